@@ -1,0 +1,57 @@
+# Every target sets up what it needs in .venv; a second run finds it there.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The version that the tests compare with. On Linux its stock build brings CUDA along; for the smaller one set
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+TORCH := torch==2.13.0
+# The extension is built by these two, once and then only where a source changed.
+BUILD_TOOLS := cmake ninja
+BUILD_REQUIRES = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+BUILT_FROM := pyproject.toml CMakeLists.txt $(shell find ragged cortex -path '*/native/*' -type f)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+PYTEST_ARGS :=
+
+.PHONY: help demo test lint format clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sample treebank, check every root
+	@$(BIN)/cortex demo
+
+test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
+	@$(PYTEST) $(PYTEST_ARGS)
+
+lint: $(VENV)/ready-to-test ## Check style, format, layers and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+	@$(BIN)/mypy
+
+format: $(VENV)/ready-to-test ## Put the code in the house's format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## Remove all that make has made
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/made:
+	@python=$$(tools/find_python.sh) && echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	@$(BUILD_REQUIRES) > $(VENV)/build-requires.txt
+	@$(PIP_INSTALL) $(BUILD_TOOLS) --requirement $(VENV)/build-requires.txt
+	@touch $@
+
+$(VENV)/ready-to-run: $(VENV)/made $(BUILT_FROM)
+	@echo "installing what cortex runs on and building its extension (minutes, the first time)"
+	@$(PIP_INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/ready-to-test: $(VENV)/made $(BUILT_FROM)
+	@echo "installing what the tests need and building the extension (minutes, the first time)"
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[dev]' '$(TORCH)'
+	@touch $(VENV)/ready-to-run $@

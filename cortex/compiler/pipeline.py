@@ -1,0 +1,18 @@
+"""From a model's program to the one that code is generated from: the passes, in order, each with its reason."""
+
+from __future__ import annotations
+
+from ragged.passes.contract_storage import contract_storage
+from ragged.passes.discharge_checks import discharge_checks
+from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.pipeline import Pass
+from ragged.passes.serialize_loops import serialize_loops
+
+PASSES = (
+    Pass(
+        insert_bound_checks, "first, on the program as the model says it: every access is still at its node"
+    ),
+    Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
+    Pass(serialize_loops, "one worker runs the kernel; before storage is shared between iterations"),
+    Pass(contract_storage, "last, when no pass needs temporaries of all nodes side by side"),
+)

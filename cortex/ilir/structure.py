@@ -1,0 +1,140 @@
+"""The uninterpreted functions that stand for a batch of structures, and what is known of them.
+
+The numbering is the paper's (CORTEX, Appendix B): the nodes of a batch are consecutive and numbered higher
+than their parents, leaves above all inner nodes, so that `batch_begin`, `batch_length` and one comparison
+replace every pointer. Batch 0 is the leaves; a batch's children lie in batches before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cortex.ilir.plan import Payload, Plan, Presence
+from ragged.ir.expr import Call, Const, Dim, Expr, Function, Param, Ref, Source, Var, add, sub
+from ragged.ir.facts import Fact, Follows, PrefixSum, Range, Tiling
+
+NODE = Dim("N")
+"""The dimension of all nodes of a batch of structures."""
+CHILD = Dim("K")
+"""The dimension of a node's children."""
+BATCH = Dim("batch")
+"""The dimension of dynamic batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructureFunctions:
+    """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
+
+    `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables.
+    """
+
+    num_nodes: Function
+    num_inner: Function
+    num_edges: Function
+    num_batches: Function
+    batch_begin: Function
+    batch_length: Function
+    child_begin: Function
+    child: Function
+    num_children: Function
+    positions: Mapping[int, Function]
+    payloads: Mapping[str, Function]
+    facts: tuple[Fact, ...]
+
+    def all(self) -> tuple[Function, ...]:
+        """Every function, in the order of a program's arguments."""
+        return (
+            self.num_nodes,
+            self.num_inner,
+            self.num_edges,
+            self.num_batches,
+            self.batch_begin,
+            self.batch_length,
+            self.child_begin,
+            self.child,
+            self.num_children,
+            *self.positions.values(),
+            *self.payloads.values(),
+        )
+
+
+def structure_functions(plan: Plan) -> StructureFunctions:
+    """Return the functions that a program over structures of `plan` may call."""
+    num_nodes, num_inner, num_edges, num_batches = (
+        Function(name, (), Source.STRUCTURE)
+        for name in ("num_nodes", "num_inner", "num_edges", "num_batches")
+    )
+    batch_begin = _array("batch_begin", "b", Call(num_batches))
+    batch_length = _array("batch_length", "b", Call(num_batches))
+    child_begin = _array("child_begin", "n", add(Call(num_nodes), 1))
+    child = _array("child", "e", Call(num_edges))
+    num_children = _difference("num_children", child_begin, Call(num_nodes))
+    positions = {j: _array(_position_name(plan, j), "n", Call(num_inner)) for j in plan.positions}
+    payloads = {
+        payload.name: _array(payload.name, "n", Call(num_nodes), Source.PAYLOAD)
+        for payload in plan.payloads
+        if payload.dtype.is_int and not payload.shape
+    }
+    facts: list[Fact] = [
+        Range(num_inner, Const(0), add(Call(num_nodes), 1)),
+        Range(num_batches, Const(1), add(Call(num_nodes), 2)),
+        Tiling(batch_begin, batch_length, Call(num_inner), Call(num_nodes)),
+        Range(child_begin, Const(0), add(Call(num_edges), 1)),
+        PrefixSum(child_begin, num_children),
+        Range(child, Const(0), Call(num_nodes)),
+        Follows(child, batch_begin, batch_length, via=child_begin),
+    ]
+    for position, pointer in positions.items():
+        node = Ref(pointer.params[0].var)
+        if position < plan.min_children:
+            facts.append(Range(pointer, add(node, 1), Call(num_nodes)))
+            facts.append(Follows(pointer, batch_begin, batch_length))
+        else:
+            facts.append(Range(pointer, Const(-1), Call(num_nodes)))
+    facts.extend(
+        _payload_range(payload, payloads[payload.name])
+        for payload in plan.payloads
+        if payload.name in payloads and payload.range is not None
+    )
+    return StructureFunctions(
+        num_nodes,
+        num_inner,
+        num_edges,
+        num_batches,
+        batch_begin,
+        batch_length,
+        child_begin,
+        child,
+        num_children,
+        positions,
+        payloads,
+        tuple(facts),
+    )
+
+
+def _array(name: str, parameter: str, extent: Expr, source: Source = Source.STRUCTURE) -> Function:
+    return Function(name, (Param(Var(parameter), extent),), source)
+
+
+def _difference(name: str, offset: Function, extent: Expr) -> Function:
+    """Return `name(n) = offset(n + 1) - offset(n)`."""
+    node = Var("n")
+    body = sub(Call(offset, (add(Ref(node), 1),)), Call(offset, (Ref(node),)))
+    return Function(name, (Param(node, extent),), Source.EXPRESSION, body)
+
+
+def _position_name(plan: Plan, position: int) -> str:
+    if plan.max_children == 2:
+        return ("left", "right")[position]
+    return f"child_{position}"
+
+
+def _payload_range(payload: Payload, function: Function) -> Fact:
+    """Return the range of a payload that indexes a table; its default counts where a node may lack it."""
+    assert payload.range is not None
+    lower, upper = payload.range
+    if payload.required is not Presence.ALL:
+        default = int(payload.default)
+        lower, upper = min(lower, default), max(upper, default + 1)
+    return Range(function, Const(lower), Const(upper))

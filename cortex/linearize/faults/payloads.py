@@ -1,0 +1,121 @@
+"""Faults in what nodes carry: missing, of a wrong dtype or shape, outside its table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cortex.ilir.plan import Payload, Presence
+from cortex.linearize.faults.place import Place, noun, short
+from ragged.errors import DataError
+
+_WHO = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def missing(place: Place, payload: Payload, value: object) -> DataError:
+    """A node without a payload that it must carry."""
+    who = _WHO.get(payload.required, "no node")
+    return DataError(
+        f"linearize: {place}: the node carries no payload `{payload.name}`",
+        because=f"the model reads `{payload.name}` of {who}",
+        example=short(value),
+        fix=f"give the node `{payload.name}`, {_wanted(payload)}",
+    )
+
+
+def _wanted(payload: Payload) -> str:
+    if payload.shape:
+        return f"a {payload.dtype.value} array of shape {_shape(payload.shape)}"
+    if payload.range is not None:
+        return f"an integer of {payload.range[0]} to {payload.range[1] - 1}"
+    return "an integer" if payload.dtype.is_int else "a number"
+
+
+def no_integer(place: Place, payload: Payload, value: object) -> DataError:
+    """A bool, a float or something else where an integer belongs."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is {noun(value)}, not an integer",
+        because=f"`{payload.name}` holds {payload.dtype.value}, and nothing is rounded or read as a number here",
+        example=f"{payload.name} = {short(value)}",
+        fix="give an int or a NumPy integer",
+    )
+
+
+def no_number(place: Place, payload: Payload, value: object) -> DataError:
+    """A bool, a string or something else where a number belongs."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is {noun(value)}, not a number",
+        because=f"`{payload.name}` holds {payload.dtype.value}",
+        example=f"{payload.name} = {short(value)}",
+        fix="give a float",
+    )
+
+
+def overflow(place: Place, payload: Payload, value: object) -> DataError:
+    """A number that its dtype cannot hold."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is {short(value)}, which {payload.dtype.value} cannot hold",
+        because=f"the kernel reads `{payload.name}` as {payload.dtype.value}",
+        fix=f"give {_wanted(payload)}",
+    )
+
+
+def out_of_range(place: Place, payload: Payload, value: object) -> DataError:
+    """An integer outside the table that it indexes."""
+    low, high = payload.range or (0, 0)
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is {short(value)}, outside {low} <= {payload.name} < {high}",
+        because=f"the model looks `{payload.name}` up in a table of {high - low} rows",
+        fix=f"give {_wanted(payload)}",
+    )
+
+
+def no_array(place: Place, payload: Payload, value: object) -> DataError:
+    """Something that is no array where one belongs."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is {noun(value)}, not an array",
+        because=f"`{payload.name}` holds {_wanted(payload).removeprefix('a ')}",
+        example=f"{payload.name} = {short(value)}",
+        fix=f"give {_wanted(payload)}",
+    )
+
+
+def no_conversion(place: Place, payload: Payload, value: object, error: BaseException) -> DataError:
+    """An array-like object that NumPy could not read."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` cannot be read as an array",
+        because=short(str(error)).strip("'\""),
+        example=f"{payload.name} is {noun(value)}",
+        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
+    )
+
+
+def wrong_dtype(place: Place, payload: Payload, dtype: np.dtype[np.generic]) -> DataError:
+    """An array of another dtype: nothing is converted behind the caller's back."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is of dtype {dtype}, not {payload.dtype.value}",
+        because="arrays are not converted silently: it would cost time in each call, or digits",
+        fix=f".astype(numpy.{payload.dtype.value})",
+    )
+
+
+def wrong_shape(place: Place, payload: Payload, shape: tuple[int, ...]) -> DataError:
+    """An array, or nested lists, of another shape."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` is of shape {_shape(shape)}, not {_shape(payload.shape)}",
+        because=f"the model declares `{payload.name}` with shape {_shape(payload.shape)} at each node",
+        fix=f"give {_wanted(payload)}",
+    )
+
+
+def wrong_length(place: Place, payload: Payload, length: int, depth: int) -> DataError:
+    """A list or tuple, `depth` levels inside the payload, with more or fewer elements than its shape says."""
+    return DataError(
+        f"linearize: {place}: payload `{payload.name}` has {length} elements in dimension {depth}, not "
+        f"{payload.shape[depth]}",
+        because=f"the model declares `{payload.name}` with shape {_shape(payload.shape)} at each node",
+        fix=f"give {_wanted(payload)}",
+    )

@@ -1,0 +1,108 @@
+"""Structures as flat arrays: topology in compressed rows, and one array for each payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragged.errors import DataError
+
+_LIMIT = 2**31 - 1
+
+
+class Forest:
+    """Any number of structures over nodes numbered 0..n-1 in any order.
+
+    `child_begin` (n + 1,) and `child` (edges,): the children of node v are child[child_begin[v] :
+    child_begin[v + 1]], in order; -1 stands for a missing child. `structure_begin` (structures + 1,): structure
+    s has the nodes structure_begin[s] to structure_begin[s + 1] - 1. Without it each root is a structure where
+    the model takes trees or sequences, and all nodes together are one where it takes DAGs. Roots are the nodes
+    without a parent. A payload is an array (n, ...), row v for node v; torch tensors and lists are taken too.
+
+    Topology is kept as int32 and shared with the caller where it is that already; payloads are shared. The
+    arrays are checked when they are linearized; here a `DataError` says what is no array of integers.
+
+    >>> Forest([0, 2, 2, 2], [1, 2], word=[-1, 4, 5]).num_nodes
+    3
+    """
+
+    __slots__ = ("child", "child_begin", "payloads", "structure_begin")
+
+    def __init__(
+        self,
+        child_begin: npt.ArrayLike,
+        child: npt.ArrayLike,
+        structure_begin: npt.ArrayLike | None = None,
+        **payloads: npt.ArrayLike,
+    ) -> None:
+        self.child_begin = _topology("child_begin", child_begin)
+        self.child = _topology("child", child)
+        self.structure_begin = (
+            None if structure_begin is None else _topology("structure_begin", structure_begin)
+        )
+        if not self.child_begin.size:
+            raise DataError(
+                "Forest: child_begin is empty", because="it has one element more than there are nodes", fix="[0]"
+            )
+        self.payloads = {name: _payload(name, value) for name, value in payloads.items()}
+
+    @classmethod
+    def from_parents(
+        cls,
+        parents: npt.ArrayLike,
+        structure_begin: npt.ArrayLike | None = None,
+        **payloads: npt.ArrayLike,
+    ) -> Forest:
+        """Make a forest of trees from each node's parent (n,), -1 for a root; children by rising number."""
+        parent = _topology("parents", parents)
+        if ((parent < -1) | (parent >= parent.size)).any():
+            node = int(np.flatnonzero((parent < -1) | (parent >= parent.size))[0])
+            raise DataError(
+                f"Forest: the parent of node {node} is {parent[node]}",
+                because=f"the nodes are 0 to {parent.size - 1}, and -1 says that a node has no parent",
+                fix="number the nodes from 0",
+            )
+        below = parent >= 0
+        child = np.flatnonzero(below)[np.argsort(parent[below], kind="stable")]
+        begin = np.zeros(parent.size + 1, np.int64)
+        np.cumsum(np.bincount(parent[below], minlength=parent.size), out=begin[1:])
+        return cls(begin, child, structure_begin, **payloads)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes of all structures together."""
+        return self.child_begin.size - 1
+
+    def __repr__(self) -> str:
+        parts = [f"{self.num_nodes} nodes", f"{self.child.size} edges", *self.payloads]
+        return f"Forest({', '.join(parts)})"
+
+
+def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    array = np.asarray(value)
+    if array.ndim == 1 and array.size == 0 and array.dtype == np.float64:
+        array = array.astype(np.int32)  # what NumPy makes of []
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"Forest: {name} is a {array.ndim}-D array of dtype {array.dtype}",
+            because="topology is 1-D arrays of integers",
+            fix=f"{name} = numpy.asarray({name}, numpy.int32)",
+        )
+    if array.size and (int(array.max()) > _LIMIT or int(array.min()) < -1):
+        raise DataError(
+            f"Forest: {name} holds numbers outside -1 to {_LIMIT}", because="the kernel counts nodes in 32 bits"
+        )
+    return np.ascontiguousarray(array, np.int32)
+
+
+def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(value)
+    if isinstance(value, list | tuple) and array.dtype == np.float64:
+        array = array.astype(np.float32)  # Python's floats have no width of their own
+    if array.ndim == 0:
+        raise DataError(
+            f"Forest: payload `{name}` is no array", because="row n belongs to node n", fix="one row a node"
+        )
+    return array

@@ -1,0 +1,69 @@
+"""The door from structures to arrays: checks its options once, and leaves each batch to the extension."""
+
+from __future__ import annotations
+
+from cortex.ilir.plan import Plan
+from cortex.linearize import faults
+from cortex.linearize.faults import Names
+from cortex.linearize.options import check_names, check_vocab
+from cortex.linearize.result import Linearized
+from cortex.linearize.vocab import Vocab
+
+try:
+    from cortex.linearize import _native
+except ImportError as error:
+    raise ImportError(
+        "cortex.linearize: its native extension is not built; run `make test`, or `pip install -e .`"
+    ) from error
+
+_LIMIT = 2**31 - 1
+
+
+class Linearizer:
+    """Turns batches of structures into the arrays of one plan; made once for a model, called for each batch.
+
+    `vocab` numbers the words of bracketed strings. `children` names the attribute that holds a node's children
+    ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and `right`.
+    Calls share nothing, so many threads may use one.
+    """
+
+    __slots__ = ("_engine", "plan")
+
+    def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
+        self.plan = plan
+        self._engine = _native.Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
+
+    def __call__(self, data: object) -> Linearized:
+        """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
+        if isinstance(data, Linearized):
+            if data.plan != self.plan:
+                raise faults.other_plan(data.plan, self.plan)
+            return data
+        return Linearized(self.plan, *self._engine.linearize(data))
+
+
+def linearize(
+    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None
+) -> Linearized:
+    """Turn structures into the arrays that a kernel of this plan walks.
+
+    Args:
+        plan: what the model asks of structures; see `cortex.ilir.plan`.
+        data: a list is a batch, anything else is one structure: a `Node` or any object with `children`, or
+            with `left` and `right`; nested tuples of ints; a bracketed string; a 1-D array of integers or a
+            2-D array of floats (a sequence); a `Forest`, which holds any number of structures; a `Linearized`
+            of an equal plan, which is returned as it is.
+        vocab: the numbers of the words in bracketed strings.
+        children: the name of the attribute that holds the children, or a tuple with one name for each.
+
+    Returns:
+        A `Linearized`, whose arrays are its own.
+
+    Raises:
+        DataError: what the plan does not allow, with the structure, the node and the reason.
+
+    >>> from cortex.ilir.plan import StructureKind
+    >>> linearize(Plan(StructureKind.TREE, 2, 2, (), (0, 1)), (7, (8, 9))).rows.tolist()
+    [2, 3, 4, 1, 0]
+    """
+    return Linearizer(plan, vocab=vocab, children=children)(data)

@@ -1,0 +1,35 @@
+"""The library's own node, for callers who have no tree class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+
+class Node:
+    """A node of a tree, a DAG or a sequence: its children in order, and payloads as attributes.
+
+    `children` may hold None where a child is missing and the others keep their positions. A node may stand
+    under several parents where the model is declared for DAGs, and in several structures of a batch.
+
+    >>> leaf = Node(word=7)
+    >>> root = Node([leaf, Node(word=8)])
+    >>> root.children[0].word
+    7
+    """
+
+    def __init__(self, children: Iterable[Node | None] = (), /, **payload: object) -> None:
+        self.children: tuple[Node | None, ...] = tuple(children)
+        for name, value in payload.items():
+            setattr(self, name, value)
+
+    if TYPE_CHECKING:  # a hook at run time would cost a call for each payload that a node does not carry
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __repr__(self) -> str:
+        payload = [f"{name}={value!r}" for name, value in vars(self).items() if name != "children"]
+        children = len(self.children)
+        if children:
+            payload.insert(0, f"<{children} {'child' if children == 1 else 'children'}>")
+        return f"Node({', '.join(payload)})"

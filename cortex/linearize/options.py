@@ -1,0 +1,32 @@
+"""What a caller may say about the objects that are linearized, checked once."""
+
+from __future__ import annotations
+
+from cortex.linearize.faults import Names
+from cortex.linearize.vocab import Vocab
+from ragged.errors import DataError
+
+
+def check_names(children: Names) -> Names:
+    """Return the names of the attributes that hold children; refuse what names none with a `DataError`."""
+    if children is None:
+        return None
+    names = (children,) if isinstance(children, str) else children
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
+        raise DataError(
+            f"linearize: children={children!r} names no attributes",
+            because='it is one name of a list of children, or a tuple with a name for each child: ("l", "r")',
+            fix='children="kids", or children=("left", "right")',
+        )
+    return children
+
+
+def check_vocab(vocab: Vocab | None) -> Vocab | None:
+    """Return the vocabulary; refuse anything else with a `DataError`."""
+    if vocab is None or isinstance(vocab, Vocab):
+        return vocab
+    raise DataError(
+        f"linearize: vocab is of type {type(vocab).__name__}",
+        because="a vocabulary also says what becomes of unknown words",
+        fix='vocab=cortex.Vocab(words, unk="<unk>")',
+    )

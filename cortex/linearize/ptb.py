@@ -1,0 +1,22 @@
+"""Reads files of bracketed trees: the Penn Treebank's form, which the Stanford Sentiment Treebank shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cortex.linearize.linearizer import _native
+from cortex.linearize.node import Node
+from cortex.linearize.options import check_vocab
+from cortex.linearize.vocab import Vocab
+
+
+def read_ptb(path: str | os.PathLike[str], vocab: Vocab | None = None) -> list[Node]:
+    """Read the trees of a UTF-8 file; each may span lines.
+
+    Each node has `label` (an int where the text is a number, else a string); each leaf has its `token`, and
+    with a vocabulary its `word`. Brackets without a label around a whole tree are dropped. A fault in the
+    text is a `DataError` with file, line and column, as is a word that the vocabulary refuses.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    return _native.parse_ptb(text, f"read_ptb: {os.fspath(path)}", check_vocab(vocab))

@@ -1,0 +1,68 @@
+"""Numbers the nodes of a batch as Appendix B of the CORTEX paper says, and lays out the arrays."""
+
+from __future__ import annotations
+
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cortex.ilir.plan import Plan
+from cortex.linearize.reference.structures import Structure, StructureNode
+from cortex.linearize.result import Linearized
+
+Values = dict[str, list[npt.NDArray[Any]]]
+"""Each payload, row by row of the whole batch."""
+
+
+def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
+    """Sort the nodes by falling height, then structure, then row, and write all arrays by that number."""
+    nodes = [node for structure in structures for node in structure.nodes]
+    height: dict[StructureNode, int] = {}
+    for node in nodes:
+        height[node] = max((1 + height[child] for child in node.children if child is not None), default=0)
+    order = sorted(range(len(nodes)), key=lambda row: -height[nodes[row]])
+    node_id = {nodes[row]: n for n, row in enumerate(order)}
+    sorted_nodes = [nodes[row] for row in order]
+    children = [[node_id[child] for child in node.children if child is not None] for node in sorted_nodes]
+    inner = [node for node in sorted_nodes if not node.is_leaf]
+    length = np.bincount([height[node] for node in nodes], minlength=1)
+    return Linearized(
+        plan=plan,
+        num_structures=len(structures),
+        num_nodes=len(nodes),
+        num_inner=len(inner),
+        num_edges=sum(map(len, children)),
+        num_batches=len(length),
+        batch_begin=_ints(len(nodes) - np.cumsum(length)),
+        batch_length=_ints(length),
+        child_begin=_offsets(children),
+        child=_ints(list(chain.from_iterable(children))),
+        positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
+        payloads={p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads},
+        roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
+        root_begin=_offsets([structure.roots for structure in structures]),
+        rows=_ints([node_id[node] for node in nodes]),
+        row_begin=_offsets([structure.nodes for structure in structures]),
+        keys=[node.key for node in nodes],
+    )
+
+
+def _ints(values: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    return np.array(values, np.int32)
+
+
+def _offsets(lists: list[list[Any]]) -> npt.NDArray[np.int32]:
+    return _ints(list(accumulate(map(len, lists), initial=0)))
+
+
+def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, int]) -> int:
+    child = node.children[position] if position < len(node.children) else None
+    return -1 if child is None else node_id[child]
+
+
+def _by_id(plan: Plan, name: str, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    payload = plan.payload(name)
+    assert payload is not None
+    return np.array(values, payload.dtype.numpy).reshape(len(values), *payload.shape)

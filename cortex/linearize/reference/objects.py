@@ -1,0 +1,92 @@
+"""Reads objects that hold their children in attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cortex.ilir.plan import StructureKind
+from cortex.linearize import faults
+from cortex.linearize.faults import Names
+from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+
+_ABSENT = object()
+Steps = list[tuple[str, object]]
+"""The children of an object, None for a missing one, each with its step from the parent."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    node: StructureNode
+    steps: Steps
+    children: list[StructureNode | None] = field(default_factory=list)
+
+
+def has_children(value: object, names: Names) -> bool:
+    """Whether the object has the attributes that hold children."""
+    return _attributes(value, names) is not None
+
+
+def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | None:
+    """Return one name and what holds the children, or the child under each of several names."""
+    if names is None:
+        return _attributes(value, "children") or _attributes(value, ("left", "right"))
+    if isinstance(names, str):
+        children = getattr(value, names, _ABSENT)
+        return None if children is _ABSENT else (names, children)
+    steps: Steps = [(f".{name}", getattr(value, name, _ABSENT)) for name in names]
+    return None if any(child is _ABSENT for _, child in steps) else steps
+
+
+def read_object(root: object, structure: int, context: Context) -> Structure:
+    """Read one structure depth first on a stack of its own; objects met twice are one node."""
+    nodes: list[StructureNode] = []
+    seen: dict[int, StructureNode] = {}
+    top = _enter(root, StructureNode(root, _carried(root), "root"), structure, context)
+    seen[id(root)] = top.node
+    stack = [top]
+    while stack:
+        frame = stack[-1]
+        if len(frame.children) == len(frame.steps):
+            frame.node.set_children(frame.children)
+            finish(context, structure, nodes, frame.node)
+            stack.pop()
+            continue
+        step, child = frame.steps[len(frame.children)]
+        if child is None:
+            frame.children.append(None)
+            continue
+        known = seen.get(id(child))
+        node = StructureNode(child, _carried(child), step, frame.node)
+        if known is None:
+            stack.append(_enter(child, node, structure, context))
+            seen[id(child)] = known = node
+        elif known.row < 0:
+            raise faults.cycle(place_of(structure, node), child)
+        elif context.plan.kind is not StructureKind.DAG:
+            raise faults.shared(place_of(structure, node), known.row, child)
+        frame.children.append(known)
+    return Structure(nodes, nodes[-1:])
+
+
+def _carried(value: object) -> Callable[[str], object]:
+    return lambda name: getattr(value, name, None)
+
+
+def _enter(value: object, node: StructureNode, structure: int, context: Context) -> _Frame:
+    found = _attributes(value, context.names)
+    if found is None:
+        raise faults.not_a_node(place_of(structure, node), value, context.names)
+    if isinstance(found, list):
+        return _Frame(node, found)
+    name, children = found
+    if children is None:
+        return _Frame(node, [])
+    if not isinstance(children, list | tuple):
+        try:
+            iterator = iter(children)  # type: ignore[call-overload]
+        except TypeError:
+            place = place_of(structure, node)
+            raise faults.children_not_iterable(place, value, name, children) from None
+        children = list(iterator)
+    return _Frame(node, [(f".{name}[{i}]", child) for i, child in enumerate(children)])

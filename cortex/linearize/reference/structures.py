@@ -1,0 +1,84 @@
+"""Structures in a plain form, whatever they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cortex.ilir.plan import Plan
+from cortex.linearize.faults import Names, Place, path
+from cortex.linearize.vocab import Vocab
+
+
+@dataclass(slots=True, eq=False)
+class StructureNode:
+    """A node: its children in order (None where one is missing and later ones are not), and what it carries.
+
+    `key` is what the caller knows it by. `row` is its post-order row in its structure. `carried(name)` gives a
+    payload as the caller wrote it, or None.
+    """
+
+    key: object
+    carried: Callable[[str], object]
+    step: str
+    parent: StructureNode | None = None
+    children: list[StructureNode | None] = field(default_factory=list)
+    row: int = -1
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it has no children."""
+        return not self.children
+
+    def payload(self, name: str) -> object:
+        """Return the payload of that name as the caller wrote it, or None if the node carries none."""
+        return self.carried(name)
+
+    def where(self) -> str:
+        """Say where the node is: the path of the first visit, or a place in a text, array or Forest."""
+        steps = [self.step]
+        node = self.parent
+        while node is not None:
+            steps.append(node.step)
+            node = node.parent
+        return path(steps[::-1])
+
+    def set_children(self, children: list[StructureNode | None]) -> None:
+        """Take the children; missing ones behind the last say nothing and are dropped."""
+        while children and children[-1] is None:
+            children.pop()
+        self.children = children
+
+
+@dataclass(slots=True, eq=False)
+class Structure:
+    """A structure: its nodes in post-order (rows), and its roots."""
+
+    nodes: list[StructureNode]
+    roots: list[StructureNode]
+
+
+Visit = Callable[[int, StructureNode], None]
+"""What is done with (structure, node) when all below the node is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What readers know beside the object that they read."""
+
+    plan: Plan
+    vocab: Vocab | None
+    names: Names
+    visit: Visit
+
+
+def finish(context: Context, structure: int, nodes: list[StructureNode], node: StructureNode) -> None:
+    """Give a node, all of whose children are read, the next row, and visit it."""
+    node.row = len(nodes)
+    nodes.append(node)
+    context.visit(structure, node)
+
+
+def place_of(structure: int, node: StructureNode) -> Place:
+    """Return where a node is, with its row if it has one."""
+    return Place(structure, None if node.row < 0 else node.row, node.where())

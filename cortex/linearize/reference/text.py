@@ -1,0 +1,120 @@
+"""Reads bracketed strings: `(label word)` is a leaf, `(label tree tree ...)` an inner node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from cortex.linearize import faults
+from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+
+_TOKEN = re.compile(r"[()]|[^ \t\n\r\v\f()]+")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A bracket that is not closed yet; `at` is its offset in the text."""
+
+    at: int
+    label: str | None = None
+    word: str | None = None
+    children: list[StructureNode | None] = field(default_factory=list)
+
+
+def read_text(text: str, structure: int, context: Context) -> Structure:
+    """Read one tree. Brackets without a label around the whole tree, as in the Penn Treebank, are dropped."""
+    origin = f"linearize: structure {structure}"
+    if context.vocab is None:
+        raise faults.no_vocabulary(origin, text)
+    reader = _Reader(text, structure, origin, context)
+    for token in _TOKEN.finditer(text):
+        match token.group():
+            case "(":
+                reader.open(token.start())
+            case ")":
+                reader.close(token.start())
+            case word:
+                reader.word(token.start(), word)
+    if reader.stack:
+        raise faults.unclosed(origin, *reader.position(reader.stack[-1].at), len(reader.stack))
+    if reader.tree is None:
+        raise faults.empty_text(origin)
+    return Structure(reader.nodes, [reader.tree])
+
+
+class _Reader:
+    def __init__(self, text: str, structure: int, origin: str, context: Context) -> None:
+        self.text = text
+        self.structure = structure
+        self.origin = origin
+        self.context = context
+        self.stack: list[_Open] = []
+        self.nodes: list[StructureNode] = []
+        self.tree: StructureNode | None = None
+
+    def position(self, at: int) -> tuple[int, int]:
+        """Return line and column, each counted from one."""
+        return self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
+
+    def open(self, at: int) -> None:
+        """Read an opening bracket."""
+        if not self.stack and self.tree is not None:
+            raise faults.trailing(self.origin, *self.position(at), "(")
+        if self.stack:
+            top = self.stack[-1]
+            if top.word is not None:
+                raise faults.second_word(self.origin, *self.position(at), "(")
+            if top.label is None and (len(self.stack) > 1 or top.children):
+                raise faults.no_label(self.origin, *self.position(top.at))
+        self.stack.append(_Open(at))
+
+    def word(self, at: int, word: str) -> None:
+        """Read a label or a word."""
+        if not self.stack:
+            fault = faults.no_bracket if self.tree is None else faults.trailing
+            raise fault(self.origin, *self.position(at), word)
+        top = self.stack[-1]
+        if top.children:
+            raise faults.bare_word(self.origin, *self.position(at), word)
+        if top.label is None:
+            top.label = word
+        elif top.word is None:
+            top.word = word
+        else:
+            raise faults.second_word(self.origin, *self.position(at), word)
+
+    def close(self, at: int) -> None:
+        """Read a closing bracket, which finishes a node."""
+        if not self.stack:
+            raise faults.unmatched(self.origin, *self.position(at))
+        top = self.stack.pop()
+        place = self.position(top.at)
+        if top.label is None:
+            if not top.children:
+                raise faults.empty_brackets(self.origin, *place)
+            self.tree = top.children[0]
+            return
+        if top.word is None and not top.children:
+            raise faults.no_content(self.origin, *place, top.label)
+        node = StructureNode(top.label, lambda name: None, f"line {place[0]}, column {place[1]}")
+        node.set_children(top.children)
+        if top.word is not None:
+            self.fill_leaf(node, top.word)
+        finish(self.context, self.structure, self.nodes, node)
+        if self.stack:
+            self.stack[-1].children.append(node)
+        else:
+            self.tree = node
+
+    def fill_leaf(self, node: StructureNode, word: str) -> None:
+        """Make the word a leaf's key, and its number what the leaf carries."""
+        node.key = word
+        if self.context.plan.payload("word") is None:
+            return
+        vocab = self.context.vocab
+        assert vocab is not None
+        row = vocab.rows.get(word, vocab.unknown)
+        if row is None:
+            node.row = len(self.nodes)
+            raise faults.unknown_word(f"linearize: {place_of(self.structure, node)}", word)
+        node.carried = lambda name: row if name == "word" else None

@@ -1,0 +1,81 @@
+"""Words and their rows in an embedding table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from cortex.linearize.faults import unknown_word
+from ragged.errors import DataError
+
+# A bracket with a label and one word: the separators are ASCII, for treebanks hold words with wider spaces.
+_LEAF = re.compile(r"\([ \t\n\r\v\f]*[^ \t\n\r\v\f()]+[ \t\n\r\v\f]+([^ \t\n\r\v\f()]+)[ \t\n\r\v\f]*\)")
+
+
+class Vocab:
+    """Words in the order of their rows. An unknown word takes the row of `unk`; with unk=None it is an error.
+
+    Where `unk` is not among the words it is given a row of its own, the last. A word that comes twice, or is
+    no string, is a `DataError`.
+
+    >>> vocab = Vocab(["the", "film", "<unk>"])
+    >>> vocab["film"], vocab["flim"], "flim" in vocab, len(vocab)
+    (1, 2, False, 3)
+    """
+
+    __slots__ = ("_rows", "_unknown")
+
+    def __init__(self, words: Iterable[str], unk: str | None = "<unk>") -> None:
+        if isinstance(words, str):
+            raise DataError("Vocab: the words are one string", example=words[:40], fix="give a list of words")
+        rows: dict[str, int] = {}
+        for row, word in enumerate(words):
+            if not isinstance(word, str):
+                raise DataError(f"Vocab: word {row} is {word!r}, not a string")
+            if word in rows:
+                raise DataError(
+                    f"Vocab: the word {word!r} comes twice",
+                    because=f"it would have the rows {rows[word]} and {row}",
+                    fix="remove one, and its row of the embedding",
+                )
+            rows[word] = row
+        self._rows = rows
+        self._unknown = None if unk is None else rows.setdefault(unk, len(rows))
+
+    @classmethod
+    def from_trees(cls, texts: str | Iterable[str], unk: str | None = "<unk>") -> Vocab:
+        """Collect the words of bracketed trees, in the order in which they first come, and `unk` after them."""
+        words: dict[str, None] = {}
+        for text in [texts] if isinstance(texts, str) else texts:
+            words.update(dict.fromkeys(_LEAF.findall(text)))
+        if unk is not None:
+            words[unk] = None
+        return cls(words, unk)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Each word's row; not to be changed."""
+        return self._rows
+
+    @property
+    def unknown(self) -> int | None:
+        """The row of unknown words, or None where they are errors."""
+        return self._unknown
+
+    def __getitem__(self, word: str) -> int:
+        row = self._rows.get(word, self._unknown)
+        if row is None:
+            raise unknown_word("Vocab", word)
+        return row
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Vocab({len(self)} words)"

@@ -1,0 +1,51 @@
+"""What expressions and tensors both speak of: dimensions, and tensors with names and shapes."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ragged.errors import Location
+from ragged.ir.dtype import DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dim:
+    """A dimension that structures give: `ra.N`, the nodes, or `ra.K`, the children of a node."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"ra.{self.name}"
+
+
+N = Dim("N")
+K = Dim("K")
+
+Shape: TypeAlias = tuple[Dim | int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor(ABC):
+    """What an expression reads; the kinds are in `cortex.ra.tensor`. Compared by identity.
+
+    `name` is the user's, or a guess at it, or empty: `Model.names` makes it unique in a model. `calls` says
+    whether a value depends on the result of a recursive call.
+    """
+
+    name: str
+    shape: Shape
+    dtype: DType
+    at: Location | None = field(kw_only=True, default=None, repr=False)
+    calls: bool = field(kw_only=True, default=False, repr=False)
+
+
+Names: TypeAlias = Callable[[Tensor], str]
+"""How a text calls each tensor."""
+
+
+def own_name(tensor: Tensor) -> str:
+    """Return what the tensor is called outside of a model."""
+    return tensor.name or type(tensor).__name__.lower()

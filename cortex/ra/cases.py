@@ -1,0 +1,88 @@
+"""At which nodes a tensor is computed: at leaves, at nodes of one child, of two, ...
+
+A case is a number of children; the last case of a model, `most`, stands for that many or more. Branches of
+`if_then_else` and guards of `ra.where` narrow the cases of what stands under them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cortex.ra.base import Tensor
+from cortex.ra.collect import Recursion
+from cortex.ra.expr import Expr, IsLeaf, NumChildren, Read
+from cortex.ra.facts import Facts
+from cortex.ra.node import ChildAt, Node, NodeVar
+from cortex.ra.sites import Site, sites
+from cortex.ra.tensor import Body, IfThenElse
+
+Cases: TypeAlias = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAnalysis:
+    """The cases of each compute of a recursion, and of each place in them."""
+
+    recursion: Recursion
+    most: int = field(init=False)
+    computed: Mapping[Tensor, Cases] = field(init=False)
+
+    def __post_init__(self) -> None:
+        positions = [at.position for body in self.recursion.computes for _, at in child_reads(body)]
+        object.__setattr__(self, "most", max(positions, default=0) + 2)
+        object.__setattr__(self, "computed", self._computed())
+
+    def at(self, site: Site) -> Cases:
+        """Return the cases in which the expression at a site may be evaluated."""
+        owner = self.computed[site.owner]
+        here = owner - {0} if site.children else owner
+        return self._narrowed(site, here)
+
+    def facts(self, node: NodeVar, case: int) -> Facts:
+        """Return what is known of a node in a case."""
+        return Facts(node, (case, math.inf if case == self.most else case))
+
+    def _narrowed(self, site: Site, cases: Cases) -> Cases:
+        return frozenset(case for case in cases if self.facts(site.node, case).allows(site.guards))
+
+    def _computed(self) -> dict[Tensor, Cases]:
+        """Follow reads from the outputs, which are computed at every node, down to what they need."""
+        everywhere = frozenset(range(self.most + 1))
+        found: dict[Tensor, Cases] = {body: frozenset() for body in self.recursion.computes}
+        found.update({body: everywhere for _, body in self.recursion.outputs.values()})
+        for body in reversed(self.recursion.computes):
+            for tensor, cases in self._needed_by(body, found[body]):
+                found[tensor] |= cases
+        return found
+
+    def _needed_by(self, body: Body, cases: Cases) -> Iterator[tuple[Tensor, Cases]]:
+        for site in sites(body):
+            if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Body):
+                here = cases - {0} if site.children else cases
+                yield site.expr.tensor, self._narrowed(site, here)
+        if isinstance(body, IfThenElse):
+            for branch, taken in ((body.then, True), (body.orelse, False)):
+                chosen = Site(body, body.condition, body.node, (), (), ((body.condition, taken),))
+                yield branch, self._narrowed(chosen, cases)
+
+
+def child_reads(body: Body) -> Iterator[tuple[Site, ChildAt]]:
+    """Yield each use of a child by its position, with the place where it stands."""
+    for site in sites(body):
+        for handle in handles(site.expr):
+            if isinstance(handle, ChildAt):
+                yield site, handle
+
+
+def handles(expr: Expr) -> tuple[Node, ...]:
+    """Return the nodes that an expression itself, not its operands, speaks of."""
+    match expr:
+        case Read(indices=indices):
+            return tuple(index for index in indices if isinstance(index, Node))
+        case IsLeaf(node=node) | NumChildren(node=node):
+            return (node,)
+        case _:
+            return ()

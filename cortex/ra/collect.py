@@ -1,0 +1,110 @@
+"""What a recursion is made of: every tensor that its outputs depend on, in order, and a name for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cortex.ra.base import Tensor
+from cortex.ra.expr import Expr, Read, operands
+from cortex.ra.structure import Structure
+from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recursion:
+    """A recursion as it was written, checked or not: outputs, and the tensors that they depend on.
+
+    `computes` has each tensor after those that it reads. `names` tells all tensors apart.
+    """
+
+    outputs: Mapping[str, tuple[Placeholder, Body]]
+    structure: Structure
+    tensors: tuple[Tensor, ...] = field(init=False)
+    names: Mapping[Tensor, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = _in_order(body for _, body in self.outputs.values())
+        object.__setattr__(self, "tensors", tuple(found))
+        object.__setattr__(self, "names", _unique_names(self.outputs, self.tensors))
+
+    @property
+    def inputs(self) -> dict[str, InputTensor]:
+        """The parameters by name, in the order in which the model reads them."""
+        return {tensor.name: tensor for tensor in self.tensors if isinstance(tensor, InputTensor)}
+
+    @property
+    def payloads(self) -> dict[str, NodeInput]:
+        """What nodes carry, by name, in the order in which the model reads it."""
+        return {tensor.name: tensor for tensor in self.tensors if isinstance(tensor, NodeInput)}
+
+    @property
+    def computes(self) -> tuple[Body, ...]:
+        """What is computed at a node, each tensor after those that it reads."""
+        return tuple(tensor for tensor in self.tensors if isinstance(tensor, Body))
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """The results of the recursion, in the order of the outputs."""
+        return tuple(placeholder for placeholder, _ in self.outputs.values())
+
+    def name(self, tensor: Tensor) -> str:
+        """Return what the tensor is called in this model."""
+        return self.names[tensor]
+
+    def text(self, expr: Expr) -> str:
+        """Return the expression with the names of this model."""
+        return expr.text(self.name)
+
+
+def reads(body: Body) -> Iterator[Tensor]:
+    """Yield the tensors that a compute reads, in the order in which it is written."""
+    match body:
+        case Compute(body=expr):
+            yield from _read_by(expr)
+        case IfThenElse(condition=condition, then=then, orelse=orelse):
+            yield from _read_by(condition)
+            yield then
+            yield orelse
+
+
+def _read_by(expr: Expr) -> Iterator[Tensor]:
+    if isinstance(expr, Read):
+        yield expr.tensor
+    for operand in operands(expr):
+        yield from _read_by(operand)
+
+
+def _in_order(roots: Iterator[Body]) -> dict[Tensor, None]:
+    """Return what the roots depend on, and the roots, each tensor after those that it reads."""
+    done: dict[Tensor, None] = {}
+    stack: list[tuple[Tensor, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        tensor, ready = stack.pop()
+        if tensor in done:
+            continue
+        if ready or not isinstance(tensor, Body):
+            done[tensor] = None
+            continue
+        stack.append((tensor, True))
+        stack.extend((read, False) for read in reversed(list(reads(tensor))))
+    return done
+
+
+def _unique_names(
+    outputs: Mapping[str, tuple[Placeholder, Body]], tensors: tuple[Tensor, ...]
+) -> dict[Tensor, str]:
+    """Return a name for each tensor: inputs keep theirs, then outputs, then all else."""
+    wanted: dict[Tensor, str] = {t: t.name for t in tensors if isinstance(t, InputTensor | NodeInput)}
+    for name, (placeholder, body) in outputs.items():
+        wanted.setdefault(body, body.name or name)
+        wanted.setdefault(placeholder, placeholder.name or f"{name}_ph")
+    for number, tensor in enumerate((t for t in tensors if t not in wanted), start=1):
+        wanted[tensor] = tensor.name or f"t{number}"
+    taken: set[str] = set()
+    unique: dict[Tensor, str] = {}
+    for tensor, name in wanted.items():
+        candidates = (name if copy == 1 else f"{name}_{copy}" for copy in range(1, len(wanted) + 2))
+        unique[tensor] = next(candidate for candidate in candidates if candidate not in taken)
+        taken.add(unique[tensor])
+    return unique

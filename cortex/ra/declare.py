@@ -1,0 +1,160 @@
+"""Declaring the tensors of a model: `ra.input_tensor`, `ra.node_input`, `ra.placeholder`, `ra.compute`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cortex.ra.base import Dim, K, N
+from cortex.ra.expr import Expr, IndexVar, as_float, lift
+from cortex.ra.node import ChildVar, NodeVar
+from cortex.ra.shapes import assigned_name, dense_shape, node_shape, parameters, stored_dtype
+from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
+from ragged.errors import Location, ModelError
+from ragged.ir.dtype import INDEX, DType
+
+
+def input_tensor(name: str, shape: Sequence[int], dtype: str | DType = "float32") -> InputTensor:
+    """Declare a parameter: an array of `shape` and `dtype` that `compile` is given under `name`.
+
+    Args:
+        name: its key among the parameters.
+        shape: dense extents, each at least 1.
+        dtype: "float32", or "int32" or "int64" for a table of integers.
+
+    Raises:
+        ModelError: an extent or the dtype is none of these.
+
+    Example:
+        >>> emb = input_tensor("emb", (10_000, 256))
+    """
+    at = Location.capture()
+    what = f"input_tensor '{name}'"
+    return InputTensor(name, dense_shape(what, shape, at), stored_dtype(what, dtype, at), at=at)
+
+
+def node_input(
+    name: str, shape: Sequence[int] = (), dtype: str | DType = "float32", default: float | None = None
+) -> NodeInput:
+    """Declare a payload: what nodes carry under `name`.
+
+    Args:
+        name: its key among a node's payloads.
+        shape: the extents of one node's value, () for a number.
+        dtype: "float32", "int32" or "int64".
+        default: what a node that carries none reads as; without it such a node is a `DataError`, if the
+            model reads the payload there.
+
+    Raises:
+        ModelError: an extent, the dtype, or the default is none of these.
+
+    Example:
+        >>> word = node_input("word", dtype="int32", default=-1)
+    """
+    at = Location.capture()
+    what = f"node_input '{name}'"
+    stored = stored_dtype(what, dtype, at)
+    if default is not None and stored.is_int and not isinstance(default, (int, np.integer)):
+        raise ModelError(
+            f"{what}: the default {default!r} of a payload of {stored.value} is no integer", at=at
+        )
+    fill = None if default is None else int(default) if stored.is_int else float(default)
+    return NodeInput(name, (N, *dense_shape(what, shape, at)), stored, default=fill, at=at)
+
+
+def placeholder(shape: Sequence[Dim | int], name: str | None = None) -> Placeholder:
+    """Declare the result of the recursion, (ra.N, *dense extents) in float32, before it is defined.
+
+    Raises:
+        ModelError: the shape does not begin with ra.N, or has ra.K in it.
+
+    Example:
+        >>> h_ph = placeholder((N, 256))
+    """
+    at = Location.capture()
+    dims = node_shape("placeholder", shape, at)
+    return Placeholder(name or assigned_name(at, "placeholder"), dims, DType.FLOAT32, at=at)
+
+
+def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None) -> Compute:
+    """Compute a value for each node: `function` takes n, then an index for each dense extent.
+
+    Args:
+        shape: (ra.N, *extents), or (ra.N, ra.K, *extents) for a value for each child of each node, whose
+            function takes n, then k, that child, then the indices.
+        function: called once; returns the expression of one element.
+        name: how the tensor is called when the model prints; guessed from the assignment otherwise.
+
+    Raises:
+        ModelError: the shape is none of these, or the function does not take as many arguments as it has
+            dimensions.
+
+    Example:
+        >>> leaf = compute((N, 256), lambda n, i: emb[word[n], i])
+    """
+    at = Location.capture()
+    dims = node_shape("compute", shape, at, children=True)
+    names = parameters("compute", function, dims, at)
+    node = NodeVar(names[0])
+    child = ChildVar(node, names[1]) if K in dims else None
+    extents = [extent for extent in dims if isinstance(extent, int)]
+    labels = names[len(names) - len(extents) :]
+    indices = tuple(
+        IndexVar(n, extent, dtype=INDEX, at=at) for n, extent in zip(labels, extents, strict=True)
+    )
+    body = _element(function(node, *([child] if child else []), *indices))
+    label = name or assigned_name(at, "compute")
+    return Compute(label, dims, body.dtype, node, child, indices, body, calls=body.calls, at=at)
+
+
+def if_then_else(
+    shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None
+) -> IfThenElse:
+    """Choose between two computes by a condition on the structure: `ra.isleaf(n)` or `ra.num_children(n)`.
+
+    Args:
+        shape: (ra.N, *extents), of both computes.
+        function: takes n and an index for each extent, returns (condition, then, else): the computes
+            themselves, not their elements.
+        name: how the tensor is called when the model prints; guessed from the assignment otherwise.
+
+    Raises:
+        ModelError: the shape or what the function returns is none of these.
+
+    Example:
+        >>> body = if_then_else((N, 256), lambda n, i: (isleaf(n), leaf, rec))
+    """
+    at = Location.capture()
+    dims = node_shape("if_then_else", shape, at)
+    names = parameters("if_then_else", function, dims, at)
+    node = NodeVar(names[0])
+    indices = (IndexVar(n, extent, dtype=INDEX) for n, extent in zip(names[1:], dims[1:], strict=True))
+    condition, then, orelse = _choice(function(node, *indices), at)
+    calls = condition.calls or then.calls or orelse.calls
+    label = name or assigned_name(at, "if_then_else")
+    return IfThenElse(label, dims, then.dtype, node, condition, then, orelse, calls=calls, at=at)
+
+
+def _element(value: Any) -> Expr:
+    """Return what a compute's function gave as its element; a bare number is a float."""
+    expr = as_float(value) if isinstance(value, (int, float, np.number)) else lift(value)
+    return expr
+
+
+def _choice(value: Any, at: Location | None) -> tuple[Expr, Body, Body]:
+    """Return the parts of what an if_then_else's function gave."""
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise ModelError("if_then_else: the function returns (condition, then, else)", at=at)
+    condition, then, orelse = value
+    for branch in (then, orelse):
+        if not isinstance(branch, Body):
+            shown = branch.text() if isinstance(branch, Expr) else repr(branch)
+            raise ModelError(
+                f"if_then_else: '{shown}' is not a compute",
+                at=at,
+                because="each branch is a tensor of its own, computed at the nodes that take it",
+                fix="give the branch a name: ra.compute(shape, lambda n, i: ...)",
+            )
+    return lift(condition), then, orelse

@@ -1,0 +1,295 @@
+"""The expressions of the Recursive API: one node of a model, written over named indices.
+
+The whole grammar::
+
+    Node   = NodeVar(name)                      the n of a compute, fresh for each     (cortex.ra.node)
+           | ChildAt(node, position)            n.left is n.child(0), n.right is n.child(1)
+           | ChildVar(node, name)               "a child of node": the k of ra.K or of ra.sum_children
+    Index  = Node | Expr of integers
+    Expr   = Const(value, dtype)
+           | IndexVar(name, extent)             a dense index, 0 <= it < extent
+           | Read(tensor, indices)
+           | Cast(operand, dtype)               of an integer to float32
+           | Unary(op, operand, dtype)
+           | Binary(op, lhs, rhs, dtype)        arithmetic, comparison, logic
+           | Where(condition, if_true, if_false, dtype)     only the branch taken is evaluated
+           | DenseReduce(combiner, index, body)             over 0 <= index < extent, in order
+           | ChildReduce(combiner, child, body)             over the children in order; none: identity
+           | IsLeaf(node) | NumChildren(node)
+
+An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float), whatever the arrays behind it
+are stored in. The two sides of `Binary` and `Where` agree: integers are cast where they meet a float.
+Everything is compared by identity; `==` builds an expression. `at` is the user's line that wrote it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never, cast
+
+import numpy as np
+
+from cortex.ra.base import Names, own_name
+from cortex.ra.base import Tensor as Tensor
+from cortex.ra.node import ChildVar, Node
+from cortex.ra.operators import Operators
+from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, mixes_types, not_a_value, type_of_binary, type_of_unary
+from ragged.errors import Location
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+FLOAT = DType.FLOAT32
+"""The type of all arithmetic on floats."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression(Operators, ABC):
+    """What every expression is: a scalar at each point of the indices in scope.
+
+    `calls` says whether it depends on the result of a recursive call.
+    """
+
+    dtype: DType = field(kw_only=True)
+    at: Location | None = field(kw_only=True, default=None, repr=False)
+    calls: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        reads_call = isinstance(self, Read) and self.tensor.calls
+        object.__setattr__(self, "calls", reads_call or any(part.calls for part in operands(self._expr)))
+
+    @property
+    def _expr(self) -> Expr:
+        return cast(Expr, self)  # the union at the end of the grammar is closed
+
+    def text(self, names: Names = own_name) -> str:
+        """Return the expression in infix, with each tensor called as `names` says."""
+        return self._text(names)
+
+    @abstractmethod
+    def _text(self, names: Names) -> str: ...
+
+    def _with(self, op: BinaryOp, other: ExprLike) -> Expr:
+        return binary(op, self._expr, other)
+
+    def _after(self, op: BinaryOp, other: ExprLike) -> Expr:
+        return binary(op, other, self._expr)
+
+    def _under(self, op: UnaryOp) -> Expr:
+        return unary(op, self._expr)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Expression):
+    """A number or a truth value that stands in the model."""
+
+    value: float
+
+    def _text(self, names: Names) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexVar(Expression):
+    """A dense index: 0 <= it < extent."""
+
+    name: str
+    extent: int
+
+    def _text(self, names: Names) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read(Expression):
+    """An element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Index, ...]
+
+    def _text(self, names: Names) -> str:
+        inner = (i.text() if isinstance(i, Node) else i.text(names) for i in self.indices)
+        return f"{names(self.tensor)}[{', '.join(inner)}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expression):
+    """An integer as a float32."""
+
+    operand: Expr
+
+    def _text(self, names: Names) -> str:
+        return f"float({self.operand.text(names)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Expression):
+    """`op operand`."""
+
+    op: UnaryOp
+    operand: Expr
+
+    def _text(self, names: Names) -> str:
+        match self.op:
+            case UnaryOp.NEG | UnaryOp.NOT:
+                sign = "-" if self.op is UnaryOp.NEG else "~"
+                return sign + _bracketed(self.operand, TIGHTEST, names)
+            case _:
+                return f"{self.op.value}({self.operand.text(names)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Expression):
+    """`lhs op rhs`."""
+
+    op: BinaryOp
+    lhs: Expr
+    rhs: Expr
+
+    def _text(self, names: Names) -> str:
+        if self.op in (BinaryOp.MIN, BinaryOp.MAX):
+            return f"{self.op.value}imum({self.lhs.text(names)}, {self.rhs.text(names)})"
+        level = LEVEL[self.op]
+        lhs = _bracketed(self.lhs, level + self.op.is_comparison, names)
+        return f"{lhs} {SIGN[self.op]} {_bracketed(self.rhs, level + 1, names)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Where(Expression):
+    """`if_true` or `if_false`, elementwise; only the one taken is evaluated."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+
+    def _text(self, names: Names) -> str:
+        return f"where({', '.join(part.text(names) for part in operands(self))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseReduce(Expression):
+    """`body` combined over 0 <= index < extent, in this order."""
+
+    combiner: Combiner
+    index: IndexVar
+    body: Expr
+
+    def _text(self, names: Names) -> str:
+        index = self.index
+        return f"{self.combiner.value}({self.body.text(names)} for {index.name} < {index.extent})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChildReduce(Expression):
+    """`body` combined over the children of a node in order; over none, the combiner's identity."""
+
+    combiner: Combiner
+    child: ChildVar
+    body: Expr
+
+    def _text(self, names: Names) -> str:
+        over = f"{self.child.name} in children({self.child.node.text()})"
+        return f"{self.combiner.value}({self.body.text(names)} for {over})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsLeaf(Expression):
+    """Whether a node has no child."""
+
+    node: Node
+
+    def _text(self, names: Names) -> str:
+        return f"isleaf({self.node.text()})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumChildren(Expression):
+    """How many children a node has."""
+
+    node: Node
+
+    def _text(self, names: Names) -> str:
+        return f"num_children({self.node.text()})"
+
+
+Expr: TypeAlias = (
+    Const | IndexVar | Read | Cast | Unary | Binary | Where | DenseReduce | ChildReduce | IsLeaf | NumChildren
+)
+Index: TypeAlias = Node | Expr
+ExprLike: TypeAlias = Expr | float
+"""What stands where an expression is asked for: an expression, or a number (of Python or NumPy)."""
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """Return the expressions right under `expr`, in the order they are written."""
+    match expr:
+        case Const() | IndexVar() | IsLeaf() | NumChildren():
+            return ()
+        case Read(indices=indices):
+            return tuple(i for i in indices if isinstance(i, Expr))
+        case Cast(operand=operand) | Unary(operand=operand):
+            return (operand,)
+        case Binary(lhs=lhs, rhs=rhs):
+            return (lhs, rhs)
+        case Where(condition=condition, if_true=if_true, if_false=if_false):
+            return (condition, if_true, if_false)
+        case DenseReduce(body=body) | ChildReduce(body=body):
+            return (body,)
+        case _:
+            assert_never(expr)
+
+
+def _bracketed(expr: Expr, level: int, names: Names) -> str:
+    text = expr.text(names)
+    own = LEVEL.get(expr.op, TIGHTEST) if isinstance(expr, Binary) else TIGHTEST
+    return f"({text})" if own < level else text
+
+
+def lift(value: ExprLike) -> Expr:
+    """Return a number as a constant, an expression as it is.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    if isinstance(value, Expr):
+        return value
+    at = Location.capture()
+    match value.item() if isinstance(value, np.generic) else value:
+        case bool(flag):
+            return Const(flag, dtype=DType.BOOL, at=at)
+        case int(number):
+            return Const(number, dtype=INDEX, at=at)
+        case float(number):
+            return Const(number, dtype=FLOAT, at=at)
+        case other:
+            raise not_a_value(other)
+
+
+def as_float(value: ExprLike) -> Expr:
+    """Return the value as a float: integers are cast, truth values refused."""
+    expr = lift(value)
+    if expr.dtype is DType.BOOL:
+        raise mixes_types(expr.text(), "a number is needed here", "ra.where(condition, 1.0, 0.0)")
+    if isinstance(expr, Const):
+        return Const(float(expr.value), dtype=FLOAT, at=expr.at)
+    return expr if expr.dtype is FLOAT else Cast(expr, dtype=FLOAT, at=expr.at)
+
+
+def agree(lhs: ExprLike, rhs: ExprLike) -> tuple[Expr, Expr]:
+    """Return both sides in one type: as integers if both are, as floats otherwise; truth values stay."""
+    left, right = lift(lhs), lift(rhs)
+    return (left, right) if left.dtype is right.dtype else (as_float(left), as_float(right))
+
+
+def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
+    """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
+    left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
+    expr = Binary(op, left, right, dtype=left.dtype, at=Location.capture())
+    return replace(expr, dtype=type_of_binary(op, left.dtype, expr.text))
+
+
+def unary(op: UnaryOp, value: ExprLike) -> Expr:
+    """Return `op value`; `~` is of truth values, negation and abs keep integers, all else is of floats."""
+    operand = lift(value) if op in (UnaryOp.NOT, UnaryOp.NEG, UnaryOp.ABS) else as_float(value)
+    expr = Unary(op, operand, dtype=operand.dtype, at=Location.capture())
+    return replace(expr, dtype=type_of_unary(op, operand.dtype, expr.text))

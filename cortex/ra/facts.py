@@ -1,0 +1,112 @@
+"""What integers and conditions can be at a place in a model: intervals, and true, false or either.
+
+Shared by the checks and by what a model demands of its structures. An answer is an over-approximation: what
+is said to be impossible is, and nothing else is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from cortex.ra.expr import Binary, Const, Expr, IndexVar, IsLeaf, NumChildren, Read, Unary, Where
+from cortex.ra.intervals import ANYTHING, INVERSE, MIRROR, Interval, binary, bound, compare, hull, meet, unary
+from cortex.ra.node import ChildAt, Node, NodeVar
+from cortex.ra.sites import Guard
+from ragged.ir.dtype import INDEX
+from ragged.ir.ops import BinaryOp, UnaryOp
+
+
+def key(expr: Expr) -> object:
+    """Return what is equal for two expressions of one value: a variable itself, or a read of a payload."""
+    match expr:
+        case Read(tensor=tensor, indices=indices) if len(indices) == 1 and not isinstance(indices[0], Expr):
+            return (tensor, _node_key(indices[0]))
+        case _:
+            return expr
+
+
+def _node_key(node: Node) -> object:
+    return (_node_key(node.node), node.position) if isinstance(node, ChildAt) else node
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known at a place: how many children `node` has, and intervals of expressions by their `key`."""
+
+    node: NodeVar
+    children: Interval = (0, math.inf)
+    known: Mapping[object, Interval] = field(default_factory=dict)
+
+    def interval(self, expr: Expr) -> Interval:
+        """Return an interval that an integer expression lies in."""
+        match expr:
+            case Const(value=value):
+                own: Interval = (value, value)
+            case IndexVar(extent=extent):
+                own = (0, extent - 1)
+            case NumChildren(node=node):
+                own = self.children if node is self.node else (0, math.inf)
+            case Unary(op=op, operand=operand):
+                own = unary(op, self.interval(operand))
+            case Binary(op=op, lhs=lhs, rhs=rhs):
+                own = binary(op, self.interval(lhs), self.interval(rhs))
+            case Where(condition=condition, if_true=if_true, if_false=if_false):
+                branches = ((if_true, True), (if_false, False))
+                own = hull(self.given(condition, taken).interval(e) for e, taken in branches)
+            case _:
+                own = ANYTHING
+        return meet(own, self.known.get(key(expr), ANYTHING))
+
+    def truth(self, condition: Expr) -> bool | None:
+        """Return what a condition is, or None if it may be either."""
+        match condition:
+            case Const(value=value):
+                return bool(value)
+            case IsLeaf(node=node) if node is self.node:
+                return True if self.children[1] == 0 else False if self.children[0] > 0 else None
+            case Unary(op=UnaryOp.NOT, operand=operand):
+                value = self.truth(operand)
+                return None if value is None else not value
+            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+                decisive = op is BinaryOp.OR
+                sides = (self.truth(lhs), self.truth(rhs))
+                return decisive if decisive in sides else None if None in sides else not decisive
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
+                return compare(op, self.interval(lhs), self.interval(rhs))
+            case _:
+                return None
+
+    def allows(self, guards: Iterable[Guard]) -> bool:
+        """Return whether all the guards may hold."""
+        return all(self.truth(condition) in (None, holds) for condition, holds in guards)
+
+    def given(self, condition: Expr, holds: bool = True) -> Facts:
+        """Return what is known where the condition holds, or where it does not."""
+        known = dict(self.known)
+        for op, lhs, rhs in _comparisons(condition, holds):
+            for this, sign, other in ((lhs, op, rhs), (rhs, MIRROR[op], lhs)):
+                limit = bound(sign, self.interval(other))
+                known[key(this)] = meet(known.get(key(this), ANYTHING), limit)
+        return replace(self, known=known)
+
+    def under(self, guards: Iterable[Guard]) -> Facts:
+        """Return what is known where all the guards hold."""
+        facts = self
+        for condition, holds in guards:
+            facts = facts.given(condition, holds)
+        return facts
+
+
+def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[BinaryOp, Expr, Expr]]:
+    """Yield comparisons of integers that are true where the condition is `holds`."""
+    match condition:
+        case Unary(op=UnaryOp.NOT, operand=operand):
+            yield from _comparisons(operand, not holds)
+        case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+            if holds == (op is BinaryOp.AND):
+                yield from _comparisons(lhs, holds)
+                yield from _comparisons(rhs, holds)
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
+            yield op if holds else INVERSE[op], lhs, rhs

@@ -1,0 +1,174 @@
+"""The functions of the language: elementwise ones, reductions, and questions about a node.
+
+`sum_`, `max_` and `abs_` are called `ra.sum`, `ra.max` and `ra.abs`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from cortex.ra.base import Dim
+from cortex.ra.expr import (
+    ChildReduce,
+    DenseReduce,
+    Expr,
+    ExprLike,
+    IndexVar,
+    IsLeaf,
+    NumChildren,
+    Where,
+    agree,
+    as_float,
+    binary,
+    lift,
+    unary,
+)
+from cortex.ra.node import ChildVar, Handle, Node
+from ragged.errors import Location, ModelError
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+
+def tanh(x: ExprLike) -> Expr:
+    """Return the hyperbolic tangent."""
+    return unary(UnaryOp.TANH, x)
+
+
+def sigmoid(x: ExprLike) -> Expr:
+    """Return the logistic function 1 / (1 + exp(-x))."""
+    return unary(UnaryOp.SIGMOID, x)
+
+
+def exp(x: ExprLike) -> Expr:
+    """Return e to the power of x."""
+    return unary(UnaryOp.EXP, x)
+
+
+def log(x: ExprLike) -> Expr:
+    """Return the natural logarithm."""
+    return unary(UnaryOp.LOG, x)
+
+
+def sqrt(x: ExprLike) -> Expr:
+    """Return the square root."""
+    return unary(UnaryOp.SQRT, x)
+
+
+def abs_(x: ExprLike) -> Expr:
+    """Return the absolute value, of an integer as an integer."""
+    return unary(UnaryOp.ABS, x)
+
+
+def relu(x: ExprLike) -> Expr:
+    """Return max(x, 0)."""
+    return maximum(x, 0.0)
+
+
+def maximum(x: ExprLike, y: ExprLike) -> Expr:
+    """Return the larger of two values."""
+    return binary(BinaryOp.MAX, x, y)
+
+
+def minimum(x: ExprLike, y: ExprLike) -> Expr:
+    """Return the smaller of two values."""
+    return binary(BinaryOp.MIN, x, y)
+
+
+def where(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
+    """Return `if_true` where the condition holds, else `if_false`; only the one taken is evaluated.
+
+    Example:
+        >>> x = compute((N, E), lambda n, i: where(word[n] >= 0, emb[word[n], i], 0.0))
+    """
+    then, orelse = agree(if_true, if_false)
+    chosen = Where(lift(condition), then, orelse, dtype=then.dtype, at=Location.capture())
+    if chosen.condition.dtype is not DType.BOOL:
+        raise ModelError(
+            f"'{chosen.text()}': the condition is a number",
+            at=chosen.at,
+            fix="compare it: where(x != 0, ...)",
+        )
+    return chosen
+
+
+def sum_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
+    """Return the sum of `function(j)` over 0 <= j < extent, in this order.
+
+    Example:
+        >>> u = compute((N, H), lambda n, i: sum_(H, lambda j: U[i, j] * hs[n, j]))
+    """
+    return _over_index(Combiner.SUM, extent, function)
+
+
+def max_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
+    """Return the largest `function(j)` over 0 <= j < extent."""
+    return _over_index(Combiner.MAX, extent, function)
+
+
+def sum_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
+    """Return the sum of `function(k)` over the children k of the node, in order; 0 at a leaf.
+
+    Example:
+        >>> hs = compute((N, H), lambda n, i: sum_children(n, lambda k: h_ph[k, i]))
+    """
+    return _over_children(Combiner.SUM, node, function)
+
+
+def max_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
+    """Return the largest `function(k)` over the children k of the node; minus infinity at a leaf."""
+    return _over_children(Combiner.MAX, node, function)
+
+
+def isleaf(node: Node) -> Expr:
+    """Return whether the node has no child."""
+    return IsLeaf(_node("isleaf", node), dtype=DType.BOOL, at=Location.capture())
+
+
+def num_children(node: Node) -> Expr:
+    """Return how many children the node has, an integer."""
+    return NumChildren(_node("num_children", node), dtype=INDEX, at=Location.capture())
+
+
+def _over_index(combiner: Combiner, extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
+    at = Location.capture()
+    what = f"ra.{combiner.value}"
+    if isinstance(extent, Dim):
+        raise ModelError(
+            f"{what}: {extent!r} is no extent",
+            at=at,
+            because="a dense reduction runs over as many elements at every node",
+            fix=f"over the children of a node: ra.{combiner.value}_children(n, lambda k: ...)",
+        )
+    if isinstance(extent, bool) or extent < 1:
+        raise ModelError(f"{what}: {extent!r} is no extent", at=at, because="an extent is a whole number from 1 on")
+    index = IndexVar(_parameter(what, function, at), int(extent), dtype=INDEX, at=at)
+    body = as_float(function(index))
+    return DenseReduce(combiner, index, body, dtype=body.dtype, at=at)
+
+
+def _over_children(combiner: Combiner, node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
+    at = Location.capture()
+    what = f"ra.{combiner.value}_children"
+    child = ChildVar(_node(what, node), _parameter(what, function, at))
+    body = as_float(function(child))
+    return ChildReduce(combiner, child, body, dtype=body.dtype, at=at)
+
+
+def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> str:
+    """Return what the function calls its one argument."""
+    named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    if len(named) != 1:
+        raise ModelError(f"{what}: the function takes {len(named)} arguments, and is given one", at=at)
+    return named[0].name
+
+
+def _node(what: str, node: object) -> Node:
+    if isinstance(node, Node):
+        return node
+    shown = node.text() if isinstance(node, Expr) else repr(node)
+    raise ModelError(f"{what}: '{shown}' is no node", at=Location.capture(), fix="give it the n of the compute")
+
+
+__all__ = [name for name in dir() if name.islower() and not name.startswith("_") and name != "annotations"]

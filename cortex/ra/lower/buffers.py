@@ -1,0 +1,94 @@
+"""The arrays of a lowered model: parameters, payloads, results and temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cortex.ilir.structure import CHILD, NODE, StructureFunctions
+from cortex.ra.base import Tensor
+from cortex.ra.model import Model
+from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role
+
+
+@dataclass
+class Buffers:
+    """The buffer of each tensor of a model, made once and shared by its cases.
+
+    Temporaries are fully materialised: a value for each node (or each edge, for what has the dimension of
+    children), as in the paper's Listing 2.
+    """
+
+    model: Model
+    functions: StructureFunctions
+    parameters: dict[InputTensor, Buffer] = field(init=False)
+    payloads: dict[NodeInput, Buffer] = field(init=False)
+    outputs: dict[Placeholder, Buffer] = field(init=False)
+    temporaries: dict[Tensor, Buffer] = field(default_factory=dict)
+    reductions: list[Buffer] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        functions = self.functions
+        self.parameters = {
+            tensor: Buffer(self.name(name), tensor.dtype, _extents(tensor.shape), Role.PARAMETER)
+            for name, tensor in self.model.inputs.items()
+        }
+        self.payloads = {
+            tensor: self.nodes(name, tensor.dtype, _extents(tensor.shape), Role.PAYLOAD)
+            for name, tensor in self.model.payloads.items()
+            if name not in functions.payloads
+        }
+        self.outputs = {
+            placeholder: self.nodes(name, placeholder.dtype, _extents(placeholder.shape[1:]), Role.OUTPUT)
+            for name, (placeholder, _) in self.model.outputs.items()
+        }
+
+    def name(self, wanted: str) -> str:
+        """Return `wanted`, or with a number behind it if it is taken."""
+        name, count = wanted, 1
+        taken = self.names | {function.name for function in self.functions.all()}
+        while name in taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.names.add(name)
+        return name
+
+    def nodes(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
+        """Return a new buffer with a row for each node."""
+        dims: tuple[Dim | None, ...] = (NODE, *(None for _ in rest))
+        return Buffer(self.name(name), dtype, (Call(self.functions.num_nodes), *rest), role, dims)
+
+    def edges(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
+        """Return a new temporary with a row for each edge from a node to a child."""
+        dims: tuple[Dim | None, ...] = (CHILD, *(None for _ in rest))
+        return Buffer(self.name(name), dtype, (Call(self.functions.num_edges), *rest), Role.WORKSPACE, dims)
+
+    def temporary(self, compute: Compute) -> Buffer:
+        """Return the buffer that holds a compute's values, the same one in every case."""
+        if compute not in self.temporaries:
+            name = self.model.names[compute]
+            rest = tuple(Const(index.extent) for index in compute.indices)
+            if compute.child is None:
+                buffer = self.nodes(name, compute.dtype, rest, Role.WORKSPACE)
+            else:
+                buffer = self.edges(name, compute.dtype, rest)
+            self.temporaries[compute] = buffer
+        return self.temporaries[compute]
+
+    def all(self) -> tuple[Buffer, ...]:
+        """Every buffer, in the order of a program's arguments."""
+        groups: Iterable[Iterable[Buffer]] = (
+            self.parameters.values(),
+            self.payloads.values(),
+            self.outputs.values(),
+            self.temporaries.values(),
+            self.reductions,
+        )
+        return tuple(buffer for group in groups for buffer in group)
+
+
+def _extents(shape: Iterable[object]) -> tuple[Expr, ...]:
+    return tuple(Const(extent) for extent in shape if isinstance(extent, int))

@@ -1,0 +1,195 @@
+"""The loops that compute one tensor at one node, with a nest of its own for each reduction in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from cortex.ilir.structure import CHILD
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.decide import Decisions, decide
+from cortex.ra.lower.translate import Point, Translator
+from cortex.ra.node import ChildVar, Node
+from cortex.ra.tensor import Compute
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Role, Var, both
+from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
+
+Reduction = ra.DenseReduce | ra.ChildReduce
+Axis = ra.IndexVar | ChildVar
+Guards = tuple[tuple[ra.Expr, bool], ...]
+"""Conditions on the way to an expression, and which way they went."""
+
+
+@dataclass
+class Nests:
+    """Writes the nests of one case's computes, in order, at the node `node`."""
+
+    buffers: Buffers
+    decisions: Decisions
+    results: Callable[[Tensor], Buffer]
+    node: Expr
+    hoisted: dict[Reduction, tuple[Buffer, tuple[Axis, ...]]] = field(default_factory=dict)
+    translator: Translator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.translator = Translator(self.buffers, self.decisions, self.results, self.reduced)
+
+    def compute(self, compute: Compute, target: Buffer) -> Stmt:
+        """Return the statements that store every value of `compute` at the node to `target`."""
+        axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
+        before = list(self.hoist(compute.body, axes, (), target.name))
+
+        def store(at: Point) -> Stmt:
+            indices = self.element(axes, at)
+            return Store(
+                Label(target.name), target, indices, self.translator.expr(compute.body, at), compute.at
+            )
+
+        return block(*before, self.loops(axes, Point(self.node), store))
+
+    def copy(self, source: Buffer, target: Buffer, extents: tuple[ra.IndexVar, ...]) -> Stmt:
+        """Return the statement that copies the node's values from one buffer to another."""
+
+        def store(at: Point) -> Stmt:
+            indices = self.element(extents, at)
+            return Store(Label(target.name), target, indices, Load(source, indices))
+
+        return self.loops(extents, Point(self.node), store)
+
+    def loops(self, axes: tuple[Axis, ...], at: Point, body: Callable[[Point], Stmt]) -> Stmt:
+        """Return `body` within a loop for each axis, outermost first."""
+        if not axes:
+            return body(at)
+        first, rest = axes[0], axes[1:]
+        if isinstance(first, ChildVar):
+            return self.over_children(first, at, lambda inner: self.loops(rest, inner, body))
+        var = Var(first.name)
+        return For(var, Const(first.extent), self.loops(rest, at.with_index(first, var), body))
+
+    def over_children(self, child: ChildVar, at: Point, body: Callable[[Point], Stmt]) -> Stmt:
+        """Return the loop over a node's children, in order."""
+        functions = self.buffers.functions
+        place, node = Var(child.name), Var(f"{child.name}_node")
+        parent = self.translator.node(child.node, at)
+        inner = at.with_child(child, place, node)
+        pointer = Call(functions.child, (self.translator.edge(child, inner),))
+        count = Call(functions.num_children, (parent,))
+        return For(place, count, Let(node, pointer, body(inner)), dim=CHILD)
+
+    def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:
+        """Return the indices of a buffer with a row for each node, or for each edge, and then the dense axes."""
+        row: Expr = at.node
+        rest: list[Expr] = []
+        for axis in axes:
+            if isinstance(axis, ChildVar):
+                row = self.translator.edge(axis, at)
+            else:
+                rest.append(at.indices[axis])
+        return (row, *rest)
+
+    # --- reductions ---------------------------------------------------------------------------------------
+
+    def reduced(self, reduction: Reduction, at: Point) -> Expr:
+        """Return the value of a reduction whose nest stands before."""
+        buffer, axes = self.hoisted[reduction]
+        return Load(buffer, self.element(axes, at), reduction.at)
+
+    def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
+        """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
+        match expr:
+            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
+                decided = decide(condition, self.decisions)
+                if decided is None:
+                    yield from self.hoist(condition, scope, guards, name)
+                for branch, way in ((if_true, True), (if_false, False)):
+                    if decided is None:
+                        yield from self.hoist(branch, scope, (*guards, (condition, way)), name)
+                    elif decided is way:
+                        yield from self.hoist(branch, scope, guards, name)
+            case ra.DenseReduce() | ra.ChildReduce():
+                if expr not in self.hoisted:
+                    yield from self.hoist(expr.body, (*scope, _axis(expr)), guards, name)
+                    yield self.reduction(expr, scope, guards, name)
+            case _:
+                for operand in ra.operands(expr):
+                    yield from self.hoist(operand, scope, guards, name)
+
+    def reduction(self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str) -> Stmt:
+        """Return the nest of one reduction over as many of the axes around it as it depends on."""
+        used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
+        axes = tuple(axis for axis in scope if axis in used)
+        buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
+        self.hoisted[reduction] = (buffer, axes)
+        start = Const(reduction.combiner.identity, reduction.dtype)
+        init, update = Label(f"{buffer.name}.init"), Label(f"{buffer.name}.update")
+
+        def accumulate(at: Point) -> Stmt:
+            indices = self.element(axes, at)
+            loop = self.axis(
+                reduction,
+                at,
+                lambda var, inner: Reduce(
+                    update,
+                    buffer,
+                    indices,
+                    reduction.combiner,
+                    self.translator.expr(reduction.body, inner),
+                    (var,),
+                    start,
+                    reduction.at,
+                ),
+            )
+            condition: Expr | None = None
+            for guard, way in guards:
+                condition = both(condition, self.translator.guard(guard, way, at))
+            guarded = loop if condition is None else If(condition, loop)
+            return block(Store(init, buffer, indices, start, reduction.at), guarded)
+
+        return self.loops(axes, Point(self.node), accumulate)
+
+    def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
+        """Return the loop of a reduction's own axis."""
+        if isinstance(reduction, ra.ChildReduce):
+            child = reduction.child
+            return self.over_children(child, at, lambda inner: body(inner.children[child][0], inner))
+        var = Var(reduction.index.name)
+        return For(var, Const(reduction.index.extent), body(var, at.with_index(reduction.index, var)))
+
+    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+        """Return a new temporary over the node, or its edges, and the dense axes."""
+        rest = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
+        if any(isinstance(axis, ChildVar) for axis in axes):
+            buffer = self.buffers.edges(name, reduction.dtype, rest)
+        else:
+            buffer = self.buffers.nodes(name, reduction.dtype, rest, Role.WORKSPACE)
+        self.buffers.reductions.append(buffer)
+        return buffer
+
+
+def _axis(reduction: Reduction) -> Axis:
+    return reduction.child if isinstance(reduction, ra.ChildReduce) else reduction.index
+
+
+def _free(expr: ra.Expr) -> Iterator[Axis]:
+    """Yield the axes that an expression's value depends on, those that it binds left out."""
+    match expr:
+        case ra.IndexVar():
+            yield expr
+        case ra.DenseReduce() | ra.ChildReduce():
+            bound = _axis(expr)
+            yield from (axis for axis in _free(expr.body) if axis is not bound)
+        case ra.IsLeaf(node=node) | ra.NumChildren(node=node):
+            yield from _of_node(node)
+        case ra.Read(indices=indices):
+            for index in indices:
+                yield from _of_node(index) if isinstance(index, Node) else _free(index)
+        case _:
+            for operand in ra.operands(expr):
+                yield from _free(operand)
+
+
+def _of_node(node: Node) -> Iterator[Axis]:
+    if isinstance(node, ChildVar):
+        yield node

@@ -1,0 +1,216 @@
+"""From a scheduled model to a program: a correct, naive one of fully materialised loops (CORTEX, Listing 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cortex.ilir.loops import Cases, node_loops
+from cortex.ilir.structure import StructureFunctions, structure_functions
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
+from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.translate import Point
+from cortex.ra.model import Model
+from cortex.ra.tensor import Compute, IfThenElse
+from ragged.ir.expr import Buffer, Call, Expr, Function
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.stmt import If, Stmt, block
+from ragged.ir.walk import all_expressions, subexpressions
+
+
+def lower(model: Model, *, batched: bool, specialized: bool, name: str = "model") -> Program:
+    """Return the program that runs `model` at every node of a batch of structures.
+
+    `batched` runs the nodes of one height together (dynamic batching), else one node after another; with
+    `specialized`, leaves and inner nodes have nests of their own, else each node asks what it is.
+    """
+    functions = structure_functions(model.plan())
+    lowering = _Lowering(model, functions, Buffers(model, functions))
+    kernel = lowering.kernel(batched=batched, specialized=specialized)
+    buffers = lowering.buffers.all()
+    used = _used_functions(functions.all(), kernel, buffers)
+    facts = tuple(fact for fact in functions.facts if _mentioned(fact) <= used)
+    declared = tuple(function for function in functions.all() if function in used)
+    return Program(name, declared, buffers, facts, (Stage(StageKind.KERNEL, kernel),))
+
+
+@dataclass
+class _Lowering:
+    model: Model
+    functions: StructureFunctions
+    buffers: Buffers
+    splits: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.splits = any(
+            key(atom) == LEAF
+            for tensor in self.model.computes
+            if isinstance(tensor, IfThenElse)
+            for atom in atoms(tensor.condition)
+        )
+
+    def kernel(self, *, batched: bool, specialized: bool) -> Stmt:
+        if not self.splits:
+            cases = Cases(lambda node: self.body(node, {}))
+        else:
+            cases = Cases(
+                lambda node: self.body(node, {LEAF: True}),
+                lambda node: self.body(node, {LEAF: False}),
+            )
+        return node_loops(self.functions, cases, batched=batched, specialized=specialized)
+
+    def body(self, node: Expr, decisions: Decisions) -> Stmt:
+        """Return what one node does in a case, asking for each condition that the case leaves open."""
+        case = _Case(self, node, decisions)
+        open_atom = case.undecided()
+        if open_atom is None:
+            return case.stmts()
+        nests = Nests(self.buffers, decisions, case.result, node)
+        condition = nests.translator.expr(open_atom, Point(node))
+        name = key(open_atom)
+        return If(
+            condition,
+            self.body(node, {**decisions, name: True}),
+            self.body(node, {**decisions, name: False}),
+            open_atom.at,
+        )
+
+
+@dataclass
+class _Case:
+    """A model's computes where all its branches on the structure are decided, or are being."""
+
+    lowering: _Lowering
+    node: Expr
+    decisions: Decisions
+    written: dict[Compute, Buffer] = field(default_factory=dict)
+
+    def undecided(self) -> ra.Expr | None:
+        """Return an atomic condition that this case needs and does not know, or None."""
+        for tensor in self.needed():
+            if isinstance(tensor, IfThenElse):
+                return next(atom for atom in atoms(tensor.condition) if key(atom) not in self.decisions)
+        return None
+
+    def resolve(self, tensor: Tensor) -> Tensor:
+        """Follow decided branches to the tensor that is computed."""
+        while isinstance(tensor, IfThenElse):
+            decided = decide(tensor.condition, self.decisions)
+            if decided is None:
+                return tensor
+            tensor = tensor.then if decided else tensor.orelse
+        return tensor
+
+    def needed(self) -> list[Tensor]:
+        """Return the computes, and open branches, that the outputs depend on, each after what it reads."""
+        done: dict[Tensor, None] = {}
+        stack: list[tuple[Tensor, bool]] = [
+            (self.resolve(tensor), False)
+            for _, tensor in reversed(list(self.lowering.model.outputs.values()))
+        ]
+        while stack:
+            tensor, ready = stack.pop()
+            if tensor in done or not isinstance(tensor, Compute | IfThenElse):
+                continue
+            if ready or isinstance(tensor, IfThenElse):
+                done[tensor] = None
+                continue
+            stack.append((tensor, True))
+            stack.extend(
+                (self.resolve(read), False) for read in reversed(list(_reads(tensor.body, self.decisions)))
+            )
+        return list(done)
+
+    def stmts(self) -> Stmt:
+        """Return the nests of this case, results stored where the outputs live."""
+        nests = Nests(self.lowering.buffers, self.decisions, self.result, self.node)
+        targets = self.targets()
+        parts: list[Stmt] = []
+        for tensor in self.needed():
+            assert isinstance(tensor, Compute)
+            self.written[tensor] = targets.get(tensor) or self.lowering.buffers.temporary(tensor)
+            parts.append(nests.compute(tensor, self.written[tensor]))
+        for placeholder, output in self.lowering.model.outputs.values():
+            source = self.resolve(output)
+            target = self.lowering.buffers.outputs[placeholder]
+            assert isinstance(source, Compute)
+            if self.written[source] is not target:
+                parts.append(nests.copy(self.written[source], target, source.indices))
+        return block(*parts)
+
+    def targets(self) -> dict[Compute, Buffer]:
+        """Return the output that each result is stored to; of two outputs with one result the second is copied."""
+        found: dict[Compute, Buffer] = {}
+        for placeholder, output in self.lowering.model.outputs.values():
+            source = self.resolve(output)
+            if isinstance(source, Compute):
+                found.setdefault(source, self.lowering.buffers.outputs[placeholder])
+        return found
+
+    def result(self, tensor: Tensor) -> Buffer:
+        """Return the buffer that holds a tensor's values in this case."""
+        source = self.resolve(tensor)
+        assert isinstance(source, Compute)
+        return self.written[source]
+
+
+def _reads(expr: ra.Expr, decisions: Decisions) -> Iterable[Tensor]:
+    """Yield the tensors that an expression reads in a case."""
+    if isinstance(expr, ra.Where):
+        decided = decide(expr.condition, decisions)
+        if decided is not None:
+            yield from _reads(expr.if_true if decided else expr.if_false, decisions)
+            return
+    if isinstance(expr, ra.Read):
+        yield expr.tensor
+    for operand in ra.operands(expr):
+        yield from _reads(operand, decisions)
+
+
+def _used_functions(functions: Iterable[Function], kernel: Stmt, buffers: Iterable[Buffer]) -> set[Function]:
+    """Return the functions that a program calls, directly, in shapes, or through bodies and domains."""
+    roots = [expr for expr in all_expressions(kernel) if isinstance(expr, Call)]
+    roots += [
+        e
+        for buffer in buffers
+        for extent in buffer.shape
+        for e in subexpressions(extent)
+        if isinstance(e, Call)
+    ]
+    used: set[Function] = set()
+    pending = [call.function for call in roots]
+    while pending:
+        function = pending.pop()
+        if function in used:
+            continue
+        used.add(function)
+        inside = [param.extent for param in function.params] + (
+            [] if function.body is None else [function.body]
+        )
+        pending += [e.function for expr in inside for e in subexpressions(expr) if isinstance(e, Call)]
+    return used & set(functions)
+
+
+def _mentioned(fact: Fact) -> set[Function]:
+    """Return the functions that a fact speaks of."""
+    match fact:
+        case Range(function=function, lower=lower, upper=upper):
+            calls = (
+                e.function for bound in (lower, upper) for e in subexpressions(bound) if isinstance(e, Call)
+            )
+            return {function, *calls}
+        case Monotone(function=function) | Injective(function=function):
+            return {function}
+        case PrefixSum(offset=offset, length=length):
+            return {offset, length}
+        case Tiling(begin=begin, length=length, first=first, total=total):
+            calls = (
+                e.function for bound in (first, total) for e in subexpressions(bound) if isinstance(e, Call)
+            )
+            return {begin, length, *calls}
+        case Follows(pointer=pointer, begin=begin, length=length, via=via):
+            return {pointer, begin, length} | ({via} if via else set())

@@ -1,0 +1,152 @@
+"""Expressions of the Recursive API as expressions of the one IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cortex.ilir.loops import is_leaf
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.decide import Decisions, decide
+from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.tensor import InputTensor, NodeInput, Placeholder
+from ragged.errors import InternalError
+from ragged.ir.dtype import INDEX
+from ragged.ir.expr import (
+    Binary,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Ref,
+    Select,
+    Unary,
+    Var,
+    add,
+)
+from ragged.ir.ops import UnaryOp
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where an expression is evaluated: at which node, child and indices.
+
+    `children` gives, for each child variable in scope, its loop's variable (its place among the node's children)
+    and the variable that holds the child's id; `indices` the value of each dense index.
+    """
+
+    node: Expr
+    children: Mapping[ChildVar, tuple[Var, Var]] = field(default_factory=dict)
+    indices: Mapping[ra.IndexVar, Expr] = field(default_factory=dict)
+
+    def with_child(self, child: ChildVar, place: Var, node: Var) -> Point:
+        """Return the point within a loop over children."""
+        return replace(self, children={**self.children, child: (place, node)})
+
+    def with_index(self, index: ra.IndexVar, var: Var) -> Point:
+        """Return the point within a loop over a dense index."""
+        return replace(self, indices={**self.indices, index: Ref(var)})
+
+
+Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
+"""Gives the value of a reduction, which has a nest of its own, at a point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """Translates expressions in one case of a model.
+
+    `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction.
+    """
+
+    buffers: Buffers
+    decisions: Decisions
+    results: Callable[[Tensor], Buffer]
+    reduced: Reduced
+
+    def expr(self, expr: ra.Expr, at: Point) -> Expr:
+        """Return the value of `expr` at a point. Conditions that the case decides are gone."""
+        where = expr.at
+        match expr:
+            case ra.Const(value=value, dtype=dtype):
+                return Const(float(value) if dtype.is_float else int(value), dtype, where)
+            case ra.IndexVar():
+                return at.indices[expr]
+            case ra.Read():
+                return self.read(expr, at)
+            case ra.Cast(operand=operand, dtype=dtype):
+                return Cast(dtype, self.expr(operand, at), where)
+            case ra.Unary(op=op, operand=operand):
+                return Unary(op, self.expr(operand, at), where)
+            case ra.Binary(op=op, lhs=lhs, rhs=rhs):
+                return Binary(op, self.expr(lhs, at), self.expr(rhs, at), where)
+            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
+                decided = decide(condition, self.decisions)
+                if decided is not None:
+                    return self.expr(if_true if decided else if_false, at)
+                return Select(
+                    self.expr(condition, at), self.expr(if_true, at), self.expr(if_false, at), where
+                )
+            case ra.DenseReduce() | ra.ChildReduce():
+                return self.reduced(expr, at)
+            case ra.IsLeaf(node=node):
+                return is_leaf(self.buffers.functions, self.node(node, at))
+            case ra.NumChildren(node=node):
+                return Call(self.buffers.functions.num_children, (self.node(node, at),), where)
+            case _:
+                raise InternalError(f"no translation for {type(expr).__name__}")
+
+    def guard(self, condition: ra.Expr, holds: bool, at: Point) -> Expr:
+        """Return the condition, or its negation, as one expression."""
+        value = self.expr(condition, at)
+        return value if holds else Unary(UnaryOp.NOT, value)
+
+    def node(self, node: Node, at: Point) -> Expr:
+        """Return the id of a node."""
+        match node:
+            case NodeVar():
+                return at.node
+            case ChildVar():
+                return Ref(at.children[node][1])
+            case ChildAt(node=parent, position=position):
+                return Call(self.buffers.functions.positions[position], (self.node(parent, at),))
+            case _:
+                raise InternalError(f"no id for {type(node).__name__}")
+
+    def edge(self, child: ChildVar, at: Point) -> Expr:
+        """Return the number of the edge from a node to the child."""
+        begin = Call(self.buffers.functions.child_begin, (self.node(child.node, at),))
+        return add(begin, at.children[child][0])
+
+    def read(self, read: ra.Read, at: Point) -> Expr:
+        """Return the element of a tensor; integers become indices whatever their width in memory."""
+        tensor, indices = read.tensor, self.indices(read, at)
+        match tensor:
+            case InputTensor():
+                value: Expr = Load(self.buffers.parameters[tensor], indices, read.at)
+            case NodeInput() if tensor in self.buffers.payloads:
+                value = Load(self.buffers.payloads[tensor], indices, read.at)
+            case NodeInput(name=name):
+                value = Call(self.buffers.functions.payloads[name], indices, read.at)
+            case Placeholder():
+                value = Load(self.buffers.outputs[tensor], indices, read.at)
+            case _:
+                value = Load(self.results(tensor), indices, read.at)
+        return Cast(INDEX, value) if value.dtype.is_int and value.dtype is not INDEX else value
+
+    def indices(self, read: ra.Read, at: Point) -> tuple[Expr, ...]:
+        """Return the indices of a read; a node and one of its children together are one edge."""
+        found: list[Expr] = []
+        for place, index in enumerate(read.indices):
+            after_node = place > 0 and isinstance(read.indices[place - 1], NodeVar)
+            if isinstance(index, ChildVar) and after_node:
+                found[-1] = self.edge(index, at)
+            elif isinstance(index, Node):
+                found.append(self.node(index, at))
+            else:
+                found.append(self.expr(index, at))
+        return tuple(found)

@@ -1,0 +1,104 @@
+"""A model: a checked recursion, and what follows from it before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.ilir.plan import Plan
+from cortex.ra.check import check
+from cortex.ra.collect import Recursion
+from cortex.ra.demands import derive_plan
+from cortex.ra.structure import Structure, Tree
+from cortex.ra.tensor import Body, Placeholder
+from cortex.ra.text import listing
+from ragged.errors import Location, ModelError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model(Recursion):
+    """What `ra.recursion_op` and the constructors of `cortex.models` return; its `repr` is its text.
+
+    Attributes:
+        outputs: by name, the placeholder of a result and the compute that defines it.
+        structure: what the recursion runs over.
+        inputs, payloads: the parameters and what nodes carry, by name.
+        computes: what is computed at a node, each tensor after those that it reads.
+        names: what each tensor is called when the model prints.
+
+    Raises:
+        ModelError: the model breaks a rule of the language (P.1 to P.3, shapes, arity, ...).
+    """
+
+    _plan: Plan = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        Recursion.__post_init__(self)
+        check(self)
+        object.__setattr__(self, "_plan", derive_plan(self))
+
+    def plan(self) -> Plan:
+        """Return what the model asks of the structures that it is given."""
+        return self._plan
+
+    def init_params(self, seed: int = 0) -> dict[str, NDArray[np.generic]]:
+        """Return parameters drawn from a normal distribution of deviation 1/sqrt(last extent).
+
+        Each array is C-contiguous, of its parameter's shape and dtype, owned by the caller, and drawn from its
+        name and `seed` alone: it stays as it is when the model changes around it. Tables of integers are zero.
+        """
+        return {
+            name: np.zeros(tensor.shape, tensor.dtype.numpy)  # type: ignore[arg-type]
+            if tensor.dtype.is_int
+            else _normal([seed, *name.encode()], tensor.shape)  # type: ignore[arg-type]
+            for name, tensor in self.inputs.items()
+        }
+
+    def __repr__(self) -> str:
+        return listing(self)
+
+
+def recursion_op(
+    placeholder: Placeholder | Mapping[str, tuple[Placeholder, Body]],
+    body: Body | None = None,
+    structure: Structure | None = None,
+) -> Model:
+    """Close the recursion: say what each placeholder stands for, and over which structures it runs.
+
+    Args:
+        placeholder: the placeholder of the one result, which is then called "h"; or, for each result by
+            name, its placeholder and the compute that defines it.
+        body: the compute that defines the one result.
+        structure: `ra.Tree(max_children=None)` unless given, or `ra.Dag()`, `ra.Sequence()`.
+
+    Raises:
+        ModelError: the model breaks a rule of the language.
+
+    Example:
+        >>> model = recursion_op({"h": (h_ph, h), "c": (c_ph, c)}, structure=Tree())
+    """
+    if isinstance(placeholder, Placeholder):
+        outputs: Mapping[str, object] = {"h": (placeholder, body)}
+    else:
+        outputs = dict(placeholder)
+    return Model({name: _output(name, pair) for name, pair in outputs.items()}, structure or Tree())
+
+
+def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
+    match pair:
+        case (Placeholder() as placeholder, (Body() as body)):
+            return placeholder, body
+        case _:
+            raise ModelError(
+                f"recursion_op: output '{name}' is not a placeholder and its compute",
+                at=Location.capture(),
+                fix='recursion_op({"h": (h_ph, h)}), where h is what ra.compute or ra.if_then_else returned',
+            )
+
+
+def _normal(seed: list[int], shape: tuple[int, ...]) -> NDArray[np.generic]:
+    deviation = 1 / np.sqrt(shape[-1]) if shape else 1.0
+    return (np.random.default_rng(seed).standard_normal(shape) * deviation).astype(np.float32)

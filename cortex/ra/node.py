@@ -1,0 +1,179 @@
+"""Handles of nodes: what the functions of a model are given as `n` and `k`, and read tensors at.
+
+A handle is no number. It is compared by identity, has children, and refuses everything else, so that what
+depends on the structure can depend on nothing else (the paper's P.1 to P.3).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Never, TypeAlias, cast
+
+import numpy as np
+
+from ragged.errors import Location, ModelError
+
+
+class Computed(ABC):
+    """What an expression is to a handle: something that is not known until the model runs."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def calls(self) -> bool:
+        """Whether the value depends on the result of a recursive call."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the expression as the user wrote it, or nearly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle(ABC):
+    """What every handle is: a node of the structure that the model runs over."""
+
+    @property
+    def left(self) -> ChildAt:
+        """The first child: `n.child(0)`."""
+        return self.child(0)
+
+    @property
+    def right(self) -> ChildAt:
+        """The second child: `n.child(1)`."""
+        return self.child(1)
+
+    def child(self, position: int) -> ChildAt:
+        """Return the child at `position`, counted from zero: a number that stands in the model.
+
+        Raises:
+            ModelError: the position is computed (P.2), from another call's result (P.3), or is no number.
+        """
+        if isinstance(position, Computed):
+            raise _computed_child(self._node, position)
+        if not _is_position(position):
+            raise ModelError(
+                f"'{self.text()}.child({position!r})': a child's position is a whole number from 0 on",
+                at=Location.capture(),
+            )
+        return ChildAt(self._node, int(position))
+
+    def text(self) -> str:
+        """Return the handle as the user wrote it, or nearly."""
+        return self._text()
+
+    @abstractmethod
+    def _text(self) -> str: ...
+
+    @property
+    def _node(self) -> Node:
+        return cast(Node, self)  # the union below is closed
+
+    def __add__(self, other: object) -> Never:
+        raise _no_number(f"{self.text()} + {_text(other)}")
+
+    def __radd__(self, other: object) -> Never:
+        raise _no_number(f"{_text(other)} + {self.text()}")
+
+    def __sub__(self, other: object) -> Never:
+        raise _no_number(f"{self.text()} - {_text(other)}")
+
+    def __mul__(self, other: object) -> Never:
+        raise _no_number(f"{self.text()} * {_text(other)}")
+
+    def __lt__(self, other: object) -> Never:
+        raise _no_number(f"{self.text()} < {_text(other)}")
+
+    def __gt__(self, other: object) -> Never:
+        raise _no_number(f"{self.text()} > {_text(other)}")
+
+    def __bool__(self) -> Never:
+        raise python_branch(self.text())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeVar(Handle):
+    """The node that a compute is written for; `name` is what the user's function calls it."""
+
+    name: str = "n"
+
+    def _text(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChildAt(Handle):
+    """The child of `node` at a fixed `position`."""
+
+    node: Node
+    position: int
+
+    def _text(self) -> str:
+        name = {0: "left", 1: "right"}.get(self.position, f"child({self.position})")
+        return f"{self.node.text()}.{name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChildVar(Handle):
+    """Each child of `node` in turn; `name` is what the user's function calls it."""
+
+    node: Node
+    name: str = "k"
+
+    def _text(self) -> str:
+        return self.name
+
+
+Node: TypeAlias = NodeVar | ChildAt | ChildVar
+
+
+def owner(node: Node) -> NodeVar:
+    """Return the variable whose node, child or further descendant `node` is."""
+    while not isinstance(node, NodeVar):
+        node = node.node
+    return node
+
+
+def python_branch(text: str) -> ModelError:
+    """Return the error for an expression that Python was asked to decide on (P.1)."""
+    return ModelError(
+        f"'{text}' cannot decide a Python branch (P.1)",
+        at=Location.capture(),
+        because="the model is written once for all nodes, and what a value is, is known only when it runs",
+        fix="ra.if_then_else to branch on the structure, ra.where to choose a value, & | ~ for and, or, not",
+    )
+
+
+def _no_number(text: str) -> ModelError:
+    return ModelError(
+        f"'{text}': a node is a handle and not a number (P.2)",
+        at=Location.capture(),
+        because="what is computed at a node may be read at that node and at its children only",
+        fix="read at n, n.left, n.right or n.child(j), or over all children with ra.sum_children",
+    )
+
+
+def _computed_child(node: Node, position: Computed) -> ModelError:
+    call = f"'{node.text()}.child({position.text()})'"
+    if position.calls:
+        return ModelError(
+            f"{call}: a recursive call depends on the result of a sibling call (P.3)",
+            at=Location.capture(),
+            because="the calls at a node's children must be free to run in any order",
+            fix="write the position as a number, or reduce over all children with ra.sum_children",
+        )
+    return ModelError(
+        f"{call}: a recursive call at a computed child (P.2)",
+        at=Location.capture(),
+        because="which nodes a node calls must follow from the structure alone",
+        fix="write the position as a number, or reduce over all children with ra.sum_children",
+    )
+
+
+def _is_position(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def _text(value: object) -> str:
+    return value.text() if isinstance(value, (Handle, Computed)) else repr(value)

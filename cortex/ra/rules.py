@@ -1,0 +1,65 @@
+"""Which types an operator takes and gives, and how tightly it binds when printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cortex.ra.node import Computed, Handle
+from ragged.errors import Location, ModelError
+from ragged.ir.dtype import DType
+from ragged.ir.ops import BinaryOp, UnaryOp
+
+_LEVELS: tuple[tuple[BinaryOp, ...], ...] = (
+    (BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE),
+    (BinaryOp.OR,),
+    (BinaryOp.AND,),
+    (BinaryOp.ADD, BinaryOp.SUB),
+    (BinaryOp.MUL, BinaryOp.DIV, BinaryOp.FLOORDIV, BinaryOp.MOD),
+)
+
+LEVEL = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
+"""Python's own precedence, loosest first: what prints can be pasted back."""
+
+TIGHTEST = len(_LEVELS)
+"""The level of what needs no brackets."""
+
+SIGN = {op: op.value for op in BinaryOp} | {BinaryOp.AND: "&", BinaryOp.OR: "|"}
+"""How an operator is written in a model."""
+
+_LOGIC = "compare numbers with ==, <, ...; combine truth values with &, | and ~"
+
+
+def type_of_binary(op: BinaryOp, operand: DType, text: Callable[[], str]) -> DType:
+    """Return what `op` on two operands of one type gives; `text` is the expression, for the error."""
+    if op.is_logical != (operand is DType.BOOL):
+        raise mixes_types(text(), f"the operator is for {_kind(op.is_logical)}", _LOGIC)
+    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and operand.is_float:
+        raise mixes_types(text(), "the operator is for integers", "divide floats with /")
+    return DType.BOOL if op.is_comparison else operand
+
+
+def type_of_unary(op: UnaryOp, operand: DType, text: Callable[[], str]) -> DType:
+    """Return what `op` on an operand gives; `text` is the expression, for the error."""
+    if (op is UnaryOp.NOT) != (operand is DType.BOOL):
+        raise mixes_types(text(), f"the operator is for {_kind(op is UnaryOp.NOT)}", _LOGIC)
+    return operand
+
+
+def mixes_types(text: str, because: str, fix: str) -> ModelError:
+    """Return the error for an expression whose parts are of types that do not go together."""
+    return ModelError(f"'{text}' mixes types", at=Location.capture(), because=because, fix=fix)
+
+
+def not_a_value(value: object) -> ModelError:
+    """Return the error for something that stands where a number or an expression is asked for."""
+    shown = value.text() if isinstance(value, (Handle, Computed)) else repr(value)
+    return ModelError(
+        f"'{shown}' stands where a number or an expression is needed",
+        at=Location.capture(),
+        because=f"it is a {type(value).__name__}",
+        fix="read a tensor at indices, as in h[n, i]",
+    )
+
+
+def _kind(logical: bool) -> str:
+    return "truth values" if logical else "numbers"

@@ -1,0 +1,104 @@
+"""The recursion schedule: how a model's recursion becomes loops (CORTEX section 3.1)."""
+
+from __future__ import annotations
+
+from cortex.ra.base import Tensor
+from cortex.ra.lower import lower
+from cortex.ra.lower.decide import LEAF, atoms, key
+from cortex.ra.model import Model
+from cortex.ra.tensor import IfThenElse
+from ragged.errors import Location, ScheduleError
+from ragged.ir.program import Program
+
+
+class Schedule:
+    """Choices about one model's recursion, made one after another; the model itself is not changed.
+
+    As it starts, nodes run one after another, children first, and each asks whether it is a leaf.
+
+    Example::
+
+        s = ra.Schedule(model)
+        s.dynamic_batch()
+        s.specialize_if_else(body)
+        print(s.lower())
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._batched = False
+        self._specialized = False
+        self._log: list[str] = []
+
+    @property
+    def batched(self) -> bool:
+        """Whether nodes of one height run together."""
+        return self._batched
+
+    @property
+    def specialized(self) -> bool:
+        """Whether leaves have loops of their own."""
+        return self._specialized
+
+    def dynamic_batch(self) -> None:
+        """Run the nodes of one height together, height by height (CORTEX section 3.1, dynamic batching).
+
+        Raises:
+            ScheduleError: it was asked for before.
+        """
+        if self._batched:
+            raise ScheduleError(
+                "dynamic_batch: the nodes are batched already", at=Location.capture(), fix="ask for it once"
+            )
+        self._batched = True
+        self._log.append("s.dynamic_batch()")
+
+    def specialize_if_else(self, branch: Tensor) -> None:
+        """Give leaves and inner nodes loops of their own instead of a check at each node.
+
+        `branch` is a tensor of the model made by `if_then_else` on `isleaf`; all branches on the same condition are
+        specialized with it.
+
+        Raises:
+            ScheduleError: `branch` is no such tensor, is not of this model, or is specialized already.
+        """
+        name = self.model.names.get(branch, branch.name)
+        at = Location.capture()
+        if branch not in self.model.computes:
+            raise ScheduleError(f"specialize_if_else: '{name}' is not a tensor of this model", at=at)
+        if not isinstance(branch, IfThenElse):
+            raise ScheduleError(
+                f"specialize_if_else: '{name}' has no branches",
+                at=at,
+                because="it was made by compute",
+                fix="name a tensor that if_then_else made",
+            )
+        if not any(key(atom) == LEAF for atom in atoms(branch.condition)):
+            raise ScheduleError(
+                f"specialize_if_else: the condition of '{name}' does not ask for leaves",
+                at=at,
+                because=f"it is {branch.condition.text()}, which does not split the numbering of nodes in two",
+            )
+        if self._specialized:
+            raise ScheduleError(f"specialize_if_else: '{name}' is specialized already", at=at)
+        self._specialized = True
+        self._log.append(f"s.specialize_if_else({name})")
+
+    def lower(self) -> Program:
+        """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
+        return lower(self.model, batched=self._batched, specialized=self._specialized, name="model")
+
+    def log(self) -> str:
+        """Return the choices made so far as code that makes them again on a new schedule `s`."""
+        return "\n".join(self._log)
+
+
+def default_schedule(model: Model) -> Schedule:
+    """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized."""
+    schedule = Schedule(model)
+    schedule.dynamic_batch()
+    for tensor in model.computes:
+        if isinstance(tensor, IfThenElse) and any(key(atom) == LEAF for atom in atoms(tensor.condition)):
+            schedule.specialize_if_else(tensor)
+            break
+    return schedule

@@ -1,0 +1,107 @@
+"""Checks of what a tensor is declared with: its shape, its dtype, its function's parameters and its name."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cortex.ra.base import Dim, K, N, Shape
+from ragged.errors import Location, ModelError
+from ragged.ir.dtype import DType
+
+_STORED = (DType.FLOAT32, DType.INT32, DType.INT64)
+
+
+def described(shape: Shape) -> str:
+    """Return the shape as a user writes it."""
+    inner = ", ".join(str(dim) for dim in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[int, ...]:
+    """Return the shape, all of dense extents."""
+    dims = tuple(shape)
+    for dim in dims:
+        _check_extent(what, dim, at)
+    return tuple(int(dim) for dim in dims)
+
+
+def node_shape(what: str, shape: Sequence[Dim | int], at: Location | None, children: bool = False) -> Shape:
+    """Return the shape, N first, then K if `children` allows it, then dense extents."""
+    dims = tuple(shape)
+    if not dims or dims[0] is not N:
+        raise ModelError(
+            f"{what}: shape {described(dims)} does not begin with ra.N",
+            at=at,
+            because="everything but a parameter has a value for each node",
+            fix=f"shape {described((N, *(d for d in dims if d is not N)))}",
+        )
+    begin = 2 if K in dims[1:2] else 1
+    if begin == 2 and not children:
+        raise ModelError(
+            f"{what}: shape {described(dims)} has the dimension of children",
+            at=at,
+            because="it has one value for each node, whatever its parents are",
+            fix="a value for each child of a node is ra.compute((ra.N, ra.K, ...), lambda n, k, ...: ...)",
+        )
+    for dim in dims[begin:]:
+        _check_extent(what, dim, at)
+    return (*dims[:begin], *(int(dim) for dim in dims[begin:] if not isinstance(dim, Dim)))
+
+
+def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None) -> DType:
+    """Return the dtype that arrays of a parameter or payload are stored in."""
+    name = (
+        dtype.value if isinstance(dtype, DType) else str(np.dtype(dtype)) if dtype in _NUMPY else str(dtype)
+    )
+    found = next((stored for stored in _STORED if stored.value == name), None)
+    if found is None:
+        raise ModelError(
+            f"{what}: dtype '{name}' is none of {', '.join(stored.value for stored in _STORED)}",
+            at=at,
+            because="models compute with floats of 32 bits, and index with integers",
+        )
+    return found
+
+
+def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Location | None) -> list[str]:
+    """Return what the function calls the index of each dimension of the shape."""
+    named = list(inspect.signature(function).parameters.values())
+    positional = [p for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind is p.VAR_POSITIONAL for p in named):
+        rest = ["n", *(("k",) if K in shape else ()), *(f"i{axis}" for axis in range(len(shape)))]
+        return ([p.name for p in positional] + rest[len(positional) :])[: len(shape)]
+    if len(positional) != len(shape):
+        raise ModelError(
+            f"{what}: the function takes {len(positional)} arguments, shape {described(shape)} has "
+            f"{len(shape)} dimensions",
+            at=at,
+            fix=f"lambda {', '.join(_PARAMETERS[: len(shape)])}: ..." if K not in shape else None,
+        )
+    return [p.name for p in positional]
+
+
+def assigned_name(at: Location | None, function: str) -> str:
+    """Return the name that the line at `at` assigns the result of `function` to, or "" if it is not plain."""
+    if at is None:
+        return ""
+    found = re.match(rf"\s*(\w+)\s*=\s*(?:\w+\.)*{function}\(", linecache.getline(at.file, at.line))
+    return found.group(1) if found else ""
+
+
+_NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)
+_PARAMETERS = ("n", "i", "j", "k", "l", "m")
+
+
+def _check_extent(what: str, dim: object, at: Location | None) -> None:
+    if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= 1:
+        return
+    reason = {N: "ra.N comes first, and once", K: "ra.K comes right after ra.N, and once"}.get(dim)  # type: ignore[call-overload]
+    raise ModelError(
+        f"{what}: {dim!r} is no extent", at=at, because=reason or "an extent is a whole number from 1 on"
+    )

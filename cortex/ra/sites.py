@@ -1,0 +1,51 @@
+"""Every expression of a model with what is in scope where it stands, and what holds there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Where, operands
+from cortex.ra.node import ChildVar, NodeVar
+from cortex.ra.tensor import Body, Compute, IfThenElse
+
+Guard: TypeAlias = tuple[Expr, bool]
+"""A condition, and what it is where the guarded expression is evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a compute: the expression that stands there, the variables in scope, the guards around it."""
+
+    owner: Body
+    expr: Expr
+    node: NodeVar
+    children: tuple[ChildVar, ...]
+    indices: tuple[IndexVar, ...]
+    guards: tuple[Guard, ...] = ()
+
+
+def sites(body: Body) -> Iterator[Site]:
+    """Yield each expression of a compute, outermost first."""
+    match body:
+        case Compute(node=node, child=child, indices=indices, body=expr):
+            yield from _under(Site(body, expr, node, (child,) if child else (), indices))
+        case IfThenElse(node=node, condition=condition):
+            yield from _under(Site(body, condition, node, (), ()))
+
+
+def _under(site: Site) -> Iterator[Site]:
+    yield site
+    match site.expr:
+        case Where(condition=condition, if_true=if_true, if_false=if_false):
+            yield from _under(replace(site, expr=condition))
+            yield from _under(replace(site, expr=if_true, guards=(*site.guards, (condition, True))))
+            yield from _under(replace(site, expr=if_false, guards=(*site.guards, (condition, False))))
+        case DenseReduce(index=index, body=body):
+            yield from _under(replace(site, expr=body, indices=(*site.indices, index)))
+        case ChildReduce(child=child, body=body):
+            yield from _under(replace(site, expr=body, children=(*site.children, child)))
+        case expr:
+            for operand in operands(expr):
+                yield from _under(replace(site, expr=operand))

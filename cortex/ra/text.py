@@ -1,0 +1,62 @@
+"""A model as text: what it is given, what it computes at a node, and what it returns."""
+
+from __future__ import annotations
+
+from cortex.ra.base import Tensor
+from cortex.ra.collect import Recursion
+from cortex.ra.shapes import described
+from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput
+
+
+def listing(recursion: Recursion) -> str:
+    """Return the model as text, one line for each tensor, in the order in which a node computes them.
+
+    Example::
+
+        recursion over Tree(max_children=2)
+        parameters
+          emb (10000, 256) float32
+        payloads
+          word () int32
+        placeholders
+          rnn_ph (ra.N, 256)
+        at each node
+          leaf[n, i] = emb[word[n], i]  where i < 256
+          ...
+        outputs
+          h = body
+    """
+    lines = [f"recursion over {recursion.structure}"]
+    lines += _section("parameters", [_declared(t, t.shape) for t in recursion.inputs.values()])
+    lines += _section("payloads", [_payload(t) for t in recursion.payloads.values()])
+    placeholders = [f"{recursion.name(p)} {described(p.shape)}" for p in recursion.placeholders]
+    lines += _section("placeholders", placeholders)
+    lines += _section("at each node", [_definition(recursion, tensor) for tensor in recursion.computes])
+    outputs = [f"{name} = {recursion.name(body)}" for name, (_, body) in recursion.outputs.items()]
+    return "\n".join(lines + _section("outputs", outputs))
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [title, *(f"  {line}" for line in lines)] if lines else []
+
+
+def _declared(tensor: Tensor, shape: tuple[object, ...]) -> str:
+    return f"{tensor.name} {described(shape)} {tensor.dtype.value}"  # type: ignore[arg-type]
+
+
+def _payload(tensor: NodeInput) -> str:
+    default = "" if tensor.default is None else f", {tensor.default} where a node carries none"
+    return _declared(tensor, tensor.shape[1:]) + default
+
+
+def _definition(recursion: Recursion, tensor: Body) -> str:
+    name = recursion.name(tensor)
+    match tensor:
+        case Compute(node=node, child=child, indices=indices, body=body):
+            arguments = [node.name, *([child.name] if child else []), *(index.name for index in indices)]
+            extents = ", ".join(f"{index.name} < {index.extent}" for index in indices)
+            bounds = f"  where {extents}" if extents else ""
+            return f"{name}[{', '.join(arguments)}] = {recursion.text(body)}{bounds}"
+        case IfThenElse(node=node, condition=condition, then=then, orelse=orelse):
+            choice = f"{recursion.name(then)} if {recursion.text(condition)} else {recursion.name(orelse)}"
+            return f"{name}[{node.name}] = {choice}"

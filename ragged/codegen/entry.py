@@ -1,0 +1,167 @@
+"""What a compiled stage is to whoever calls it: its arguments in order, its checks, its function.
+
+Nothing here needs the compiler: a saved function is called through the same entries.
+
+Every stage of a program takes the same arguments, all by value: each size (int64); the address of each function's
+array; the address of each declared buffer's storage, except of one that aliases another; the address of the
+status words; the worker's number and the number of workers (int64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from ctypes import c_void_p
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ragged.errors import DataError, InternalError, Location
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Buffer, Expr, Function
+from ragged.ir.program import Program, StageKind
+
+Value: TypeAlias = "int | np.ndarray[Any, Any]"
+
+
+class ArgumentKind(Enum):
+    """What an argument carries."""
+
+    SIZE = "size"  # a number
+    ARRAY = "array"  # the values of an uninterpreted function
+    BUFFER = "buffer"  # a buffer's elements
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of every stage.
+
+    `name` is unique in the signature. `dtype` is that of the elements in memory. `shape` is that of the array in
+    memory: a function's extents, or a buffer's in storage order. `symbol` is what it stands for in the program.
+    """
+
+    name: str
+    kind: ArgumentKind
+    dtype: DType
+    shape: tuple[Expr, ...]
+    symbol: Function | Buffer
+    align: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSite:
+    """A check in a stage: what to say when it fails, with `{0}`.. for the witnesses, and their dtypes."""
+
+    message: str
+    witness: tuple[DType, ...]
+    at: Location | None
+
+
+class CheckFailed(DataError):
+    """A check in generated code did not hold; `index` counts the stage's checks, `witness` holds its values."""
+
+    def __init__(self, site: CheckSite, index: int, witness: tuple[int | float, ...]) -> None:
+        self.site = site
+        self.index = index
+        self.witness = witness
+        super().__init__(site.message.format(*witness), at=site.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stage's function, loaded, and how it is called: `function(*values, status, worker, workers)`.
+
+    `status` is the address of `status_words` int64 words, zero before the call. A check that fails leaves 1 + its
+    index in the first and its witnesses in the next ones (a float as the bits of a float64), and ends the stage.
+    """
+
+    kind: StageKind
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...]
+    checks: tuple[CheckSite, ...]
+
+    @property
+    def status_words(self) -> int:
+        return 1 + max((len(site.witness) for site in self.checks), default=0)
+
+    def __call__(self, arguments: Mapping[str, Value]) -> None:
+        """Run the stage with `arguments` by name: an int for a size, a C-contiguous array for the others.
+
+        An argument that this stage does not use may be left out. Raises `DataError` for an array of another dtype or
+        that is not contiguous, and `CheckFailed` if a check of the program fails. This is the slow, checked way;
+        `ragged.runtime.call` has the fast one.
+        """
+        status = np.zeros(self.status_words, np.int64)
+        values = [marshal(argument, arguments.get(argument.name)) for argument in self.arguments]
+        self.function(*values, c_void_p(status.ctypes.data), 0, 1)
+        if status[0]:
+            raise self.failure(status)
+
+    def failure(self, status: np.ndarray[Any, np.dtype[np.int64]]) -> CheckFailed:
+        """Return the error that the status words of a failed call speak of."""
+        index = int(status[0]) - 1
+        site = self.checks[index]
+        words = status[1 : 1 + len(site.witness)]
+        values = (
+            float(word.view(np.float64)) if dtype.is_float else int(word)
+            for word, dtype in zip(words, site.witness, strict=True)
+        )
+        return CheckFailed(site, index, tuple(values))
+
+
+def marshal(argument: Argument, value: Value | None) -> int | c_void_p | None:
+    """Return what is passed for `value`: the number, or the array's address; zero or null for None.
+
+    Raises `DataError` if the array's dtype or layout is not what generated code reads.
+    """
+    if argument.kind is ArgumentKind.SIZE:
+        return 0 if value is None else int(value)
+    if value is None:
+        return None
+    if not isinstance(value, np.ndarray) or value.dtype != argument.dtype.numpy:
+        got = f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
+        raise DataError(f"'{argument.name}': {argument.dtype.value} array expected, not {got}")
+    if not value.flags.c_contiguous:
+        raise DataError(f"'{argument.name}': its array is not C-contiguous", fix="numpy.ascontiguousarray")
+    return c_void_p(value.ctypes.data)
+
+
+def signature_of(program: Program, workers: Function | None = None) -> tuple[Argument, ...]:
+    """Return the arguments of the program's stages, in order.
+
+    `workers`, the size that is a team's number of workers, is not among them: it comes with each call.
+    """
+    sizes = [(f.name, ArgumentKind.SIZE, INDEX, (), f, 1) for f in program.sizes() if f is not workers]
+    arrays = [
+        (f.name, ArgumentKind.ARRAY, f.storage, tuple(p.extent for p in f.params), f, 1) for f in program.arrays()
+    ]
+    buffers = [
+        (b.name, ArgumentKind.BUFFER, b.dtype, tuple(b.shape[d] for d in b.order), b, b.align)
+        for b in program.buffers
+        if b.aliases is None
+    ]
+    names: set[str] = set()
+    result = []
+    for name, kind, dtype, shape, symbol, align in (*sizes, *arrays, *buffers):
+        unique = _unique(name, names)
+        names.add(unique)
+        result.append(Argument(unique, kind, dtype, shape, symbol, align))
+    return tuple(result)
+
+
+def argument_named(arguments: tuple[Argument, ...], name: str) -> Argument:
+    """Return the argument of that name; `InternalError` if there is none."""
+    for argument in arguments:
+        if argument.name == name:
+            return argument
+    raise InternalError(f"no argument '{name}' in ({', '.join(a.name for a in arguments)})")
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    suffix = 1
+    while f"{name}_{suffix}" in taken:
+        suffix += 1
+    return f"{name}_{suffix}"

@@ -1,0 +1,145 @@
+"""What code is generated for: a processor, named in one of the ways that users know.
+
+TVM 0.27 takes a dict and refuses the strings that its users wrote before; those are parsed here. The processor
+matters: without its name LLVM writes code for the oldest of its family, several times slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from ragged.errors import ScheduleError, UserError
+
+Setting: TypeAlias = str | int | bool | tuple[str, ...]
+TargetLike: TypeAlias = "str | Mapping[str, Any] | Target"
+
+_EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=skylake-avx512 -mattr=-avx512f', or TVM's dict {'kind': 'llvm', ...}"
+_LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
+_LLVM_OPTIONS = frozenset(
+    ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width", "keys", "tag")
+)
+_CUDA_OPTIONS = frozenset(("arch", "max_num_threads", "max_threads_per_block", "thread_warp_size", "keys", "tag", "host"))
+_OPTIONS = {"llvm": _LLVM_OPTIONS, "cuda": _CUDA_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor to generate code for: its `kind` ("llvm" or "cuda") and the settings that TVM takes with it.
+
+    Settings are sorted by name, so that equal targets are equal and hash alike.
+    """
+
+    kind: str
+    settings: tuple[tuple[str, Setting], ...] = ()
+
+    @property
+    def tvm(self) -> dict[str, Any]:
+        """The dict that `tvm.target.Target` takes."""
+        return {"kind": self.kind} | {
+            name: list(value) if isinstance(value, tuple) else value for name, value in self.settings
+        }
+
+    def __str__(self) -> str:
+        words = (f"-{name}={','.join(v) if isinstance(v, tuple) else v}" for name, v in self.settings)
+        return " ".join((self.kind, *words))
+
+
+def parse_target(target: TargetLike) -> Target:
+    """Return the target that is meant by `target`.
+
+    `target` is "cpu" (this machine's processor), "cuda", TVM's old form ("llvm -mcpu=znver4", "cuda -arch=sm_90"),
+    TVM's dict, or a `Target`, which is returned as it is.
+
+    Raises `UserError` for a kind, an option or a processor that is not known.
+
+    >>> str(parse_target("llvm -mcpu=znver4 -mattr=+avx512f,-avx512bf16"))
+    'llvm -mattr=+avx512f,-avx512bf16 -mcpu=znver4'
+    """
+    match target:
+        case Target():
+            return target
+        case "cpu":
+            return host_target()
+        case str():
+            return _checked(*_split(target))
+        case Mapping():
+            settings = dict(target)
+            return _checked(str(settings.pop("kind", "")), settings, str(dict(target)))
+        case _:
+            raise UserError(
+                f"target: {target!r} is not a target", because="it is neither a string nor a dict", fix=f"one of {_EXAMPLES}"
+            )
+
+
+@cache
+def host_target() -> Target:
+    """Return the target of the processor that this process runs on, as LLVM knows it by name."""
+    from tvm.target import codegen  # here: parsing a target must not cost the compiler's import
+
+    return Target("llvm", (("mcpu", str(codegen.llvm_get_system_cpu())),))
+
+
+def require_cpu(target: Target) -> None:
+    """Raise `ScheduleError` unless code can be generated for `target` now."""
+    if target.kind != "llvm":
+        raise ScheduleError(
+            f"compile: cannot generate code for '{target}' yet",
+            because="this version generates code for CPUs only",
+            fix="target='cpu'",
+        )
+
+
+def _split(text: str) -> tuple[str, dict[str, Any], str]:
+    kind, *words = text.split() or [""]
+    settings: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or not equals or not value:
+            raise UserError(
+                f"target: cannot read '{word}' in '{text}'", because="an option is written -name=value", fix=f"for example {_EXAMPLES}"
+            )
+        settings[name] = value.split(",") if name in _LIST_OPTIONS else int(value) if value.isdigit() else value
+    return kind, settings, text
+
+
+def _checked(kind: str, settings: Mapping[str, Any], text: str) -> Target:
+    known = _OPTIONS.get(kind)
+    if known is None:
+        raise UserError(
+            f"target: no target '{kind}' in '{text}'", because=f"the kinds are {', '.join(_OPTIONS)}", fix=f"one of {_EXAMPLES}"
+        )
+    for name in settings:
+        if name not in known:
+            raise UserError(
+                f"target: '{kind}' has no option '{name}' in '{text}'",
+                because=f"its options are {', '.join(sorted(known))}",
+                fix=f"for example {_EXAMPLES}",
+            )
+    result = Target(kind, tuple(sorted((name, _frozen(value)) for name, value in settings.items())))
+    if kind == "llvm":
+        _check_processor(result)
+    return result
+
+
+def _frozen(value: Any) -> Setting:
+    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else value
+
+
+def _check_processor(target: Target) -> None:
+    settings = dict(target.settings)
+    if "mcpu" not in settings:
+        return
+    from tvm.target import codegen
+
+    triple = settings.get("mtriple", codegen.llvm_get_system_triple())
+    if not codegen.llvm_is_valid_cpu(settings["mcpu"], triple):
+        raise UserError(
+            f"target: no processor '{settings['mcpu']}' in '{target}'",
+            because=f"LLVM {codegen.llvm_version_major()} does not know it for {triple}",
+            fix=f"target='cpu' for this machine's, which is '{codegen.llvm_get_system_cpu()}'",
+        )
+
+

@@ -1,0 +1,1 @@
+"""The one IR: expressions with uninterpreted functions and facts, statements, programs; text and interpreter."""

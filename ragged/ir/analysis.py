@@ -1,0 +1,197 @@
+"""Where statements stand, and what they touch there: for bounds, dependences and verification.
+
+A `Site` is a statement with everything around it. What it reads and writes, `regions(site)`, is told over the
+variables of the loops around it alone: lets are substituted, so that equal places look equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ragged.ir.expr import Binary, Buffer, Dim, Expr, Load, Select, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.program import Program, Stage
+from ragged.ir.rewrite import substitute
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Label, Let, Reduce, Stmt, Store
+from ragged.ir.walk import children, expressions, operands
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of a condition: `taken` is True inside `then`, False inside `orelse`."""
+
+    branch: If
+    taken: bool
+
+    @property
+    def condition(self) -> Expr:
+        """What holds in this branch."""
+        return self.branch.condition if self.taken else negated(self.branch.condition)
+
+
+Enclosing: TypeAlias = For | Let | Alloc | Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement and what is around it, outermost first."""
+
+    stage: Stage
+    stmt: Stmt
+    around: tuple[Enclosing, ...] = ()
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around the statement."""
+        return tuple(outer for outer in self.around if isinstance(outer, For))
+
+    @property
+    def dims(self) -> tuple[Dim | None, ...]:
+        """The dimension that each of the loops iterates."""
+        return tuple(loop.dim for loop in self.loops)
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """What holds because of the branches that the statement stands in."""
+        return tuple(outer.condition for outer in self.around if isinstance(outer, Branch))
+
+    @property
+    def lets(self) -> dict[Var, Expr]:
+        """The values of the lets around the statement, as they are written."""
+        return {outer.var: outer.value for outer in self.around if isinstance(outer, Let)}
+
+    def expand(self, expr: Expr) -> Expr:
+        """Return `expr` with the lets around the statement substituted: only loops' variables are left."""
+        for outer in reversed(self.around):  # a let's value may use the lets outside it
+            if isinstance(outer, Let):
+                expr = substitute(expr, {outer.var: outer.value})
+        return expr
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An element that is read or written where all of `conditions` hold; lets are substituted in both.
+
+    `loops` are the loops around the access, outermost first: fewer than around the statement where the
+    access is made on the way to it, in an outer loop's extent, a let or a condition.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
+    loops: tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """What a statement touches, each time that it runs."""
+
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+
+
+def sites(program: Program) -> Iterator[Site]:
+    """Yield every statement of a program with what is around it, in the order of the text."""
+    for stage in program.stages:
+        yield from sites_in(Site(stage, stage.body))
+
+
+def sites_in(site: Site) -> Iterator[Site]:
+    """Yield `site` and every statement in it, in the order of the text."""
+    yield site
+    stmt, around = site.stmt, site.around
+    for position, child in enumerate(children(stmt)):
+        match stmt:
+            case For() | Let() | Alloc():
+                yield from sites_in(Site(site.stage, child, (*around, stmt)))
+            case If():
+                yield from sites_in(Site(site.stage, child, (*around, Branch(stmt, taken=position == 0))))
+            case _:
+                yield from sites_in(Site(site.stage, child, around))
+
+
+def where(program: Program) -> dict[Label, Site]:
+    """Return where each labelled statement stands."""
+    return {
+        site.stmt.label: site
+        for site in sites(program)
+        if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic)
+    }
+
+
+def regions(site: Site) -> Regions:
+    """Return what the statement at `site` reads and writes.
+
+    A reduction reads what it updates. What is read to get there, by the extents, lets and conditions around,
+    counts as read. Statements inside the statement do not count.
+    """
+    writes = _targets(site)
+    own = [read for expr in held(site.stmt) for read in reads_of(site, expr)]
+    updated = writes if isinstance(site.stmt, Reduce) else []
+    return Regions((*_reads_around(site), *own, *updated), tuple(writes))
+
+
+def held(stmt: Stmt) -> tuple[Expr, ...]:
+    """Return all of a statement's own expressions, what a reduction starts from too."""
+    return (*expressions(stmt), stmt.init) if isinstance(stmt, Reduce) else expressions(stmt)
+
+
+def reads_of(site: Site, expr: Expr) -> list[Access]:
+    """Return what `expr`, which stands at `site`, reads; lets are seen through."""
+    loops = tuple(loop.var for loop in site.loops)
+    conditions = tuple(site.expand(condition) for condition in site.conditions)
+    return list(_loads(site.expand(expr), conditions, loops))
+
+
+def negated(condition: Expr) -> Expr:
+    """Return what holds where `condition` does not."""
+    match condition:
+        case Unary(op=UnaryOp.NOT, operand=operand):
+            return operand
+        case _:
+            return Unary(UnaryOp.NOT, condition)
+
+
+def _targets(site: Site) -> list[Access]:
+    match site.stmt:
+        case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
+            loops = tuple(loop.var for loop in site.loops)
+            conditions = tuple(site.expand(condition) for condition in site.conditions)
+            return [Access(buffer, tuple(site.expand(index) for index in indices), conditions, loops)]
+        case _:
+            return []
+
+
+def _reads_around(site: Site) -> Iterator[Access]:
+    for depth, outer in enumerate(site.around):
+        here = Site(site.stage, site.stmt, site.around[:depth])
+        match outer:
+            case For(extent=expr) | Let(value=expr) | Branch(branch=If(condition=expr)):
+                yield from reads_of(here, expr)
+            case Alloc(buffer=buffer):
+                for extent in buffer.shape:
+                    yield from reads_of(here, extent)
+
+
+def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[Access]:
+    """Yield the loads of `expr` and what holds where each is evaluated: not all operands always are."""
+    match expr:
+        case Load(buffer=buffer, indices=indices):
+            yield Access(buffer, indices, conditions, loops)
+            for index in indices:
+                yield from _loads(index, conditions, loops)
+        case Select(condition=condition, if_true=if_true, if_false=if_false):
+            yield from _loads(condition, conditions, loops)
+            yield from _loads(if_true, (*conditions, condition), loops)
+            yield from _loads(if_false, (*conditions, negated(condition)), loops)
+        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
+            yield from _loads(lhs, conditions, loops)
+            yield from _loads(rhs, (*conditions, lhs), loops)
+        case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
+            yield from _loads(lhs, conditions, loops)
+            yield from _loads(rhs, (*conditions, negated(lhs)), loops)
+        case _:
+            for operand in operands(expr):
+                yield from _loads(operand, conditions, loops)

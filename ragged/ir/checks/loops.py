@@ -1,0 +1,127 @@
+"""Rules of loops: teams and their barriers, vectors, and what reductions reduce over."""
+
+from __future__ import annotations
+
+from ragged.ir.analysis import Branch, Enclosing, Site, sites
+from ragged.ir.checks.refusal import refusal
+from ragged.ir.expr import Const, Expr, Load, Ref, Var
+from ragged.ir.nesting import Nesting
+from ragged.ir.program import Program
+from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce
+from ragged.ir.walk import statements, subexpressions
+
+_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+
+
+def check_reductions(program: Program) -> None:
+    """A reduction's axes are loops around it, outermost first, that its place and start do not depend on."""
+    for site in sites(program):
+        if isinstance(site.stmt, Reduce):
+            fault = _reduction_fault(site, site.stmt)
+            if fault is not None:
+                raise refusal(program, site.stmt, fault)
+
+
+def check_teams(program: Program) -> None:
+    """A team stands in no loop whose iterations run at once: there is one team, and it walks together."""
+    for site in sites(program):
+        if isinstance(site.stmt, For) and site.stmt.kind is LoopKind.TEAM:
+            for loop in site.loops:
+                if loop.kind in (*_AT_ONCE, LoopKind.VECTORIZED):
+                    raise refusal(
+                        program, site.stmt, f"a team inside the {loop.kind.value} loop '{loop.var.name}'"
+                    )
+
+
+def check_vectors(program: Program) -> None:
+    """A vectorized loop has a constant extent, and no loop, allocation or barrier in it."""
+    for site in sites(program):
+        loop = site.stmt
+        if isinstance(loop, For) and loop.kind is LoopKind.VECTORIZED:
+            if not isinstance(loop.extent, Const):
+                raise refusal(program, loop, f"the vectorized loop '{loop.var.name}' has no constant extent")
+            for inner in statements(loop.body):
+                if isinstance(inner, For | Alloc | Barrier):
+                    note = f"the vectorized loop '{loop.var.name}' holds more than plain statements"
+                    raise refusal(program, inner, note)
+
+
+def check_barriers(program: Program) -> None:
+    """A barrier stands in a team's loop, and no worker can miss it."""
+    for site in sites(program):
+        if isinstance(site.stmt, Barrier):
+            fault = _barrier_fault(site)
+            if fault is not None:
+                raise refusal(program, site.stmt, fault)
+
+
+def _nesting(site: Site) -> Nesting:
+    nesting = Nesting()
+    for outer in site.around:
+        match outer:
+            case For(var=var):
+                nesting = nesting.in_loop(var)
+            case Let(var=var, value=value):
+                nesting = nesting.in_let(var, value)
+            case Alloc(buffer=buffer):
+                nesting = nesting.in_alloc(buffer)
+            case Branch():
+                pass
+    return nesting
+
+
+def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
+    nesting = _nesting(site)
+    loops = {loop.var: loop for loop in site.loops}
+    outside = nesting.loops[: nesting.depth.get(reduce.buffer, 0)]
+    for var in reduce.axes:
+        if var not in loops:
+            return f"it reduces over '{var.name}', which is no loop around it"
+        if var in outside:
+            return (
+                f"it reduces over '{var.name}', and '{reduce.buffer.name}' is new in each iteration of that"
+            )
+        if loops[var].kind in _AT_ONCE:
+            return f"it reduces over '{var.name}', whose iterations run at once"
+        if var in nesting.loops_of(*reduce.indices):
+            return f"it reduces over '{var.name}', which its place depends on"
+        if var in nesting.loops_of(reduce.init):
+            return f"it reduces over '{var.name}', which its start depends on"
+    if list(reduce.axes) != [var for var in nesting.loops if var in reduce.axes]:
+        return "its axes are not in the order of the loops"
+    return None
+
+
+def _barrier_fault(site: Site) -> str | None:
+    """Return why not every worker reaches the barrier at `site`: what depends on the worker is followed."""
+    teams = [k for k, o in enumerate(site.around) if isinstance(o, For) and o.kind is LoopKind.TEAM]
+    if not teams:
+        return "a barrier outside a team's loop"
+    team, inside = site.around[teams[-1]], site.around[teams[-1] + 1 :]
+    assert isinstance(team, For)
+    tainted = {team.var}
+    for outer in inside:
+        fault = _divergence(outer, tainted)
+        if fault is not None:
+            return f"not every worker comes to this barrier: {fault}"
+        if isinstance(outer, Let) and _depends(outer.value, tainted):
+            tainted.add(outer.var)
+    return None
+
+
+def _divergence(outer: Enclosing, tainted: set[Var]) -> str | None:
+    match outer:
+        case For(var=var, kind=LoopKind.PARALLEL):
+            return f"it is in the parallel loop '{var.name}'"
+        case For(var=var, extent=extent) if _depends(extent, tainted):
+            return f"how often the loop '{var.name}' runs depends on the worker"
+        case Branch(condition=condition) if _depends(condition, tainted):
+            return "a condition around it depends on the worker"
+        case _:
+            return None
+
+
+def _depends(expr: Expr, tainted: set[Var]) -> bool:
+    """Return whether workers may differ on `expr`: what a buffer holds may change between their reads."""
+    parts = list(subexpressions(expr))
+    return any(isinstance(p, Load) or (isinstance(p, Ref) and p.var in tainted) for p in parts)

@@ -1,0 +1,185 @@
+"""Rules of dtypes: in expressions, declarations and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+import numpy as np
+
+from ragged.ir.analysis import held
+from ragged.ir.checks.refusal import refusal
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary
+from ragged.ir.facts import Range, Tiling
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program
+from ragged.ir.stmt import (
+    Alloc,
+    Barrier,
+    Block,
+    Check,
+    For,
+    If,
+    Intrinsic,
+    Let,
+    Reduce,
+    Stmt,
+    Store,
+)
+from ragged.ir.walk import statements, subexpressions
+
+
+def check_declared_types(program: Program) -> None:
+    """Domains, shapes and the bounds in facts are indices; a function is of its body's dtype."""
+    for function in program.functions:
+        for fault in _function_faults(function):
+            raise refusal(program, function, fault)
+    for buffer in program.buffers:
+        for fault in _index_faults("a shape", *buffer.shape):
+            raise refusal(program, buffer, fault)
+    for fact in program.facts:
+        match fact:
+            case Range(function=function, lower=lower, upper=upper):
+                faults = _typed("a bound", function.dtype, lower, upper)
+            case Tiling(first=first, total=total):
+                faults = _index_faults("a tiling's end", first, total)
+            case _:
+                continue
+        for fault in faults:
+            raise refusal(program, fact, fault)
+
+
+def check_types(program: Program) -> None:
+    """Operators, indices, conditions and stores are of the dtypes that they must be of."""
+    for stmt in (inner for stage in program.stages for inner in statements(stage.body)):
+        for expr in held(stmt):
+            for fault in _expr_faults(expr):
+                raise refusal(program, stmt, fault)
+        for fault in _stmt_faults(stmt):
+            raise refusal(program, stmt, fault)
+
+
+def _typed(what: str, dtype: DType, *exprs: Expr) -> Iterator[str]:
+    for expr in exprs:
+        yield from _expr_faults(expr)
+        if expr.dtype is not dtype:
+            yield f"{what} must be {dtype.value}: {expr_text(expr)} is {expr.dtype.value}"
+
+
+def _index_faults(what: str, *exprs: Expr) -> Iterator[str]:
+    return _typed(what, INDEX, *exprs)
+
+
+def _function_faults(function: Function) -> Iterator[str]:
+    for param in function.params:
+        yield from _index_faults("a parameter", Ref(param.var))
+        yield from _index_faults("a domain's extent", param.extent)
+    if function.body is not None:
+        yield from _typed("the body", function.dtype, function.body)
+    elif function.storage.is_float != function.dtype.is_float:
+        yield f"{function.dtype.value} cannot be stored as {function.storage.value}"
+
+
+def _stmt_faults(stmt: Stmt) -> Iterator[str]:
+    match stmt:
+        case Store(buffer=buffer, indices=indices, value=value):
+            yield from _target_faults(stmt)
+            yield from _index_faults("an index", *indices)
+            yield from _typed(f"what is stored in '{buffer.name}'", buffer.dtype, value)
+        case Reduce(buffer=buffer, indices=indices, value=value, init=init):
+            yield from _target_faults(stmt)
+            yield from _index_faults("an index", *indices)
+            yield from _typed(f"what is reduced into '{buffer.name}'", buffer.dtype, value, init)
+            if buffer.dtype is DType.BOOL:
+                yield "bools are not reduced"
+        case Check(condition=condition) | If(condition=condition):
+            yield from _typed("a condition", DType.BOOL, condition)
+        case For(var=var, extent=extent):
+            yield from _index_faults("a loop", Ref(var), extent)
+        case Let(var=var, value=value):
+            yield from _typed(f"'{var.name}'", var.dtype, value)
+        case Alloc(buffer=buffer):
+            yield from _index_faults("a shape", *buffer.shape)
+        case Intrinsic(args=args):
+            if len(args) != 1 or not isinstance(args[0], Load):
+                yield "one load is prefetched, nothing else"
+        case Barrier() | Block():
+            return
+        case _:
+            assert_never(stmt)
+
+
+def _target_faults(stmt: Store | Reduce) -> Iterator[str]:
+    rank = len(stmt.buffer.shape)
+    if len(stmt.indices) != rank:
+        yield f"'{stmt.buffer.name}' has {rank} dimensions, not {len(stmt.indices)}"
+
+
+def _expr_faults(expr: Expr) -> Iterator[str]:
+    for part in subexpressions(expr):
+        fault = _fault(part)
+        if fault is not None:
+            yield f"{fault}: {expr_text(part)}"
+
+
+def _fault(expr: Expr) -> str | None:
+    """Return what is wrong with an expression, its operands apart."""
+    match expr:
+        case Const(value=value, dtype=dtype):
+            return None if _fits(value, dtype) else f"this is no {dtype.value}"
+        case Load(indices=indices) | Call(args=indices):
+            return (
+                None if all(index.dtype is INDEX for index in indices) else f"an index must be {INDEX.value}"
+            )
+        case Unary(op=op, operand=operand):
+            return None if _takes_one(op, operand.dtype) else f"'{op.value}' is not for {operand.dtype.value}"
+        case Binary(op=op, lhs=lhs):
+            return None if _takes_two(op, lhs.dtype) else f"'{op.value}' is not for {lhs.dtype.value}"
+        case Fma(a=a, b=b, c=c):
+            alike = a.dtype is b.dtype is c.dtype and c.dtype.is_float
+            return None if alike else "'fma' is for floats of one dtype"
+        case Select(condition=condition, if_true=if_true, if_false=if_false):
+            if condition.dtype is not DType.BOOL:
+                return f"a condition must be bool, not {condition.dtype.value}"
+            return None if if_true.dtype is if_false.dtype else "the branches differ in dtype"
+        case Ref() | Cast():
+            return None
+        case _:
+            assert_never(expr)
+
+
+def _fits(value: int | float | bool, dtype: DType) -> bool:
+    if dtype is DType.BOOL or isinstance(value, bool):
+        return dtype is DType.BOOL and isinstance(value, bool)
+    if dtype.is_float:
+        return True
+    limits = np.iinfo(dtype.value)
+    return isinstance(value, int) and limits.min <= value <= limits.max
+
+
+def _takes_one(op: UnaryOp, dtype: DType) -> bool:
+    match op:
+        case UnaryOp.NOT:
+            return dtype is DType.BOOL
+        case UnaryOp.NEG | UnaryOp.ABS:
+            return dtype is not DType.BOOL
+        case UnaryOp.EXP | UnaryOp.LOG | UnaryOp.SQRT | UnaryOp.TANH | UnaryOp.SIGMOID:
+            return dtype.is_float
+        case _:
+            assert_never(op)
+
+
+def _takes_two(op: BinaryOp, dtype: DType) -> bool:
+    match op:
+        case BinaryOp.AND | BinaryOp.OR:
+            return dtype is DType.BOOL
+        case BinaryOp.EQ | BinaryOp.NE:
+            return True
+        case BinaryOp.DIV:
+            return dtype.is_float
+        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+            return dtype.is_int
+        case _:
+            return dtype is not DType.BOOL

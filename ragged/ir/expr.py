@@ -1,0 +1,309 @@
+"""Expressions: the values that statements store and the indices that they store at.
+
+Nodes are immutable. Two expressions are equal when they have the same shape over the same symbols; the symbols
+(`Dim`, `Var`, `Buffer`, `Function`) are compared by identity, never by name. An expression's grammar is the
+union `Expr` at the end of this file, and whoever consumes it matches all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from ragged.errors import InternalError, Location
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.ops import BinaryOp, UnaryOp
+
+# --- symbols -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dim:
+    """A named dimension: what a loop iterates and what a buffer is stored along."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A scalar bound once, by a loop, a let or a function's parameter list. A loop is known by its variable."""
+
+    name: str
+    dtype: DType = INDEX
+
+
+class Source(Enum):
+    """Who says what an uninterpreted function is."""
+
+    EXPRESSION = "expression"  # its body does
+    PRELUDE = "prelude"  # an array that the prelude fills
+    STRUCTURE = "structure"  # an array, or a size, that the linearizer fills from structures
+    PAYLOAD = "payload"  # an array of what the caller attached to nodes or rows
+    CALL = "call"  # a number known at the call
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a function: it is defined for `0 <= var < extent`."""
+
+    var: Var
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """An uninterpreted function of indices: a ragged bound, a batch's length, a node's left child, a size.
+
+    `params` give its domain; one without parameters is a size. Unless it has a `body` (Source.EXPRESSION) its
+    values stand in an array of `storage`, row-major over the parameters' extents, and are read as `dtype`.
+    What is known of it stands in its program's facts.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    source: Source
+    body: Expr | None = None
+    dtype: DType = INDEX
+    storage: DType = DType.INT32
+
+    def __post_init__(self) -> None:
+        if (self.body is not None) != (self.source is Source.EXPRESSION):
+            raise InternalError(f"function '{self.name}': a body and Source.EXPRESSION go together")
+
+    @property
+    def is_size(self) -> bool:
+        """True if it is a number handed to the kernel, not an array or an expression."""
+        return not self.params and self.body is None
+
+    @property
+    def is_array(self) -> bool:
+        """True if its values stand in an array."""
+        return bool(self.params) and self.body is None
+
+
+class Role(Enum):
+    """What a buffer is for: who fills it, and how long it lives.
+
+    A parameter lives as long as the compiled function, a bound table likewise; a payload and a workspace for one
+    call; an output is handed to the caller, who owns it.
+    """
+
+    PARAMETER = "parameter"
+    BOUND = "bound"
+    PAYLOAD = "payload"
+    OUTPUT = "output"
+    WORKSPACE = "workspace"
+    LOCAL = "local"
+
+
+class Scope(Enum):
+    """The memory that a buffer lives in."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    REGISTER = "register"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """An array of `dtype` and `shape`, stored row-major over `order`, a permutation of its dimensions.
+
+    A LOCAL buffer is allocated by an `Alloc` statement and lives as long as its body; every other one is declared by
+    the program. `align` is the alignment in bytes that generated code may assume. No two buffers overlap
+    unless one `aliases` the other.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    role: Role
+    dims: tuple[Dim | None, ...] = ()
+    scope: Scope = Scope.GLOBAL
+    order: tuple[int, ...] = ()
+    align: int = 64
+    aliases: Buffer | None = None
+
+    def __post_init__(self) -> None:
+        if not self.order:
+            object.__setattr__(self, "order", tuple(range(len(self.shape))))
+        if not self.dims:
+            object.__setattr__(self, "dims", (None,) * len(self.shape))
+        if sorted(self.order) != list(range(len(self.shape))):
+            raise InternalError(f"buffer '{self.name}': {self.order} does not permute its dimensions")
+
+
+# --- expressions -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal of `dtype`."""
+
+    value: int | float | bool
+    dtype: DType = INDEX
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value of a variable."""
+
+    var: Var
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.var.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The element of `buffer` at `indices`, one for each dimension."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.indices) != len(self.buffer.shape):
+            raise InternalError(
+                f"'{self.buffer.name}' has {len(self.buffer.shape)} dimensions, not {len(self.indices)}"
+            )
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.buffer.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An uninterpreted function's value at `args`."""
+
+    function: Function
+    args: tuple[Expr, ...] = ()
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.args) != len(self.function.params):
+            raise InternalError(
+                f"'{self.function.name}' takes {len(self.function.params)} arguments, not {len(self.args)}"
+            )
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.function.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """An operator of one operand."""
+
+    op: UnaryOp
+    operand: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.operand.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator of two operands of one dtype. AND and OR evaluate the right one only where it decides."""
+
+    op: BinaryOp
+    lhs: Expr
+    rhs: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.lhs.dtype is not self.rhs.dtype:
+            raise InternalError(f"'{self.op.value}' joins {self.lhs.dtype.value} and {self.rhs.dtype.value}")
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return DType.BOOL if self.op.is_comparison or self.op.is_logical else self.lhs.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Fma:
+    """`a * b + c`, rounded once."""
+
+    a: Expr
+    b: Expr
+    c: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.c.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`if_true` where `condition` holds, else `if_false`; the other one is not evaluated."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        return self.if_true.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`operand` converted to `dtype`, as C does."""
+
+    dtype: DType
+    operand: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+Expr: TypeAlias = Const | Ref | Load | Call | Unary | Binary | Fma | Select | Cast
+
+
+# --- building ----------------------------------------------------------------------------------------------
+
+
+def index(value: int | Var | Function | Expr) -> Expr:
+    """Return an index expression: an integer literal, a variable's value, a size's value, or `value` itself."""
+    match value:
+        case int():
+            return Const(value)
+        case Var():
+            return Ref(value)
+        case Function():
+            return Call(value)
+        case _:
+            return value
+
+
+def add(lhs: Expr, rhs: int | Var | Function | Expr) -> Expr:
+    """Return `lhs + rhs` over indices."""
+    return Binary(BinaryOp.ADD, lhs, index(rhs))
+
+
+def sub(lhs: Expr, rhs: int | Var | Function | Expr) -> Expr:
+    """Return `lhs - rhs` over indices."""
+    return Binary(BinaryOp.SUB, lhs, index(rhs))
+
+
+def both(lhs: Expr | None, rhs: Expr) -> Expr:
+    """Return `lhs and rhs`, or `rhs` alone where there is no `lhs`."""
+    return rhs if lhs is None else Binary(BinaryOp.AND, lhs, rhs)
+
+
+def within(value: Expr, lo: Expr, hi: Expr) -> Expr:
+    """Return `lo <= value and value < hi`."""
+    return Binary(BinaryOp.AND, Binary(BinaryOp.LE, lo, value), Binary(BinaryOp.LT, value, hi))

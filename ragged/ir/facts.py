@@ -1,0 +1,79 @@
+"""What is known of uninterpreted functions: a closed list.
+
+A fact is an assumption about data. Each kind has a Z3 axiom (`ragged.prove`), a NumPy check
+(`ragged.ir.check_facts`) and a generated native check (`ragged.passes.check_facts`) that a call runs for the
+facts that proofs used. `CoRa` section 5 and `CORTEX` Appendix A name the properties that lowering relies on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ragged.ir.expr import Expr, Function
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`lower <= f(args) < upper` over the whole domain; the bounds may use the function's own parameters and sizes."""
+
+    function: Function
+    lower: Expr
+    upper: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Monotone:
+    """`f(i) <= f(i + 1)` (`<` if strict), for a function of one parameter."""
+
+    function: Function
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Injective:
+    """Different arguments give different values, for a function of one parameter."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixSum:
+    """`offset(0) = 0`, `offset(i + 1) = offset(i) + length(i)` and `length(i) >= 0`.
+
+    `offset` has one argument more in its domain than `length`, whose source may be an expression of `offset`.
+    """
+
+    offset: Function
+    length: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """The ranges `begin(b) .. begin(b) + length(b)` tile `[0, total)`, the first at its end, each next one below.
+
+    `begin(0) = first`, `begin(0) + length(0) = total`, `begin(b + 1) + length(b + 1) = begin(b)`,
+    `begin(last) = 0`, and no length is negative.
+    """
+
+    begin: Function
+    length: Function
+    first: Expr
+    total: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """What a node points to lies in an earlier batch, which is numbered higher.
+
+    For every batch `b` and every `n` in `begin(b) .. begin(b) + length(b)` in the domain: `pointer(n)` (or
+    `pointer(e)` for `via(n) <= e < via(n + 1)`, if `via` is given) is at least `begin(b) + length(b)`.
+    """
+
+    pointer: Function
+    begin: Function
+    length: Function
+    via: Function | None = None
+
+
+Fact: TypeAlias = Range | Monotone | Injective | PrefixSum | Tiling | Follows

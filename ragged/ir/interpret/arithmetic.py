@@ -1,0 +1,182 @@
+"""The value of each operator on scalars of each dtype.
+
+Integers are Python's: a result that does not fit the dtype is an error, not a wrapped number. Floats are
+NumPy scalars of the dtype, so that each operator rounds once. Functions such as tanh are computed in
+float64 and rounded: what any approximation of them is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import assert_never
+
+import numpy as np
+
+from ragged.errors import InternalError
+from ragged.ir.dtype import DType
+from ragged.ir.interpret.faults import Overflow
+from ragged.ir.interpret.memory import Value
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+
+def constant(value: Value, dtype: DType) -> Value:
+    """Return a Python or NumPy scalar as a value of `dtype`, rounded if `dtype` is a float."""
+    if dtype.is_float:
+        return dtype.numpy.type(value)
+    return int(value) if dtype.is_int else bool(value)
+
+
+def cast(value: Value, source: DType, target: DType) -> Value:
+    """Convert as C does: to an integer toward zero, to a narrower integer by dropping bits."""
+    if target is DType.BOOL:
+        return bool(value != 0)
+    if source.is_float and target.is_int:
+        if not math.isfinite(value):
+            raise Overflow(f"{value} is not an {target.value}")
+        return fit(int(value), target)
+    return constant(source.numpy.type(value).astype(target.numpy), target)
+
+
+def fit(value: int, dtype: DType) -> int:
+    """Return `value`, which must fit `dtype`."""
+    bits = 8 * dtype.bytes - 1
+    if not -(1 << bits) <= value < 1 << bits:
+        raise Overflow(f"{value} does not fit {dtype.value}")
+    return value
+
+
+def unary(op: UnaryOp, dtype: DType) -> Callable[[Value], Value]:
+    """Return the operator on values of `dtype`."""
+    match op:
+        case UnaryOp.NOT:
+            return lambda a: not a
+        case UnaryOp.NEG:
+            return (lambda a: -a) if dtype.is_float else (lambda a: fit(-a, dtype))
+        case UnaryOp.ABS:
+            return abs if dtype.is_float else (lambda a: fit(abs(a), dtype))
+        case UnaryOp.EXP:
+            return _rounded(np.exp, op, dtype)
+        case UnaryOp.LOG:
+            return _rounded(np.log, op, dtype)
+        case UnaryOp.SQRT:
+            return _rounded(np.sqrt, op, dtype)
+        case UnaryOp.TANH:
+            return _rounded(np.tanh, op, dtype)
+        case UnaryOp.SIGMOID:
+            return _rounded(lambda a: 1.0 / (1.0 + np.exp(-a)), op, dtype)
+        case _:
+            assert_never(op)
+
+
+def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
+    """Return the operator on values of `dtype`; not AND and OR, which do not evaluate both."""
+    match op:
+        case BinaryOp.ADD:
+            return (lambda a, b: a + b) if dtype.is_float else (lambda a, b: fit(a + b, dtype))
+        case BinaryOp.SUB:
+            return (lambda a, b: a - b) if dtype.is_float else (lambda a, b: fit(a - b, dtype))
+        case BinaryOp.MUL:
+            return (lambda a, b: a * b) if dtype.is_float else (lambda a, b: fit(a * b, dtype))
+        case BinaryOp.DIV:
+            _require(dtype.is_float, op, dtype)
+            return lambda a, b: a / b
+        case BinaryOp.FLOORDIV:
+            _require(dtype.is_int, op, dtype)
+            return lambda a, b: fit(a // _divisor(a, b), dtype)
+        case BinaryOp.MOD:
+            _require(dtype.is_int, op, dtype)
+            return lambda a, b: a % _divisor(a, b)
+        # Of a NaN and a number, or of -0 and 0, the second operand: what `a < b ? a : b` gives.
+        case BinaryOp.MIN:
+            return lambda a, b: a if a < b else b
+        case BinaryOp.MAX:
+            return lambda a, b: a if a > b else b
+        case BinaryOp.EQ:
+            return lambda a, b: bool(a == b)
+        case BinaryOp.NE:
+            return lambda a, b: bool(a != b)
+        case BinaryOp.LT:
+            return lambda a, b: bool(a < b)
+        case BinaryOp.LE:
+            return lambda a, b: bool(a <= b)
+        case BinaryOp.GT:
+            return lambda a, b: bool(a > b)
+        case BinaryOp.GE:
+            return lambda a, b: bool(a >= b)
+        case BinaryOp.AND | BinaryOp.OR:
+            raise InternalError(f"'{op.value}' is not strict in its operands")
+        case _:
+            assert_never(op)
+
+
+def combine(combiner: Combiner, dtype: DType) -> Callable[[Value, Value], Value]:
+    """Return what a reduction does with its accumulator and a value."""
+    match combiner:
+        case Combiner.SUM:
+            return binary(BinaryOp.ADD, dtype)
+        case Combiner.PROD:
+            return binary(BinaryOp.MUL, dtype)
+        case Combiner.MAX:
+            return binary(BinaryOp.MAX, dtype)
+        case Combiner.MIN:
+            return binary(BinaryOp.MIN, dtype)
+        case _:
+            assert_never(combiner)
+
+
+def fma(dtype: DType) -> Callable[[Value, Value, Value], Value]:
+    """Return `a * b + c` rounded once."""
+    match dtype:
+        case DType.FLOAT32:
+            return _fma_float32
+        case DType.FLOAT64:
+            return _fma_float64
+        case _:
+            raise InternalError(f"fma is not for {dtype.value}")
+
+
+def _fma_float32(a: Value, b: Value, c: Value) -> Value:
+    product, addend = float(a) * float(b), float(c)  # exact: 48 bits
+    total = product + addend
+    if not math.isfinite(total):
+        return np.float32(total)
+    part = total - product
+    lost = (product - (total - part)) + (addend - part)  # exact: what rounding to float64 dropped
+    # Rounding to float64 and then to float32 is rounding twice, unless the first one rounds to odd.
+    if lost != 0.0 and not int(np.float64(total).view(np.int64)) & 1:
+        total = math.nextafter(total, math.copysign(math.inf, lost))
+    return np.float32(total)
+
+
+def _fma_float64(a: Value, b: Value, c: Value) -> Value:
+    plain = a * b + c
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return plain
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if not exact:
+        return plain  # which knows the sign of this zero
+    try:
+        return np.float64(float(exact))
+    except OverflowError:
+        return np.float64(math.inf if exact > 0 else -math.inf)
+
+
+def _rounded(
+    function: Callable[[np.float64], np.float64], op: UnaryOp, dtype: DType
+) -> Callable[[Value], Value]:
+    _require(dtype.is_float, op, dtype)
+    scalar = dtype.numpy.type
+    return lambda a: scalar(function(np.float64(a)))
+
+
+def _divisor(a: int, b: int) -> int:
+    if b == 0:
+        raise Overflow(f"{a} is divided by zero")
+    return b
+
+
+def _require(holds: bool, op: UnaryOp | BinaryOp, dtype: DType) -> None:
+    if not holds:
+        raise InternalError(f"'{op.value}' is not for {dtype.value}")

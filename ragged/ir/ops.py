@@ -1,0 +1,79 @@
+"""The operators of expressions and reductions: closed lists that every consumer matches in full."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class UnaryOp(Enum):
+    """An operator of one operand; its value is how it prints."""
+
+    NEG = "-"
+    NOT = "not"
+    ABS = "abs"
+    EXP = "exp"
+    LOG = "log"
+    SQRT = "sqrt"
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+
+
+class BinaryOp(Enum):
+    """An operator of two operands; its value is how it prints.
+
+    FLOORDIV and MOD round toward minus infinity and are for integers; DIV is for floats.
+    """
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    FLOORDIV = "//"
+    MOD = "%"
+    MIN = "min"
+    MAX = "max"
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    AND = "and"
+    OR = "or"
+
+    @property
+    def is_comparison(self) -> bool:
+        """True if the result says how two numbers compare."""
+        return self in _COMPARISONS
+
+    @property
+    def is_logical(self) -> bool:
+        """True for AND and OR, whose operands are BOOL."""
+        return self in (BinaryOp.AND, BinaryOp.OR)
+
+
+_COMPARISONS = frozenset(
+    (BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE),
+)
+
+
+class Combiner(Enum):
+    """How a reduction folds a value into its accumulator; its value is how it prints."""
+
+    SUM = "sum"
+    PROD = "prod"
+    MAX = "max"
+    MIN = "min"
+
+    @property
+    def identity(self) -> float:
+        """The value that leaves every other as it is."""
+        match self:
+            case Combiner.SUM:
+                return 0.0
+            case Combiner.PROD:
+                return 1.0
+            case Combiner.MAX:
+                return float("-inf")
+            case Combiner.MIN:
+                return float("inf")

@@ -1,0 +1,61 @@
+"""A program: declarations, facts, and one body for each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ragged.ir.expr import Buffer, Function
+from ragged.ir.facts import Fact
+from ragged.ir.stmt import Stmt
+
+
+class StageKind(Enum):
+    """When a stage runs: once for the parameters, once for a batch before the kernel, or as the kernel."""
+
+    BIND = "bind"
+    PRELUDE = "prelude"
+    KERNEL = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What runs at one time."""
+
+    kind: StageKind
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything that is compiled together.
+
+    `functions` and `buffers` are in the order of the compiled function's arguments: sizes and arrays of functions
+    first, then buffers. `stages` are in the order of `StageKind`, each kind at most once.
+    """
+
+    name: str
+    functions: tuple[Function, ...]
+    buffers: tuple[Buffer, ...]
+    facts: tuple[Fact, ...]
+    stages: tuple[Stage, ...]
+
+    def stage(self, kind: StageKind) -> Stage | None:
+        """Return the stage of that kind, or None."""
+        return next((stage for stage in self.stages if stage.kind is kind), None)
+
+    @property
+    def kernel(self) -> Stmt:
+        """The kernel's body."""
+        stage = self.stage(StageKind.KERNEL)
+        assert stage is not None, "a verified program has a kernel"
+        return stage.body
+
+    def sizes(self) -> Iterator[Function]:
+        """The functions that are numbers, in order."""
+        return (function for function in self.functions if function.is_size)
+
+    def arrays(self) -> Iterator[Function]:
+        """The functions whose values stand in arrays, in order."""
+        return (function for function in self.functions if function.is_array)

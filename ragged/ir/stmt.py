@@ -1,0 +1,172 @@
+"""Statements: loops, scopes, conditions and what stands in them.
+
+Statements that do something carry a `Label`, their lasting identity; a loop, a let and an allocation are known
+by what they bind. Labels, variables and buffers are compared by identity and each occurs once in a program.
+The dims that a statement iterates and the regions that it touches follow from where it stands:
+`ragged.ir.analysis` reads them off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from ragged.errors import Location
+from ragged.ir.expr import Buffer, Dim, Expr, Var
+from ragged.ir.ops import Combiner
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Label:
+    """A statement's identity; the name is for people."""
+
+    name: str
+
+
+class LoopKind(Enum):
+    """How the iterations of a loop run.
+
+    SERIAL: one after another. PARALLEL: independent of each other, in any order or at once. VECTORIZED and
+    UNROLLED: as SERIAL, and say how code is generated. TEAM: one iteration for each worker of a resident team;
+    they run at once and meet at barriers.
+    """
+
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    VECTORIZED = "vectorized"
+    UNROLLED = "unrolled"
+    TEAM = "team"
+
+
+class BarrierScope(Enum):
+    """Who meets at a barrier."""
+
+    TEAM = "team"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`buffer[indices] = value`."""
+
+    label: Label
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """`buffer[indices] = combiner(buffer[indices], value)`.
+
+    `axes` are the loops around it that it reduces over, outermost first: the order of the reduction is theirs.
+    `init` is what the accumulator holds before the first of them.
+    """
+
+    label: Label
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    combiner: Combiner
+    value: Expr
+    axes: tuple[Var, ...]
+    init: Expr
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Ends the program unless `condition` holds, and reports `witness` with `message`; `{0}`.. name the witnesses."""
+
+    label: Label
+    condition: Expr
+    message: str
+    witness: tuple[Expr, ...] = ()
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """No worker of `scope` goes on before all have come here; what was written before is seen after."""
+
+    label: Label
+    scope: BarrierScope = BarrierScope.TEAM
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+class IntrinsicOp(Enum):
+    """Statements that stand for instructions of the machine."""
+
+    PREFETCH = "prefetch"  # one argument, a Load: bring its cache line near; no effect on values
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """An instruction that no other statement says."""
+
+    label: Label
+    op: IntrinsicOp
+    args: tuple[Expr, ...]
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Runs `body` for `var` = 0 .. extent - 1; `dim` names what is iterated."""
+
+    var: Var
+    extent: Expr
+    body: Stmt
+    kind: LoopKind = LoopKind.SERIAL
+    dim: Dim | None = None
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Binds `var` to `value` in `body`."""
+
+    var: Var
+    value: Expr
+    body: Stmt
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Makes the LOCAL `buffer` live in `body`, for each time that it is reached; its contents start undefined."""
+
+    buffer: Buffer
+    body: Stmt
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Runs `then` where `condition` holds, else `orelse` if there is one."""
+
+    condition: Expr
+    then: Stmt
+    orelse: Stmt | None = None
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements one after another; an empty one does nothing."""
+
+    body: tuple[Stmt, ...] = ()
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+Leaf: TypeAlias = Store | Reduce | Check | Barrier | Intrinsic
+Stmt: TypeAlias = Leaf | For | Let | Alloc | If | Block
+
+
+def block(*statements: Stmt) -> Stmt:
+    """Return the statements one after another, nested blocks flattened, and a single one as itself."""
+    flat: list[Stmt] = []
+    for statement in statements:
+        flat.extend(statement.body if isinstance(statement, Block) else (statement,))
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))

@@ -1,0 +1,93 @@
+"""Printing declarations: functions with their facts, and buffers."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Buffer, Call, Function, Ref, Scope
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.program import Program
+from ragged.ir.text.expr_out import Level, show, subscript
+from ragged.ir.text.names import Names
+
+DEFAULT_ALIGN = 64
+
+
+def subject(fact: Fact) -> Function:
+    """Return the function that a fact is about: it is written where that one is declared."""
+    match fact:
+        case Range(function=function) | Monotone(function=function) | Injective(function=function):
+            return function
+        case PrefixSum(offset=offset):
+            return offset
+        case Tiling(begin=begin):
+            return begin
+        case Follows(pointer=pointer):
+            return pointer
+        case _:
+            assert_never(fact)
+
+
+def facts_by_function(program: Program) -> dict[Function, list[Fact]]:
+    """Return each declared function's facts, in their order."""
+    facts: dict[Function, list[Fact]] = {function: [] for function in program.functions}
+    for fact in program.facts:
+        facts.setdefault(subject(fact), []).append(fact)
+    return facts
+
+
+def function_text(names: Names, function: Function, facts: list[Fact]) -> str:
+    """Return the line that declares `function` and states what is known of it."""
+    with names.scope(*(param.var for param in function.params)):
+        parts = [f"{names.value(p.var)} < {show(names, p.extent, Level.SUM)}" for p in function.params]
+        if function.body is not None:
+            parts.append(show(names, function.body))
+        if function.dtype is not INDEX:
+            parts.append(f"dtype={function.dtype.value}")
+        if function.storage is not DType.INT32:
+            parts.append(f"storage={function.storage.value}")
+        stated = ", ".join(fact_text(names, fact) for fact in facts)
+    known = f" = facts({stated})" if facts else ""
+    return f"{names.value(function)}: {function.source.value}({', '.join(parts)}){known}"
+
+
+def fact_text(names: Names, fact: Fact) -> str:
+    """Return a fact as it stands in the declaration of its subject, whose parameters are named."""
+    match fact:
+        case Range(function=function, lower=lower, upper=upper):
+            value = show(names, Call(function, tuple(Ref(param.var) for param in function.params)))
+            return f"{show(names, lower, Level.SUM)} <= {value} < {show(names, upper, Level.SUM)}"
+        case Monotone(strict=strict):
+            return "monotone(strict=True)" if strict else "monotone()"
+        case Injective():
+            return "injective()"
+        case PrefixSum(length=length):
+            return f"prefix_sum({names.value(length)})"
+        case Tiling(length=length, first=first, total=total):
+            return f"tiling({names.value(length)}, {show(names, first)}, {show(names, total)})"
+        case Follows(begin=begin, length=length, via=via):
+            between = "" if via is None else f", via={names.value(via)}"
+            return f"follows({names.value(begin)}, {names.value(length)}{between})"
+        case _:
+            assert_never(fact)
+
+
+def buffer_text(names: Names, buffer: Buffer) -> str:
+    """Return what a buffer is: its role, dtype, shape, and what differs from the default."""
+    parts = [f"{buffer.dtype.value}[{subscript(names, buffer.shape)}]"]
+    if any(dim is not None for dim in buffer.dims):
+        parts.append(f"dims={_tuple([names.dim(dim) for dim in buffer.dims])}")
+    if buffer.scope is not Scope.GLOBAL:
+        parts.append(f"scope={buffer.scope.value}")
+    if buffer.order != tuple(range(len(buffer.shape))):
+        parts.append(f"order={_tuple([str(position) for position in buffer.order])}")
+    if buffer.align != DEFAULT_ALIGN:
+        parts.append(f"align={buffer.align}")
+    if buffer.aliases is not None:
+        parts.append(f"aliases={names.value(buffer.aliases)}")
+    return f"{buffer.role.value}({', '.join(parts)})"
+
+
+def _tuple(parts: list[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

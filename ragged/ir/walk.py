@@ -1,0 +1,132 @@
+"""Reading a program: its parts in order, without changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from ragged.ir.expr import (
+    Binary,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fma,
+    Load,
+    Ref,
+    Select,
+    Unary,
+)
+from ragged.ir.stmt import (
+    Alloc,
+    Barrier,
+    Block,
+    Check,
+    For,
+    If,
+    Intrinsic,
+    Leaf,
+    Let,
+    Reduce,
+    Stmt,
+    Store,
+)
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """Return an expression's own operands, left to right."""
+    match expr:
+        case Const() | Ref():
+            return ()
+        case Load(indices=indices):
+            return indices
+        case Call(args=args):
+            return args
+        case Unary(operand=operand) | Cast(operand=operand):
+            return (operand,)
+        case Binary(lhs=lhs, rhs=rhs):
+            return (lhs, rhs)
+        case Fma(a=a, b=b, c=c):
+            return (a, b, c)
+        case Select(condition=condition, if_true=if_true, if_false=if_false):
+            return (condition, if_true, if_false)
+        case _:
+            assert_never(expr)
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """Yield `expr` and everything in it, outermost first. Bodies of functions are not entered."""
+    yield expr
+    for operand in operands(expr):
+        yield from subexpressions(operand)
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """Return a statement's own expressions, not those of the statements in it; a store's target is not one."""
+    match stmt:
+        case Store(indices=indices, value=value) | Reduce(indices=indices, value=value):
+            return (*indices, value)
+        case Check(condition=condition, witness=witness):
+            return (condition, *witness)
+        case Intrinsic(args=args):
+            return args
+        case For(extent=extent):
+            return (extent,)
+        case Let(value=value):
+            return (value,)
+        case If(condition=condition):
+            return (condition,)
+        case Alloc(buffer=buffer):
+            return buffer.shape
+        case Barrier() | Block():
+            return ()
+        case _:
+            assert_never(stmt)
+
+
+def children(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return the statements directly in a statement, in order."""
+    match stmt:
+        case Store() | Reduce() | Check() | Barrier() | Intrinsic():
+            return ()
+        case For(body=body) | Let(body=body) | Alloc(body=body):
+            return (body,)
+        case If(then=then, orelse=orelse):
+            return (then,) if orelse is None else (then, orelse)
+        case Block(body=statements):
+            return statements
+        case _:
+            assert_never(stmt)
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield `stmt` and every statement in it, in the order of the text."""
+    yield stmt
+    for child in children(stmt):
+        yield from statements(child)
+
+
+def leaves(stmt: Stmt) -> Iterator[Leaf]:
+    """Yield the statements that carry a label, in the order of the text."""
+    for inner in statements(stmt):
+        if isinstance(inner, Store | Reduce | Check | Barrier | Intrinsic):
+            yield inner
+
+
+def all_expressions(stmt: Stmt) -> Iterator[Expr]:
+    """Yield every expression in `stmt` and in the statements in it, with everything in them."""
+    for inner in statements(stmt):
+        for expr in expressions(inner):
+            yield from subexpressions(expr)
+
+
+def written(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers that `stmt` writes."""
+    return {inner.buffer for inner in statements(stmt) if isinstance(inner, Store | Reduce)}
+
+
+def read(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers that `stmt` reads; a reduction reads what it updates."""
+    loaded = {expr.buffer for expr in all_expressions(stmt) if isinstance(expr, Load)}
+    return loaded | {inner.buffer for inner in statements(stmt) if isinstance(inner, Reduce)}

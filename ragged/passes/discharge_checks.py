@@ -1,0 +1,143 @@
+"""Take out the checks that facts prove, and verify those facts once a batch instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from ragged.ir.expr import Expr, Ref, Unary, Var
+from ragged.ir.facts import Fact
+from ragged.ir.ops import UnaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
+from ragged.ir.walk import subexpressions
+from ragged.passes.fact_checks import fact_check
+from ragged.prove import Proof, Prover, Unproven
+
+
+def discharge_checks(program: Program) -> Rewritten:
+    """Return the program without the kernel's provable checks, and with a prelude that checks what proofs assumed.
+
+    before::
+
+        with kernel:
+            check(0 <= left(node) and left(node) < num_nodes, ...)
+            lh[node, i] = h[left(node), i]
+
+    after::
+
+        with prelude:
+            for n in serial(num_inner):
+                check(n + 1 <= left(n) and left(n) < num_nodes, ...)
+        with kernel:
+            lh[node, i] = h[left(node), i]
+
+    A check that is not proven stays where it is. The notes say of each check whether it went, by which
+    facts, or why not. Comes after `insert_bound_checks`.
+    """
+    rewriter = _Discharge(prover=Prover(program))
+    stages = {
+        stage.kind: replace(stage, body=rewriter.stmt(stage.body))
+        if stage.kind is StageKind.KERNEL
+        else stage
+        for stage in program.stages
+    }
+    checks = block(*(fact_check(fact) for fact in program.facts if fact in rewriter.assumed))
+    old = stages.get(StageKind.PRELUDE)
+    stages[StageKind.PRELUDE] = Stage(StageKind.PRELUDE, checks if old is None else block(checks, old.body))
+    ordered = tuple(stages[kind] for kind in StageKind if kind in stages)
+    rewritten = rewriter.finish(program, replace(program, stages=ordered))
+    return replace(rewritten, notes=tuple(rewriter.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What is known at a statement."""
+
+    loops: tuple[tuple[Var, Expr], ...] = ()
+    lets: tuple[tuple[Var, Expr], ...] = ()
+    conditions: tuple[Expr, ...] = ()
+
+    def about(self, goal: Expr) -> _Context:
+        """Return the part of the context that speaks of the goal's variables, directly or through lets."""
+        names = _variables(goal)
+        while True:
+            lets = tuple(pair for pair in self.lets if pair[0] in names)
+            loops = tuple(pair for pair in self.loops if pair[0] in names)
+            conditions = tuple(c for c in self.conditions if not _variables(c).isdisjoint(names))
+            grown = names.union(
+                *(_variables(expr) for _, expr in (*lets, *loops)), *map(_variables, conditions)
+            )
+            if grown == names:
+                return _Context(loops, lets, conditions)
+            names = grown
+
+
+def _variables(expr: Expr) -> set[Var]:
+    return {inner.var for inner in subexpressions(expr) if isinstance(inner, Ref)}
+
+
+@dataclass
+class _Discharge(Rewriter):
+    prover: Prover = field(kw_only=True)
+    context: _Context = field(default_factory=_Context)
+    assumed: set[Fact] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    known: dict[tuple[Expr, _Context], Proof | Unproven] = field(default_factory=dict)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        outer = self.context
+        try:
+            match stmt:
+                case Check():
+                    return self.check(stmt)
+                case Block(body=body):
+                    return block(*self.sequence(body))
+                case For(var=var, extent=extent):
+                    self.context = replace(outer, loops=(*outer.loops, (var, extent)))
+                case Let(var=var, value=value):
+                    self.context = replace(outer, lets=(*outer.lets, (var, value)))
+                case If():
+                    return self.branch(stmt, outer)
+                case _:
+                    pass
+            return super().stmt(stmt)
+        finally:
+            self.context = outer
+
+    def branch(self, stmt: If, outer: _Context) -> Stmt:
+        """Rewrite both branches, each knowing which way the condition went."""
+        self.context = replace(outer, conditions=(*outer.conditions, stmt.condition))
+        then = self.stmt(stmt.then)
+        if stmt.orelse is None:
+            return replace(stmt, then=then)
+        refuted = Unary(UnaryOp.NOT, stmt.condition)
+        self.context = replace(outer, conditions=(*outer.conditions, refuted))
+        return replace(stmt, then=then, orelse=self.stmt(stmt.orelse))
+
+    def sequence(self, body: Iterable[Stmt]) -> Iterable[Stmt]:
+        """Rewrite statements in order; what follows a check that stays may rely on it."""
+        for inner in body:
+            new = self.stmt(inner)
+            if isinstance(new, Check):
+                self.context = replace(self.context, conditions=(*self.context.conditions, new.condition))
+            yield new
+
+    def check(self, stmt: Check) -> Stmt:
+        """Return nothing in place of a check that is proven, else the check."""
+        context = self.context.about(stmt.condition)
+        key = (stmt.condition, context)
+        if key not in self.known:
+            self.known[key] = self.prover.prove(
+                stmt.condition, loops=context.loops, lets=context.lets, conditions=context.conditions
+            )
+        match self.known[key]:
+            case Proof(facts=facts) as proof:
+                self.assumed |= facts
+                self.notes.append(f"proven: {expr_text(stmt.condition)} [{stmt.label.name}] {proof}")
+                return Block()
+            case Unproven() as unproven:
+                self.notes.append(f"kept: {expr_text(stmt.condition)} [{stmt.label.name}] {unproven}")
+                return stmt

@@ -1,0 +1,159 @@
+"""The code that checks a fact over the arrays of a call: what a proof assumed is verified before the kernel runs."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Var, add, sub, within
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.ops import BinaryOp
+from ragged.ir.rewrite import substitute
+from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
+
+
+def fact_check(fact: Fact) -> Stmt:
+    """Return the statements that end the program where `fact` does not hold.
+
+    Each reads only what is declared, whatever the data: a bad array is reported, never followed. Witnesses are
+    the arguments at which it fails, then what was found there.
+    """
+    match fact:
+        case Range():
+            return _range(fact)
+        case Monotone(function=function, strict=strict):
+            op = BinaryOp.LT if strict else BinaryOp.LE
+            return _each_pair(function, lambda here, there: Binary(op, here, there), "does not rise")
+        case Injective(function=function):
+            return _injective(function)
+        case PrefixSum():
+            return _prefix_sum(fact)
+        case Tiling():
+            return _tiling(fact)
+        case Follows():
+            return _follows(fact)
+        case _:
+            assert_never(fact)
+
+
+def _check(function: Function, condition: Expr, message: str, *witness: Expr) -> Check:
+    return Check(Label(f"{function.name}.fact"), condition, message, witness)
+
+
+def _range(fact: Range) -> Stmt:
+    function = fact.function
+    own = {param.var: Var(param.var.name) for param in function.params}
+    values: dict[Var, Expr] = {old: Ref(new) for old, new in own.items()}
+    args = tuple(Ref(var) for var in own.values())
+    lower, upper = substitute(fact.lower, values), substitute(fact.upper, values)
+    call = Call(function, args)
+    places = ", ".join(f"{{{i}}}" for i in range(len(args)))
+    name = f"{function.name}({places})" if args else function.name
+    found, low, high = (f"{{{len(args) + i}}}" for i in range(3))
+    message = f"{name} = {found} is not in [{low}, {high})"
+    body: Stmt = _check(function, within(call, lower, upper), message, *args, call, lower, upper)
+    for param in reversed(function.params):
+        body = For(own[param.var], substitute(param.extent, values), body)
+    return body
+
+
+def _each_pair(function: Function, holds: object, message: str) -> Stmt:
+    """Return the loop that checks neighbours of a function of one parameter."""
+    assert callable(holds)
+    step = Var("i")
+    here, there = Call(function, (Ref(step),)), Call(function, (add(Ref(step), 1),))
+    text = f"{function.name} {message} at {{0}}: {{1}}, then {{2}}"
+    check = _check(function, holds(here, there), text, Ref(step), here, there)
+    return For(step, sub(_extent(function), 1), check)
+
+
+def _injective(function: Function) -> Stmt:
+    """Return the loops that compare every pair: quadratic, for want of a table of what was seen."""
+    first, second = Var("i"), Var("j")
+    here, there = Call(function, (Ref(first),)), Call(function, (Ref(second),))
+    text = f"{function.name}({{0}}) = {function.name}({{1}}) = {{2}}, which should differ"
+    check = _check(function, Binary(BinaryOp.NE, here, there), text, Ref(first), Ref(second), here)
+    return For(first, _extent(function), For(second, Ref(first), check))
+
+
+def _prefix_sum(fact: PrefixSum) -> Stmt:
+    """Return the checks that offsets start at zero and grow by lengths; a derived length only must not be negative."""
+    offset, length, step = fact.offset, fact.length, Var("i")
+    start = Call(offset, (Const(0),))
+    here, there = Call(offset, (Ref(step),)), Call(offset, (add(Ref(step), 1),))
+    grows = Call(length, (Ref(step),))
+    holds = Binary(BinaryOp.LE, Const(0), grows)
+    if length.body is None:
+        holds = Binary(BinaryOp.AND, holds, Binary(BinaryOp.EQ, there, add(here, grows)))
+    text = f"{offset.name} goes from {{1}} to {{2}} at {{0}}, where {length.name} is {{3}}"
+    return block(
+        _check(offset, Binary(BinaryOp.EQ, start, Const(0)), f"{offset.name}(0) = {{0}}, not 0", start),
+        For(step, _extent(length), _check(offset, holds, text, Ref(step), here, there, grows)),
+    )
+
+
+def _tiling(fact: Tiling) -> Stmt:
+    begin, length, step = fact.begin, fact.length, Var("b")
+    count = _extent(begin)
+    zero = Const(0)
+    first, tall = Call(begin, (zero,)), Call(length, (zero,))
+    opens = Binary(BinaryOp.AND, _same(first, fact.first), _same(add(first, tall), fact.total))
+    here, size = Call(begin, (Ref(step),)), Call(length, (Ref(step),))
+    top = Call(begin, (sub(Ref(step), 1),))
+    later = Binary(BinaryOp.OR, _same(Ref(step), zero), _same(add(here, size), top))
+    holds = Binary(BinaryOp.AND, Binary(BinaryOp.LE, zero, size), later)
+    end = Call(begin, (sub(count, 1),))
+    return block(
+        _check(
+            begin,
+            opens,
+            f"{begin.name}(0) = {{0}} and {length.name}(0) = {{1}} do not end the numbering",
+            first,
+            tall,
+        ),
+        For(
+            step,
+            count,
+            _check(begin, holds, f"{begin.name}({{0}}) = {{1}} does not go on the tiling", Ref(step), here),
+        ),
+        _check(begin, _same(end, zero), f"{begin.name} ends at {{0}}, not 0", end),
+    )
+
+
+def _follows(fact: Follows) -> Stmt:
+    """Return the loops over batches and their nodes; nodes outside the pointer's domain have nothing to check."""
+    batch, step, node = Var("b"), Var("i"), Var("n")
+    here, size = Call(fact.begin, (Ref(batch),)), Call(fact.length, (Ref(batch),))
+    end = add(here, size)
+    body = _pointers(fact, Ref(node), end)
+    bound = Let(node, add(here, Ref(step)), If(within(Ref(node), Const(0), _node_extent(fact)), body))
+    return For(batch, _extent(fact.begin), For(step, size, bound))
+
+
+def _node_extent(fact: Follows) -> Expr:
+    return _extent(fact.pointer) if fact.via is None else sub(_extent(fact.via), 1)
+
+
+def _pointers(fact: Follows, node: Expr, end: Expr) -> Stmt:
+    if fact.via is None:
+        return _later(fact.pointer, node, end)
+    step, edge = Var("k"), Var("e")
+    start, stop = Call(fact.via, (node,)), Call(fact.via, (add(node, 1),))
+    inside = within(Ref(edge), Const(0), _extent(fact.pointer))
+    body = Let(edge, add(start, Ref(step)), If(inside, _later(fact.pointer, Ref(edge), end)))
+    return For(step, sub(stop, start), body)
+
+
+def _later(pointer: Function, arg: Expr, end: Expr) -> Stmt:
+    found = Call(pointer, (arg,))
+    text = f"{pointer.name}({{0}}) = {{1}} is not in a batch before: those start at {{2}}"
+    return _check(pointer, Binary(BinaryOp.GE, found, end), text, arg, found, end)
+
+
+def _same(lhs: Expr, rhs: Expr) -> Expr:
+    return Binary(BinaryOp.EQ, lhs, rhs)
+
+
+def _extent(function: Function) -> Expr:
+    """Return the extent of a function of one parameter."""
+    param: Param = function.params[0]
+    return param.extent

@@ -1,0 +1,32 @@
+"""Run independent iterations one after another: the loops of a program for one worker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, LoopKind, Stmt
+
+
+def serialize_loops(program: Program) -> Rewritten:
+    """Return the program with every parallel loop serial.
+
+    before::
+
+        for n in parallel(batch_length(b), N):
+
+    after::
+
+        for n in serial(batch_length(b), N):
+
+    Comes before `contract_storage`, which may then share one iteration's storage with the next.
+    """
+    return _Serialize().program(program)
+
+
+class _Serialize(Rewriter):
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            stmt = replace(stmt, kind=LoopKind.SERIAL)
+        return super().stmt(stmt)

@@ -1,0 +1,28 @@
+"""What every test can rely on: deterministic property tests, and golden files that one flag renews."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.support.golden import check_golden
+
+# "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-golden", action="store_true", help="write golden files anew instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("name.txt", text)` compares `text` with the file golden/name.txt beside the test."""
+    folder = Path(request.path).parent / "golden"
+    renew = request.config.getoption("--renew-golden")
+    return lambda name, text: check_golden(folder / name, text, renew=renew)
