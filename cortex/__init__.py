@@ -1,0 +1,36 @@
+"""A compiler for models that recurse over trees, DAGs and sequences.
+
+    import cortex
+    from cortex import models
+
+    model = models.tree_lstm(hidden=256, embed=300, vocab=20_000)
+    fn = cortex.compile(model, model.init_params(seed=0))
+    fn([((1, 2), 3), (4, 5)])["h"]      # (2, 256): a row for each tree
+
+Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.models`.
+"""
+
+from cortex import models, ra
+from cortex.compiler import Output, RecursiveFunction, compile
+from cortex.linearize import Forest, Linearized, Node, Vocab, read_ptb
+from cortex.models import from_torch
+from ragged.errors import DataError, InternalError, ModelError, ScheduleError, UserError
+
+__all__ = [
+    "DataError",
+    "Forest",
+    "InternalError",
+    "Linearized",
+    "ModelError",
+    "Node",
+    "Output",
+    "RecursiveFunction",
+    "ScheduleError",
+    "UserError",
+    "Vocab",
+    "compile",
+    "from_torch",
+    "models",
+    "ra",
+    "read_ptb",
+]

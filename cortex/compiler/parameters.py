@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ragged.errors import ModelError
 from ragged.ir.expr import Buffer, Const
-from ragged.runtime import aligned_copy
+from ragged.runtime.memory import aligned_empty
 
 Array = npt.NDArray[Any]
 
@@ -58,7 +58,9 @@ def _bind(buffer: Buffer, value: object) -> Array:
             f"parameter '{buffer.name}' is of dtype {array.dtype}, not {buffer.dtype.value}",
             fix=f"convert it: .astype(numpy.{buffer.dtype.value})",
         )
-    return aligned_copy(array)
+    copy = aligned_empty(shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 def as_numpy(name: str, value: object) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cortex.ilir.insert_order_checks import insert_order_checks
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.insert_bound_checks import insert_bound_checks
@@ -9,9 +10,8 @@ from ragged.passes.pipeline import Pass
 from ragged.passes.serialize_loops import serialize_loops
 
 PASSES = (
-    Pass(
-        insert_bound_checks, "first, on the program as the model says it: every access is still at its node"
-    ),
+    Pass(insert_order_checks, "first, while the loops over nodes are as lowering left them"),
+    Pass(insert_bound_checks, "on the program as the model says it: every access is still at its node"),
     Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
     Pass(serialize_loops, "one worker runs the kernel; before storage is shared between iterations"),
     Pass(contract_storage, "last, when no pass needs temporaries of all nodes side by side"),

@@ -57,7 +57,7 @@ def _all_nodes(functions: StructureFunctions, body: NodeBody) -> Stmt:
 
 def _downward(extent: Expr, end: Expr, body: NodeBody, kind: LoopKind) -> Stmt:
     """Return a loop over the `extent` nodes below `end`, the highest first."""
-    step, node = Var("i"), Var("node")
+    step, node = Var("step"), Var("node")
     first = sub(end, 1)
     return For(step, extent, Let(node, sub(first, step), body(Ref(node))), kind, NODE)
 
@@ -71,7 +71,7 @@ def _all_batches(functions: StructureFunctions, body: NodeBody) -> Stmt:
 
 def _later_batches(functions: StructureFunctions, body: NodeBody) -> Stmt:
     """Return the loop over every batch but the leaves'."""
-    step, batch = Var("i"), Var("b")
+    step, batch = Var("step"), Var("b")
     inner = Let(batch, add(Ref(step), 1), _batch(functions, Ref(batch), body))
     return For(step, sub(Call(functions.num_batches), 1), inner, LoopKind.SERIAL, BATCH)
 

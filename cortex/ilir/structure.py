@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cortex.ilir.plan import Payload, Plan, Presence
-from ragged.ir.expr import Call, Const, Dim, Expr, Function, Param, Ref, Source, Var, add, sub
+from cortex.ilir.plan import Payload, Plan
+from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
 from ragged.ir.facts import Fact, Follows, PrefixSum, Range, Tiling
+from ragged.ir.ops import BinaryOp
 
 NODE = Dim("N")
 """The dimension of all nodes of a batch of structures."""
@@ -20,6 +21,8 @@ CHILD = Dim("K")
 """The dimension of a node's children."""
 BATCH = Dim("batch")
 """The dimension of dynamic batches."""
+
+_SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         else:
             facts.append(Range(pointer, Const(-1), Call(num_nodes)))
     facts.extend(
-        _payload_range(payload, payloads[payload.name])
+        _payload_range(payload, payloads[payload.name], num_inner)
         for payload in plan.payloads
         if payload.name in payloads and payload.range is not None
     )
@@ -126,15 +129,30 @@ def _difference(name: str, offset: Function, extent: Expr) -> Function:
 
 def _position_name(plan: Plan, position: int) -> str:
     if plan.max_children == 2:
-        return ("left", "right")[position]
+        return _SIDES[position]
     return f"child_{position}"
 
 
-def _payload_range(payload: Payload, function: Function) -> Fact:
+def position_of(function: Function) -> int | None:
+    """Return j if `function` gives an inner node's j-th child, else None."""
+    if function.source is not Source.STRUCTURE:
+        return None
+    if function.name in _SIDES:
+        return _SIDES.index(function.name)
+    prefix, _, number = function.name.partition("_")
+    return int(number) if prefix == "child" and number.isdigit() else None
+
+
+def _payload_range(payload: Payload, function: Function, num_inner: Function) -> Fact:
     """Return the range of a payload that indexes a table; its default counts where a node may lack it."""
     assert payload.range is not None
-    lower, upper = payload.range
-    if payload.required is not Presence.ALL:
-        default = int(payload.default)
-        lower, upper = min(lower, default), max(upper, default + 1)
-    return Range(function, Const(lower), Const(upper))
+    default = int(payload.default)
+    must, may = payload.range, (min(payload.range[0], default), max(payload.range[1], default + 1))
+    at_leaf = must if payload.required.at(leaf=True) else may
+    at_inner = must if payload.required.at(leaf=False) else may
+    leaf = Binary(BinaryOp.GE, Ref(function.params[0].var), Call(num_inner))
+    lower, upper = (
+        Const(low) if low == high else Select(leaf, Const(low), Const(high))
+        for low, high in zip(at_leaf, at_inner, strict=True)
+    )
+    return Range(function, lower, upper)

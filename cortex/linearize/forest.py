@@ -28,7 +28,7 @@ class Forest:
     3
     """
 
-    __slots__ = ("child", "child_begin", "payloads", "structure_begin")
+    __slots__ = ("_child", "_child_begin", "_payloads", "_structure_begin")
 
     def __init__(
         self,
@@ -37,16 +37,18 @@ class Forest:
         structure_begin: npt.ArrayLike | None = None,
         **payloads: npt.ArrayLike,
     ) -> None:
-        self.child_begin = _topology("child_begin", child_begin)
-        self.child = _topology("child", child)
-        self.structure_begin = (
+        self._child_begin = _topology("child_begin", child_begin)
+        self._child = _topology("child", child)
+        self._structure_begin = (
             None if structure_begin is None else _topology("structure_begin", structure_begin)
         )
-        if not self.child_begin.size:
+        if not self._child_begin.size:
             raise DataError(
-                "Forest: child_begin is empty", because="it has one element more than there are nodes", fix="[0]"
+                "Forest: child_begin is empty",
+                because="it has one element more than there are nodes",
+                fix="[0]",
             )
-        self.payloads = {name: _payload(name, value) for name, value in payloads.items()}
+        self._payloads = {name: _payload(name, value) for name, value in payloads.items()}
 
     @classmethod
     def from_parents(
@@ -71,6 +73,26 @@ class Forest:
         return cls(begin, child, structure_begin, **payloads)
 
     @property
+    def child_begin(self) -> npt.NDArray[np.int32]:
+        """Where each node's children begin in `child`: (num_nodes + 1,)."""
+        return self._child_begin
+
+    @property
+    def child(self) -> npt.NDArray[np.int32]:
+        """The children of all nodes: (edges,)."""
+        return self._child
+
+    @property
+    def structure_begin(self) -> npt.NDArray[np.int32] | None:
+        """The first node of each structure and the number of nodes: (structures + 1,), or None."""
+        return self._structure_begin
+
+    @property
+    def payloads(self) -> dict[str, npt.NDArray[Any]]:
+        """The payloads by name, each (num_nodes, ...); not to be changed."""
+        return self._payloads
+
+    @property
     def num_nodes(self) -> int:
         """The number of nodes of all structures together."""
         return self.child_begin.size - 1
@@ -92,7 +114,8 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
         )
     if array.size and (int(array.max()) > _LIMIT or int(array.min()) < -1):
         raise DataError(
-            f"Forest: {name} holds numbers outside -1 to {_LIMIT}", because="the kernel counts nodes in 32 bits"
+            f"Forest: {name} holds numbers outside -1 to {_LIMIT}",
+            because="the kernel counts nodes in 32 bits",
         )
     return np.ascontiguousarray(array, np.int32)
 

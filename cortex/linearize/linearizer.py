@@ -10,11 +10,13 @@ from cortex.linearize.result import Linearized
 from cortex.linearize.vocab import Vocab
 
 try:
-    from cortex.linearize import _native
+    from cortex.linearize._native import Engine, parse_ptb
 except ImportError as error:
     raise ImportError(
         "cortex.linearize: its native extension is not built; run `make test`, or `pip install -e .`"
     ) from error
+
+__all__ = ["Linearizer", "linearize", "parse_ptb"]
 
 _LIMIT = 2**31 - 1
 
@@ -31,7 +33,7 @@ class Linearizer:
 
     def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
         self.plan = plan
-        self._engine = _native.Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
+        self._engine = Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
 
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
@@ -42,9 +44,7 @@ class Linearizer:
         return Linearized(self.plan, *self._engine.linearize(data))
 
 
-def linearize(
-    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None
-) -> Linearized:
+def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
     """Turn structures into the arrays that a kernel of this plan walks.
 
     Args:

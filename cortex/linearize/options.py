@@ -11,7 +11,7 @@ def check_names(children: Names) -> Names:
     """Return the names of the attributes that hold children; refuse what names none with a `DataError`."""
     if children is None:
         return None
-    names = (children,) if isinstance(children, str) else children
+    names: object = (children,) if isinstance(children, str) else children
     if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
         raise DataError(
             f"linearize: children={children!r} names no attributes",

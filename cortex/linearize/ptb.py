@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cortex.linearize.linearizer import _native
+from cortex.linearize.linearizer import parse_ptb
 from cortex.linearize.node import Node
 from cortex.linearize.options import check_vocab
 from cortex.linearize.vocab import Vocab
@@ -19,4 +19,4 @@ def read_ptb(path: str | os.PathLike[str], vocab: Vocab | None = None) -> list[N
     text is a `DataError` with file, line and column, as is a word that the vocabulary refuses.
     """
     text = Path(path).read_text(encoding="utf-8")
-    return _native.parse_ptb(text, f"read_ptb: {os.fspath(path)}", check_vocab(vocab))
+    return parse_ptb(text, f"read_ptb: {os.fspath(path)}", check_vocab(vocab))

@@ -1,0 +1,75 @@
+"""The Recursive API: the language in which a model is written, one node at a time.
+
+from cortex import ra
+
+emb = ra.input_tensor("emb", (V, H))
+word = ra.node_input("word", dtype="int32")
+h_ph = ra.placeholder((ra.N, H))
+leaf = ra.compute((ra.N, H), lambda n, i: emb[word[n], i])
+rec = ra.compute((ra.N, H), lambda n, i: ra.tanh(h_ph[n.left, i] + h_ph[n.right, i]))
+h = ra.if_then_else((ra.N, H), lambda n, i: (ra.isleaf(n), leaf, rec))
+model = ra.recursion_op(h_ph, h, structure=ra.Tree())
+"""
+
+from __future__ import annotations
+
+from cortex.ra.base import K, N
+from cortex.ra.declare import compute, if_then_else, input_tensor, node_input, placeholder
+from cortex.ra.functions import (
+    abs_,
+    exp,
+    isleaf,
+    log,
+    max_,
+    max_children,
+    maximum,
+    minimum,
+    num_children,
+    relu,
+    sigmoid,
+    sqrt,
+    sum_,
+    sum_children,
+    tanh,
+    where,
+)
+from cortex.ra.model import Model, recursion_op
+from cortex.ra.oracle import evaluate
+from cortex.ra.structure import Dag, Sequence, Tree
+
+# The language calls these by their usual names; inside the package Python's own keep theirs.
+sum = sum_
+max = max_
+abs = abs_
+
+__all__ = [
+    "Dag",
+    "K",
+    "Model",
+    "N",
+    "Sequence",
+    "Tree",
+    "abs",
+    "compute",
+    "evaluate",
+    "exp",
+    "if_then_else",
+    "input_tensor",
+    "isleaf",
+    "log",
+    "max",
+    "max_children",
+    "maximum",
+    "minimum",
+    "node_input",
+    "num_children",
+    "placeholder",
+    "recursion_op",
+    "relu",
+    "sigmoid",
+    "sqrt",
+    "sum",
+    "sum_children",
+    "tanh",
+    "where",
+]

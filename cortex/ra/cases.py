@@ -32,7 +32,7 @@ class CaseAnalysis:
 
     def __post_init__(self) -> None:
         positions = [at.position for body in self.recursion.computes for _, at in child_reads(body)]
-        object.__setattr__(self, "most", max(positions, default=0) + 2)
+        object.__setattr__(self, "most", max(positions, default=-1) + 2)
         object.__setattr__(self, "computed", self._computed())
 
     def at(self, site: Site) -> Cases:

@@ -1,4 +1,4 @@
-"""Declaring the tensors of a model: `ra.input_tensor`, `ra.node_input`, `ra.placeholder`, `ra.compute`, ..."""
+"""Declaring the tensors of a model: inputs, placeholders, computes and branches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import Dim, K, N
+from cortex.ra.base import Dim, K, N, Shape
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.shapes import assigned_name, dense_shape, node_shape, parameters, stored_dtype
@@ -57,9 +57,7 @@ def node_input(
     what = f"node_input '{name}'"
     stored = stored_dtype(what, dtype, at)
     if default is not None and stored.is_int and not isinstance(default, (int, np.integer)):
-        raise ModelError(
-            f"{what}: the default {default!r} of a payload of {stored.value} is no integer", at=at
-        )
+        raise ModelError(f"{what}: the default {default!r} is no integer, the payload is", at=at)
     fill = None if default is None else int(default) if stored.is_int else float(default)
     return NodeInput(name, (N, *dense_shape(what, shape, at)), stored, default=fill, at=at)
 
@@ -99,12 +97,8 @@ def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str 
     names = parameters("compute", function, dims, at)
     node = NodeVar(names[0])
     child = ChildVar(node, names[1]) if K in dims else None
-    extents = [extent for extent in dims if isinstance(extent, int)]
-    labels = names[len(names) - len(extents) :]
-    indices = tuple(
-        IndexVar(n, extent, dtype=INDEX, at=at) for n, extent in zip(labels, extents, strict=True)
-    )
-    body = _element(function(node, *([child] if child else []), *indices))
+    indices = _indices(names, dims, at)
+    body = _element(function(node, *([] if child is None else [child]), *indices))
     label = name or assigned_name(at, "compute")
     return Compute(label, dims, body.dtype, node, child, indices, body, calls=body.calls, at=at)
 
@@ -130,7 +124,7 @@ def if_then_else(
     dims = node_shape("if_then_else", shape, at)
     names = parameters("if_then_else", function, dims, at)
     node = NodeVar(names[0])
-    indices = (IndexVar(n, extent, dtype=INDEX) for n, extent in zip(names[1:], dims[1:], strict=True))
+    indices = _indices(names, dims, at)
     condition, then, orelse = _choice(function(node, *indices), at)
     calls = condition.calls or then.calls or orelse.calls
     label = name or assigned_name(at, "if_then_else")
@@ -139,8 +133,13 @@ def if_then_else(
 
 def _element(value: Any) -> Expr:
     """Return what a compute's function gave as its element; a bare number is a float."""
-    expr = as_float(value) if isinstance(value, (int, float, np.number)) else lift(value)
-    return expr
+    return lift(value) if isinstance(value, Expr) else as_float(value)
+
+
+def _indices(names: list[str], dims: Shape, at: Location | None) -> tuple[IndexVar, ...]:
+    """Return an index for each dense extent, called as the function calls it."""
+    named = zip(names, dims, strict=True)
+    return tuple(IndexVar(name, dim, dtype=INDEX, at=at) for name, dim in named if isinstance(dim, int))
 
 
 def _choice(value: Any, at: Location | None) -> tuple[Expr, Body, Body]:

@@ -18,17 +18,19 @@ from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 
-def key(expr: Expr) -> object:
-    """Return what is equal for two expressions of one value: a variable itself, or a read of a payload."""
+def key(expr: Expr | Node) -> object:
+    """Return what is equal for two expressions that have the same value wherever both stand."""
     match expr:
-        case Read(tensor=tensor, indices=indices) if len(indices) == 1 and not isinstance(indices[0], Expr):
-            return (tensor, _node_key(indices[0]))
+        case Read(tensor=tensor, indices=indices):
+            return (tensor, *(key(index) for index in indices))
+        case ChildAt(node=node, position=position):
+            return (key(node), position)
+        case Binary(op=op, lhs=lhs, rhs=rhs):
+            return (op, key(lhs), key(rhs))
+        case Const(value=value):
+            return value
         case _:
             return expr
-
-
-def _node_key(node: Node) -> object:
-    return (_node_key(node.node), node.position) if isinstance(node, ChildAt) else node
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Facts:
             case IsLeaf(node=node) if node is self.node:
                 return True if self.children[1] == 0 else False if self.children[0] > 0 else None
             case Unary(op=UnaryOp.NOT, operand=operand):
-                value = self.truth(operand)
-                return None if value is None else not value
+                inner = self.truth(operand)
+                return None if inner is None else not inner
             case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
                 decisive = op is BinaryOp.OR
                 sides = (self.truth(lhs), self.truth(rhs))

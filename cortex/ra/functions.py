@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cortex.ra.base import Dim
 from cortex.ra.expr import (
     ChildReduce,
@@ -25,7 +27,7 @@ from cortex.ra.expr import (
     lift,
     unary,
 )
-from cortex.ra.node import ChildVar, Handle, Node
+from cortex.ra.node import ChildVar, Node
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
@@ -131,10 +133,10 @@ def num_children(node: Node) -> Expr:
     return NumChildren(_node("num_children", node), dtype=INDEX, at=Location.capture())
 
 
-def _over_index(combiner: Combiner, extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
+def _over_index(combiner: Combiner, extent: int | Dim, function: Callable[[IndexVar], ExprLike]) -> Expr:
     at = Location.capture()
     what = f"ra.{combiner.value}"
-    if isinstance(extent, Dim):
+    if not isinstance(extent, (int, np.integer)):
         raise ModelError(
             f"{what}: {extent!r} is no extent",
             at=at,
@@ -142,7 +144,9 @@ def _over_index(combiner: Combiner, extent: int, function: Callable[[IndexVar], 
             fix=f"over the children of a node: ra.{combiner.value}_children(n, lambda k: ...)",
         )
     if isinstance(extent, bool) or extent < 1:
-        raise ModelError(f"{what}: {extent!r} is no extent", at=at, because="an extent is a whole number from 1 on")
+        raise ModelError(
+            f"{what}: {extent!r} is no extent", at=at, because="an extent is a whole number from 1 on"
+        )
     index = IndexVar(_parameter(what, function, at), int(extent), dtype=INDEX, at=at)
     body = as_float(function(index))
     return DenseReduce(combiner, index, body, dtype=body.dtype, at=at)
@@ -168,7 +172,6 @@ def _node(what: str, node: object) -> Node:
     if isinstance(node, Node):
         return node
     shown = node.text() if isinstance(node, Expr) else repr(node)
-    raise ModelError(f"{what}: '{shown}' is no node", at=Location.capture(), fix="give it the n of the compute")
-
-
-__all__ = [name for name in dir() if name.islower() and not name.startswith("_") and name != "annotations"]
+    raise ModelError(
+        f"{what}: '{shown}' is no node", at=Location.capture(), fix="give it the n of the compute"
+    )

@@ -90,7 +90,7 @@ def binary(op: BinaryOp, a: Interval, b: Interval) -> Interval:
         case BinaryOp.FLOORDIV if b[0] == b[1] and b[0] > 0:
             return (_floor(a[0], b[0]), _floor(a[1], b[0]))
         case BinaryOp.MOD if b[0] == b[1] and b[0] > 0:
-            return a if 0 <= a[0] and a[1] < b[0] else (0, b[0] - 1)
+            return a if a[0] >= 0 and a[1] < b[0] else (0, b[0] - 1)
         case BinaryOp.MIN:
             return (min(a[0], b[0]), min(a[1], b[1]))
         case BinaryOp.MAX:

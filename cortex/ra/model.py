@@ -13,7 +13,7 @@ from cortex.ra.check import check
 from cortex.ra.collect import Recursion
 from cortex.ra.demands import derive_plan
 from cortex.ra.structure import Structure, Tree
-from cortex.ra.tensor import Body, Placeholder
+from cortex.ra.tensor import Body, Compute, IfThenElse, Placeholder
 from cortex.ra.text import listing
 from ragged.errors import Location, ModelError
 
@@ -89,7 +89,7 @@ def recursion_op(
 
 def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
     match pair:
-        case (Placeholder() as placeholder, (Body() as body)):
+        case (Placeholder() as placeholder, (Compute() | IfThenElse()) as body):
             return placeholder, body
         case _:
             raise ModelError(

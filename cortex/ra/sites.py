@@ -30,7 +30,7 @@ def sites(body: Body) -> Iterator[Site]:
     """Yield each expression of a compute, outermost first."""
     match body:
         case Compute(node=node, child=child, indices=indices, body=expr):
-            yield from _under(Site(body, expr, node, (child,) if child else (), indices))
+            yield from _under(Site(body, expr, node, () if child is None else (child,), indices))
         case IfThenElse(node=node, condition=condition):
             yield from _under(Site(body, condition, node, (), ()))
 

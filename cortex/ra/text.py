@@ -53,7 +53,11 @@ def _definition(recursion: Recursion, tensor: Body) -> str:
     name = recursion.name(tensor)
     match tensor:
         case Compute(node=node, child=child, indices=indices, body=body):
-            arguments = [node.name, *([child.name] if child else []), *(index.name for index in indices)]
+            arguments = [
+                node.name,
+                *([] if child is None else [child.name]),
+                *(index.name for index in indices),
+            ]
             extents = ", ".join(f"{index.name} < {index.extent}" for index in indices)
             bounds = f"  where {extents}" if extents else ""
             return f"{name}[{', '.join(arguments)}] = {recursion.text(body)}{bounds}"

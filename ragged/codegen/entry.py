@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from ctypes import c_void_p
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ragged.errors import DataError, InternalError, Location
+from ragged.errors import DataError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Expr, Function
 from ragged.ir.program import Program, StageKind
@@ -51,8 +52,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """A check in a stage: what to say when it fails, with `{0}`.. for the witnesses, and their dtypes."""
+    """A check in a stage: its label's name, its message, with `{0}`.. for the witnesses, and the witnesses' dtypes."""
 
+    label: str
     message: str
     witness: tuple[DType, ...]
     at: Location | None
@@ -83,14 +85,18 @@ class Entry:
 
     @property
     def status_words(self) -> int:
+        """How many int64 words a call needs for its status."""
         return 1 + max((len(site.witness) for site in self.checks), default=0)
 
     def __call__(self, arguments: Mapping[str, Value]) -> None:
         """Run the stage with `arguments` by name: an int for a size, a C-contiguous array for the others.
 
-        An argument that this stage does not use may be left out. Raises `DataError` for an array of another dtype or
-        that is not contiguous, and `CheckFailed` if a check of the program fails. This is the slow, checked way;
-        `ragged.runtime.call` has the fast one.
+        An argument that this stage does not use may be left out. This is the slow way, with checks; `ragged.runtime.call`
+        has the fast one.
+
+        Raises:
+            DataError: an array has another dtype, is not contiguous, or not aligned to its elements.
+            CheckFailed: a check of the program does not hold. A `DataError` too.
         """
         status = np.zeros(self.status_words, np.int64)
         values = [marshal(argument, arguments.get(argument.name)) for argument in self.arguments]
@@ -124,6 +130,10 @@ def marshal(argument: Argument, value: Value | None) -> int | c_void_p | None:
         raise DataError(f"'{argument.name}': {argument.dtype.value} array expected, not {got}")
     if not value.flags.c_contiguous:
         raise DataError(f"'{argument.name}': its array is not C-contiguous", fix="numpy.ascontiguousarray")
+    if not value.flags.aligned:
+        raise DataError(
+            f"'{argument.name}': its array does not begin at a multiple of an element", fix="copy it"
+        )
     return c_void_p(value.ctypes.data)
 
 
@@ -132,36 +142,26 @@ def signature_of(program: Program, workers: Function | None = None) -> tuple[Arg
 
     `workers`, the size that is a team's number of workers, is not among them: it comes with each call.
     """
-    sizes = [(f.name, ArgumentKind.SIZE, INDEX, (), f, 1) for f in program.sizes() if f is not workers]
-    arrays = [
-        (f.name, ArgumentKind.ARRAY, f.storage, tuple(p.extent for p in f.params), f, 1) for f in program.arrays()
-    ]
-    buffers = [
-        (b.name, ArgumentKind.BUFFER, b.dtype, tuple(b.shape[d] for d in b.order), b, b.align)
-        for b in program.buffers
-        if b.aliases is None
-    ]
+    symbols: list[Function | Buffer] = [f for f in program.sizes() if f is not workers]
+    symbols += program.arrays()
+    symbols += [b for b in program.buffers if b.aliases is None]
     names: set[str] = set()
-    result = []
-    for name, kind, dtype, shape, symbol, align in (*sizes, *arrays, *buffers):
-        unique = _unique(name, names)
-        names.add(unique)
-        result.append(Argument(unique, kind, dtype, shape, symbol, align))
-    return tuple(result)
+    return tuple(_argument(symbol, _unique(symbol.name, names)) for symbol in symbols)
 
 
-def argument_named(arguments: tuple[Argument, ...], name: str) -> Argument:
-    """Return the argument of that name; `InternalError` if there is none."""
-    for argument in arguments:
-        if argument.name == name:
-            return argument
-    raise InternalError(f"no argument '{name}' in ({', '.join(a.name for a in arguments)})")
+def _argument(symbol: Function | Buffer, name: str) -> Argument:
+    if isinstance(symbol, Buffer):
+        shape = tuple(symbol.shape[d] for d in symbol.order)
+        return Argument(name, ArgumentKind.BUFFER, symbol.dtype, shape, symbol, symbol.align)
+    if symbol.is_size:
+        return Argument(name, ArgumentKind.SIZE, INDEX, (), symbol)
+    extents = tuple(param.extent for param in symbol.params)
+    return Argument(name, ArgumentKind.ARRAY, symbol.storage, extents, symbol, symbol.storage.bytes)
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    suffix = 1
-    while f"{name}_{suffix}" in taken:
-        suffix += 1
-    return f"{name}_{suffix}"
+    """Return `name`, with a number where it is taken, and take it."""
+    numbered = (f"{name}_{i}" for i in count(1))
+    unique = name if name not in taken else next(new for new in numbered if new not in taken)
+    taken.add(unique)
+    return unique

@@ -16,13 +16,20 @@ from ragged.errors import ScheduleError, UserError
 Setting: TypeAlias = str | int | bool | tuple[str, ...]
 TargetLike: TypeAlias = "str | Mapping[str, Any] | Target"
 
-_EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=skylake-avx512 -mattr=-avx512f', or TVM's dict {'kind': 'llvm', ...}"
-_LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
-_LLVM_OPTIONS = frozenset(
-    ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width", "keys", "tag")
+_EXAMPLES = (
+    "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
 )
-_CUDA_OPTIONS = frozenset(("arch", "max_num_threads", "max_threads_per_block", "thread_warp_size", "keys", "tag", "host"))
-_OPTIONS = {"llvm": _LLVM_OPTIONS, "cuda": _CUDA_OPTIONS}
+_LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
+_COMMON = ("keys", "tag", "host")
+_LLVM = ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width")
+_CUDA = (
+    "arch",
+    "max_num_threads",
+    "max_threads_per_block",
+    "max_shared_memory_per_block",
+    "thread_warp_size",
+)
+_OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,9 @@ def parse_target(target: TargetLike) -> Target:
             return _checked(str(settings.pop("kind", "")), settings, str(dict(target)))
         case _:
             raise UserError(
-                f"target: {target!r} is not a target", because="it is neither a string nor a dict", fix=f"one of {_EXAMPLES}"
+                f"target: {target!r} is not a target",
+                because="it is neither a string nor a dict",
+                fix=f"one of {_EXAMPLES}",
             )
 
 
@@ -99,17 +108,29 @@ def _split(text: str) -> tuple[str, dict[str, Any], str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not equals or not value:
             raise UserError(
-                f"target: cannot read '{word}' in '{text}'", because="an option is written -name=value", fix=f"for example {_EXAMPLES}"
+                f"target: cannot read '{word}' in '{text}'",
+                because="an option is written -name=value",
+                fix=f"for example {_EXAMPLES}",
             )
-        settings[name] = value.split(",") if name in _LIST_OPTIONS else int(value) if value.isdigit() else value
+        settings[name] = (
+            value.split(",") if name in _LIST_OPTIONS else int(value) if value.isdigit() else value
+        )
     return kind, settings, text
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _LIST_OPTIONS:
+        return text.split(",")
+    return int(text) if text.isdigit() else text
 
 
 def _checked(kind: str, settings: Mapping[str, Any], text: str) -> Target:
     known = _OPTIONS.get(kind)
     if known is None:
         raise UserError(
-            f"target: no target '{kind}' in '{text}'", because=f"the kinds are {', '.join(_OPTIONS)}", fix=f"one of {_EXAMPLES}"
+            f"target: no target '{kind}' in '{text}'",
+            because=f"the kinds are {', '.join(_OPTIONS)}",
+            fix=f"one of {_EXAMPLES}",
         )
     for name in settings:
         if name not in known:
@@ -141,5 +162,3 @@ def _check_processor(target: Target) -> None:
             because=f"LLVM {codegen.llvm_version_major()} does not know it for {triple}",
             fix=f"target='cpu' for this machine's, which is '{codegen.llvm_get_system_cpu()}'",
         )
-
-

@@ -23,8 +23,9 @@ from ragged.ir.walk import subexpressions
 def violation(fact: Fact, sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray[Any, Any]]) -> str | None:
     """Return None if `fact` holds for the data, else the first counterexample.
 
-    `sizes` and `arrays` give the functions that the fact speaks of, by name, as `interpret` takes them. A fact
-    whose bounds call a function outside its domain does not hold. Raises `DataError` for what is missing.
+    `sizes` and `arrays` give the functions that the fact speaks of, by name, as `interpret` takes them. A
+    fact whose bounds call a function outside its domain does not hold. Raises `DataError` for what is
+    missing.
 
     Example: `left(3) = 2 is not in [4, 9)`.
     """
@@ -116,24 +117,17 @@ def _tiling(fact: Tiling, data: _Data) -> Iterator[str]:
 
 def _follows(fact: Follows, data: _Data) -> Iterator[str]:
     pointer, begin, length, via = fact.pointer, fact.begin, fact.length, fact.via
-    domain = range(data.count(pointer))
+    pointers = data.count(pointer)
+    nodes = pointers if via is None else data.count(via) - 1
     for b in range(min(data.count(begin), data.count(length))):
         low = data.call(begin, b)
         end = low + data.call(length, b)
-        for n in range(low, end):
-            for e in _pointers(n, via, data):
-                if e in domain and data.call(pointer, e) < end:
+        for n in range(max(low, 0), min(end, nodes)):
+            edges = (n, n + 1) if via is None else (data.call(via, n), data.call(via, n + 1))
+            for e in range(max(edges[0], 0), min(edges[1], pointers)):
+                if data.call(pointer, e) < end:
                     bound = f"{_term(begin, b)} + {_term(length, b)} = {end}"
                     yield f"{_term(pointer, e)} = {data.call(pointer, e)} is below {bound}"
-
-
-def _pointers(n: int, via: Function | None, data: _Data) -> range:
-    """Return the arguments at which the pointers of node `n` stand."""
-    if via is None:
-        return range(n, n + 1)
-    if not 0 <= n < data.count(via) - 1:
-        return range(0)
-    return range(data.call(via, n), data.call(via, n + 1))
 
 
 @dataclass(slots=True)

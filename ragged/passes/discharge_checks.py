@@ -12,6 +12,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
+from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import subexpressions
 from ragged.passes.fact_checks import fact_check
 from ragged.prove import Proof, Prover, Unproven
@@ -79,6 +80,15 @@ def _variables(expr: Expr) -> set[Var]:
     return {inner.var for inner in subexpressions(expr) if isinstance(inner, Ref)}
 
 
+def _because(facts: Iterable[Fact]) -> str:
+    names = sorted(f"{type(fact).__name__} of {subject(fact).name}" for fact in facts)
+    return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
+
+
+def _why(unproven: Unproven) -> str:
+    return unproven.reason if unproven.example is None else f"{unproven.reason}: {unproven.example}"
+
+
 @dataclass
 class _Discharge(Rewriter):
     prover: Prover = field(kw_only=True)
@@ -134,10 +144,10 @@ class _Discharge(Rewriter):
                 stmt.condition, loops=context.loops, lets=context.lets, conditions=context.conditions
             )
         match self.known[key]:
-            case Proof(facts=facts) as proof:
+            case Proof(facts=facts):
                 self.assumed |= facts
-                self.notes.append(f"proven: {expr_text(stmt.condition)} [{stmt.label.name}] {proof}")
+                self.notes.append(f"proven: {expr_text(stmt.condition)}  {_because(facts)}")
                 return Block()
             case Unproven() as unproven:
-                self.notes.append(f"kept: {expr_text(stmt.condition)} [{stmt.label.name}] {unproven}")
+                self.notes.append(f"kept:   {expr_text(stmt.condition)}  ({_why(unproven)})")
                 return stmt

@@ -102,7 +102,9 @@ def _tiling(fact: Tiling) -> Stmt:
     later = Binary(BinaryOp.OR, _same(Ref(step), zero), _same(add(here, size), top))
     holds = Binary(BinaryOp.AND, Binary(BinaryOp.LE, zero, size), later)
     end = Call(begin, (sub(count, 1),))
+    some = Binary(BinaryOp.LE, Const(1), count)
     return block(
+        _check(begin, some, f"{begin.name} has {{0}} values, and needs one", count),
         _check(
             begin,
             opens,

@@ -15,6 +15,7 @@ from cortex.linearize.faults.flat import (
     no_sequence,
     no_vector_payload,
     tuple_element,
+    unreadable,
 )
 from cortex.linearize.faults.payloads import (
     missing,
@@ -105,6 +106,7 @@ __all__ = [
     "unclosed",
     "unknown_word",
     "unmatched",
+    "unreadable",
     "wrong_dtype",
     "wrong_length",
     "wrong_shape",

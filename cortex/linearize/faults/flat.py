@@ -36,6 +36,15 @@ def no_sequence(place: Place, dtype: object, ndim: int, value: object) -> DataEr
     )
 
 
+def unreadable(place: Place, value: object, error: BaseException) -> DataError:
+    """An array-like object that NumPy could not read."""
+    return DataError(
+        f"linearize: {place}: {noun(value)} cannot be read as an array",
+        because=short(str(error)).strip("'\""),
+        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
+    )
+
+
 def empty_sequence(place: Place) -> DataError:
     """An array without a step."""
     return DataError(

@@ -22,7 +22,9 @@ class Place:
 
     def __str__(self) -> str:
         if self.row is None:
-            return f"structure {self.structure}, {self.where}" if self.where else f"structure {self.structure}"
+            return (
+                f"structure {self.structure}, {self.where}" if self.where else f"structure {self.structure}"
+            )
         return f"structure {self.structure}, node {self.row} ({self.where})"
 
 

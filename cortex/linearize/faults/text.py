@@ -53,7 +53,9 @@ def unclosed(origin: str, line: int, column: int, depth: int) -> DataError:
 def empty_brackets(origin: str, line: int, column: int) -> DataError:
     """Brackets with nothing in them."""
     return DataError(
-        f"{origin}, line {line}, column {column}: empty brackets", because=_FORM, fix="remove them, or fill them"
+        f"{origin}, line {line}, column {column}: empty brackets",
+        because=_FORM,
+        fix="remove them, or fill them",
     )
 
 

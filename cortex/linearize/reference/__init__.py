@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from cortex.ilir.plan import Payload, Plan
@@ -25,9 +26,7 @@ from cortex.linearize.vocab import Vocab
 __all__ = ["Structure", "StructureNode", "linearize", "payload_value", "read_structures"]
 
 
-def linearize(
-    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None
-) -> Linearized:
+def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
     """Return the arrays of a batch; arguments and errors are those of `cortex.linearize.linearize`."""
     check_names(children)
     check_vocab(vocab)
@@ -81,9 +80,7 @@ def _check_arity(plan: Plan, structure: int, node: StructureNode) -> None:
             raise faults.hole(place_of(structure, node), j, plan, node.key)
 
 
-def _add_columns(
-    plan: Plan, read: list[Structure], first: int, columns: Columns, values: Values
-) -> None:
+def _add_columns(plan: Plan, read: list[Structure], first: int, columns: Columns, values: Values) -> None:
     """Read the payloads of a flat member: one array after the other, each from row to row."""
     rows = [(first + s, node) for s, structure in enumerate(read) for node in structure.nodes]
     for payload in plan.payloads:
@@ -95,5 +92,6 @@ def _add_columns(
             if array is None:
                 value = read_payload(payload, None, node.is_leaf, node.key, place)
             else:
-                value = check_values(payload, array[int(str(node.key))], payload.required.at(node.is_leaf), place)
+                entry = np.asarray(array[int(str(node.key))])
+                value = check_values(payload, entry, payload.required.at(node.is_leaf), place)
             values[payload.name].append(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy.typing as npt
@@ -32,7 +33,7 @@ def read_array(array: npt.NDArray[Any], structure: int, context: Context) -> tup
     nodes: list[StructureNode] = []
     for step in range(len(array)):
         node = StructureNode(step, _carried(columns, step), f"step {step}")
-        node.set_children(nodes[-1:])
+        node.set_children([*nodes[-1:]])
         finish(context, structure, nodes, node)
     return Structure(nodes, nodes[-1:]), columns
 
@@ -51,7 +52,7 @@ def _carried(columns: Columns, index: int) -> Callable[[str], object]:
 def read_forest(forest: Forest, structure: int, context: Context) -> tuple[list[Structure], Columns]:
     """Read all structures of a Forest, of which `structure` is the first one's index in the batch."""
     begin, child, ranges = _check_topology(forest, structure)
-    lists = [child[b:e] for b, e in zip(begin, begin[1:], strict=False)]
+    lists = [child[b:e] for b, e in pairwise(begin)]
     nodes = [
         StructureNode(v, _carried(forest.payloads, v), f"number {v} of the Forest") for v in range(len(lists))
     ]
@@ -62,7 +63,7 @@ def read_forest(forest: Forest, structure: int, context: Context) -> tuple[list[
     if ranges is None:
         groups = [[v] for v in roots]
     else:
-        groups = [[v for v in roots if b <= v < e] for b, e in zip(ranges, ranges[1:], strict=False)]
+        groups = [[v for v in roots if b <= v < e] for b, e in pairwise(ranges)]
     read: list[Structure] = []
     for group in groups:
         number = structure + len(read)
@@ -83,7 +84,7 @@ def _check_topology(forest: Forest, structure: int) -> tuple[list[int], list[int
         return begin, child, None
     ranges = forest.structure_begin.tolist()
     _check_offsets(place, "structure_begin", ranges, len(begin) - 1)
-    for number, (low, high) in enumerate(zip(ranges, ranges[1:], strict=False)):
+    for number, (low, high) in enumerate(pairwise(ranges)):
         if low == high:
             raise faults.forest_empty(Place(structure + number, None, ""))
     return begin, child, ranges
@@ -104,7 +105,7 @@ def _check_children(
 ) -> list[bool]:
     """Check that children are nodes of their parents' structures; return which nodes have a parent."""
     has_parent = [False] * len(nodes)
-    spans = [(0, len(nodes))] if ranges is None else list(zip(ranges, ranges[1:], strict=False))
+    spans = [(0, len(nodes))] if ranges is None else list(pairwise(ranges))
     for number, (low, high) in enumerate(spans):
         for v in range(low, high):
             for child in lists[v]:

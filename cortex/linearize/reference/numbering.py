@@ -40,7 +40,9 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         child_begin=_offsets(children),
         child=_ints(list(chain.from_iterable(children))),
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
-        payloads={p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads},
+        payloads={
+            p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads
+        },
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),

@@ -34,7 +34,7 @@ def read_payload(payload: Payload, value: object, leaf: bool, node: object, plac
             raise faults.missing(place, payload, node)
         return np.full(payload.shape, payload.default, payload.dtype.numpy)
     if not payload.shape:
-        numbers: list[int | float] | npt.NDArray[Any] = _read_scalar(payload, value, place)
+        numbers: list[Any] | npt.NDArray[Any] = _read_scalar(payload, value, place)
     elif isinstance(value, list | tuple):
         numbers = []
         _read_nested(payload, value, 0, numbers, place)
@@ -46,7 +46,7 @@ def read_payload(payload: Payload, value: object, leaf: bool, node: object, plac
 
 
 def check_values(
-    payload: Payload, numbers: list[int | float] | npt.NDArray[Any], required: bool, place: Place
+    payload: Payload, numbers: list[Any] | npt.NDArray[Any], required: bool, place: Place
 ) -> npt.NDArray[Any]:
     """Check integers against dtype and range; return them in the payload's dtype and shape."""
     if payload.dtype.is_int:
@@ -65,9 +65,7 @@ def _check_integer(payload: Payload, number: int, required: bool, place: Place) 
         raise faults.out_of_range(place, payload, number)
 
 
-def _read_scalar(
-    payload: Payload, value: object, place: Place
-) -> list[int | float] | npt.NDArray[Any]:
+def _read_scalar(payload: Payload, value: object, place: Place) -> list[Any] | npt.NDArray[Any]:
     if payload.dtype.is_int:
         return [_integer(payload, value, place)]
     if is_array_like(value) and not isinstance(value, np.floating | np.integer):
@@ -98,9 +96,7 @@ def _number(payload: Payload, value: object, place: Place) -> float:
     return number
 
 
-def _read_nested(
-    payload: Payload, value: object, depth: int, numbers: list[int | float], place: Place
-) -> None:
+def _read_nested(payload: Payload, value: object, depth: int, numbers: list[Any], place: Place) -> None:
     if depth == len(payload.shape):
         read = _integer if payload.dtype.is_int else _number
         numbers.append(read(payload, value, place))

@@ -46,7 +46,11 @@ def read_item(item: object, structure: int, context: Context) -> tuple[list[Stru
     if isinstance(item, Forest):
         return read_forest(item, structure, context)
     if is_flat(item, context.names):
-        read, columns = read_array(np.asarray(item), structure, context)
+        try:
+            array = np.asarray(item)
+        except Exception as error:
+            raise faults.unreadable(place, item, error) from None
+        read, columns = read_array(array, structure, context)
         return [read], columns
     if has_children(item, context.names):
         return [read_object(item, structure, context)], {}

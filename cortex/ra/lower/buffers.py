@@ -32,34 +32,38 @@ class Buffers:
 
     def __post_init__(self) -> None:
         functions = self.functions
+        self.names |= {function.name for function in functions.all()}
+        self.names |= {*self.model.inputs, *self.model.payloads, *self.model.outputs}
         self.parameters = {
-            tensor: Buffer(self.name(name), tensor.dtype, _extents(tensor.shape), Role.PARAMETER)
+            tensor: Buffer(name, tensor.dtype, _extents(tensor.shape), Role.PARAMETER)
             for name, tensor in self.model.inputs.items()
         }
         self.payloads = {
-            tensor: self.nodes(name, tensor.dtype, _extents(tensor.shape), Role.PAYLOAD)
+            tensor: self._nodes(name, tensor.dtype, _extents(tensor.shape), Role.PAYLOAD)
             for name, tensor in self.model.payloads.items()
             if name not in functions.payloads
         }
         self.outputs = {
-            placeholder: self.nodes(name, placeholder.dtype, _extents(placeholder.shape[1:]), Role.OUTPUT)
+            placeholder: self._nodes(name, placeholder.dtype, _extents(placeholder.shape[1:]), Role.OUTPUT)
             for name, (placeholder, _) in self.model.outputs.items()
         }
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, or with a number behind it if it is taken."""
         name, count = wanted, 1
-        taken = self.names | {function.name for function in self.functions.all()}
-        while name in taken:
+        while name in self.names:
             count += 1
             name = f"{wanted}_{count}"
         self.names.add(name)
         return name
 
-    def nodes(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
-        """Return a new buffer with a row for each node."""
+    def nodes(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
+        """Return a new temporary with a row for each node."""
+        return self._nodes(self.name(name), dtype, rest, Role.WORKSPACE)
+
+    def _nodes(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
         dims: tuple[Dim | None, ...] = (NODE, *(None for _ in rest))
-        return Buffer(self.name(name), dtype, (Call(self.functions.num_nodes), *rest), role, dims)
+        return Buffer(name, dtype, (Call(self.functions.num_nodes), *rest), role, dims)
 
     def edges(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
         """Return a new temporary with a row for each edge from a node to a child."""
@@ -72,7 +76,7 @@ class Buffers:
             name = self.model.names[compute]
             rest = tuple(Const(index.extent) for index in compute.indices)
             if compute.child is None:
-                buffer = self.nodes(name, compute.dtype, rest, Role.WORKSPACE)
+                buffer = self.nodes(name, compute.dtype, rest)
             else:
                 buffer = self.edges(name, compute.dtype, rest)
             self.temporaries[compute] = buffer

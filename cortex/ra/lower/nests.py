@@ -13,7 +13,7 @@ from cortex.ra.lower.decide import Decisions, decide
 from cortex.ra.lower.translate import Point, Translator
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.tensor import Compute
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Role, Var, both
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Var, both
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
 
 Reduction = ra.DenseReduce | ra.ChildReduce
@@ -123,7 +123,7 @@ class Nests:
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
         self.hoisted[reduction] = (buffer, axes)
         start = Const(reduction.combiner.identity, reduction.dtype)
-        init, update = Label(f"{buffer.name}.init"), Label(f"{buffer.name}.update")
+        init, update = Label(buffer.name), Label(buffer.name)
 
         def accumulate(at: Point) -> Stmt:
             indices = self.element(axes, at)
@@ -163,7 +163,7 @@ class Nests:
         if any(isinstance(axis, ChildVar) for axis in axes):
             buffer = self.buffers.edges(name, reduction.dtype, rest)
         else:
-            buffer = self.buffers.nodes(name, reduction.dtype, rest, Role.WORKSPACE)
+            buffer = self.buffers.nodes(name, reduction.dtype, rest)
         self.buffers.reductions.append(buffer)
         return buffer
 

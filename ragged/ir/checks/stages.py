@@ -27,7 +27,7 @@ def check_stages(program: Program) -> None:
 
 
 def check_writes(program: Program) -> None:
-    """Parameters and payloads are never written; bound buffers in the bind stage, which writes nothing else."""
+    """Parameters and payloads are never written; bound buffers in the bind stage, and it no others."""
     for stage in program.stages:
         for stmt in statements(stage.body):
             if isinstance(stmt, Store | Reduce):

@@ -131,14 +131,14 @@ class StmtPrinter:
         """Write a condition and its branches."""
         self.emit(depth, f"{word} {show(self.names, branch.condition)}:", branch)
         self.suite(branch.then, depth + 1, nesting)
-        match branch.orelse:
-            case None:
-                pass
-            case If() as orelse:
-                self.branches(orelse, depth, nesting, "elif")
-            case orelse:
+        if branch.orelse is None:
+            return
+        match flat(branch.orelse):
+            case (If() as other,):
+                self.branches(other, depth, nesting, "elif")
+            case _:
                 self.emit(depth, "else:", None)
-                self.suite(orelse, depth + 1, nesting)
+                self.suite(branch.orelse, depth + 1, nesting)
 
     def leaf(self, leaf: Leaf, nesting: Nesting) -> str:
         """Return the line of a labelled statement."""

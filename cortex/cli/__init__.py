@@ -1,0 +1,5 @@
+"""The command `cortex`."""
+
+from cortex.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,64 @@
+"""`cortex demo`: two models over parse trees, every root checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cortex import models
+from cortex.cli import verdict
+from cortex.cli.example import listing
+from cortex.cli.measure import Report, measure
+from cortex.cli.report import INPUT_FILE, json_option, print_json
+from cortex.cli.trees import read_trees
+from cortex.data import sample_treebank
+from ragged.errors import DataError
+
+
+@click.command()
+@click.option("--trees", "path", type=INPUT_FILE, help="Bracketed trees, instead of the sample treebank.")
+@click.option(
+    "--hidden",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Hidden size of tree_lstm; mv_rnn, whose nodes hold matrices, takes a quarter of it.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="Take the first COUNT trees of the file.")
+@json_option
+def demo(path: Path | None, hidden: int, count: int | None, as_json: bool) -> None:
+    """Compile tree_lstm and mv_rnn, run them over parse trees, and check every root.
+
+    The check is a slow evaluation in float64 that shares no code with the compiler. The exit status is 1 if the
+    result at any root, or at any node below one, is off.
+    """
+    path = path or sample_treebank()
+    text = listing()
+    if not as_json:
+        click.echo(f"The running example of the CORTEX paper, as the loops that it becomes:\n\n{text}")
+    reports = _measure(path, hidden, count)
+    if as_json:
+        print_json({"example": text, "trees": str(path), **verdict.as_json(reports)})
+    else:
+        click.echo(f"Trees of {path}\n")
+        verdict.print_table_of(reports)
+        click.echo(verdict.sentence(reports))
+    if not all(report.right for report in reports):
+        raise click.exceptions.Exit(1)
+
+
+def _measure(path: Path, hidden: int, count: int | None) -> list[Report]:
+    """Measure both models; raise what the first refuses the trees with if neither takes them."""
+    trees, vocab = read_trees(path)
+    trees = trees[:count]
+    if not trees:
+        raise DataError(f"demo: {path} has no trees", example="(3 (2 A) (3 (3 fine) (2 tree)))")
+    quarter = max(1, hidden // 4)
+    lstm = models.tree_lstm(hidden=hidden, embed=hidden, vocab=len(vocab))
+    mv_rnn = models.mv_rnn(hidden=quarter, vocab=len(vocab))
+    reports = [measure("tree_lstm", lstm, hidden, trees), measure("mv_rnn", mv_rnn, quarter, trees)]
+    refused = [report.refused for report in reports if report.refused is not None]
+    if len(refused) == len(reports):
+        raise refused[0]
+    return reports

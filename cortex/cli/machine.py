@@ -1,0 +1,88 @@
+"""The machine as `cortex doctor` sees it: interpreter, processor, and what some uses need beside."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from cortex.cli.finding import Finding
+
+_CPUINFO = Path("/proc/cpuinfo")
+_OLDEST = (3, 11)
+# The widest vectors of a processor, by what /proc/cpuinfo says it can, in bits.
+_VECTORS = (("avx512f", 512), ("avx2", 256), ("avx", 256), ("sse2", 128), ("asimd", 128))
+_NARROW = 128
+
+
+def python() -> Finding:
+    """Find the interpreter and the system."""
+    oldest = ".".join(map(str, _OLDEST))
+    return Finding(
+        "python",
+        sys.version_info >= _OLDEST and sys.platform == "linux",
+        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        ""
+        if sys.version_info >= _OLDEST and sys.platform == "linux"
+        else f"Python {oldest} or newer, on Linux",
+    )
+
+
+def processor() -> Finding:
+    """Find the processor's model, its vectors and the cores that this process may use."""
+    fields = _fields(_CPUINFO.read_text(encoding="utf-8", errors="replace") if _CPUINFO.exists() else "")
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    width = next((bits for flag, bits in _VECTORS if flag in flags), 0)
+    model = fields.get("model name", platform.machine())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    vectors = f"vectors of {width} bits" if width else "vectors unknown"
+    return Finding(
+        "processor",
+        width > _NARROW,
+        f"{model}, {vectors}, {cores} {'core' if cores == 1 else 'cores'}",
+        "" if width > _NARROW else "nothing: kernels are right, and slower than with AVX2 or AVX-512",
+        required=False,
+    )
+
+
+def extras() -> list[Finding]:
+    """Find what only some uses need: nvcc and torch."""
+    nvcc = shutil.which("nvcc") or _under_cuda_home()
+    torch = _version("torch")
+    return [
+        Finding(
+            "nvcc",
+            nvcc is not None,
+            nvcc or "not on the PATH, nor under CUDA_HOME",
+            "" if nvcc else "for target='cuda' only: install the CUDA toolkit",
+            required=False,
+        ),
+        Finding(
+            "torch",
+            torch is not None,
+            torch or "not installed",
+            "" if torch else "for weights that come as torch tensors: pip install torch",
+            required=False,
+        ),
+    ]
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return what /proc/cpuinfo says of the first processor."""
+    pairs = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _under_cuda_home() -> str | None:
+    home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    return shutil.which("nvcc", path=str(Path(home) / "bin"))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,24 @@
+"""How far a slow part of a command is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from cortex.cli.report import console
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show `what` and how many of `total` are done, on stderr, if that is a terminal, until the block ends.
+
+    The block calls what it is given once for each.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = sys.stderr.isatty()
+    with Progress(*columns, console=console(error=True), transient=True, disable=not shown) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,63 @@
+"""What commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+INPUT_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+OUTPUT_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+# What a table is laid out for where nothing says how wide the page is.
+_WIDTH = 100
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option --json, as its argument `as_json`."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
+    )(command)
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print `document` as JSON. A float that JSON cannot hold (inf, nan) becomes null."""
+    click.echo(json.dumps(_finite(document), indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def print_table(headings: Iterable[str], rows: Iterable[Iterable[str]], *, text: Iterable[str] = ()) -> None:
+    """Print a table. Columns of the headings in `text` are set to the left, the others, numbers, to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    left = set(text)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right", vertical="bottom")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console on stdout, or stderr, that prints text as it is: brackets are no markup."""
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() else _WIDTH
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return value

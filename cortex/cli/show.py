@@ -1,0 +1,41 @@
+"""`cortex show`: a model at a stage of its compilation."""
+
+from __future__ import annotations
+
+import click
+
+from cortex.cli.library import MODEL, SIZE, build, refuse_unknown, with_defaults
+from cortex.cli.report import json_option, print_json
+from cortex.compiler import compile
+from cortex.compiler.function import STAGES
+
+
+@click.command()
+@click.argument("name", metavar="MODEL", type=MODEL)
+@click.option(
+    "--stage",
+    type=click.Choice(STAGES),
+    default="ilir",
+    show_default=True,
+    help="ra: the model; schedule: the choices about its recursion; ilir: the loops that it becomes; loops: the "
+    "program after all passes; checks: what was proven, and how; tir, asm: the kernel as TVM and the machine have it.",
+)
+@click.option("--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state.")
+@click.option(
+    "--embed", type=SIZE, help="Width of a word's embedding, where it has one of its own.  [hidden's]"
+)
+@click.option("--words", type=SIZE, default=1000, show_default=True, help="Rows of the embedding.")
+@click.option("--input", "given", help="How a node's input is given: word, vector or projected.")
+@json_option
+def show(
+    name: str, stage: str, hidden: int, embed: int | None, words: int, given: str | None, as_json: bool
+) -> None:
+    """Print a stage of a library model on its way to machine code."""
+    refuse_unknown(name, {"embed": embed, "input": given})
+    sizes = with_defaults({"hidden": hidden, "embed": embed, "input": given}, hidden=hidden, vocab=words)
+    model = build(name, sizes)
+    text = compile(model, model.init_params(seed=0)).show(stage)
+    if as_json:
+        print_json({"model": name, "stage": stage, "text": text})
+    else:
+        click.echo(text)

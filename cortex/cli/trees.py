@@ -1,0 +1,66 @@
+"""What commands read: trees in brackets, vocabularies, parameters."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cortex.linearize import Node, Vocab, read_ptb
+from ragged.errors import DataError, ModelError
+
+_UNKNOWN = "<unk>"
+
+
+def read_trees(path: Path, vocab: Vocab | None = None) -> tuple[list[Node], Vocab]:
+    """Return the bracketed trees of a file, and the vocabulary that numbers their words.
+
+    That is `vocab`, or else the file's own words with a row for unknown ones. Raises `DataError` for a fault in
+    the file, with line and column.
+    """
+    if vocab is None:
+        vocab = Vocab.from_trees(_text(path), unk=_UNKNOWN)
+    else:
+        _text(path)
+    return read_ptb(path, vocab=vocab), vocab
+
+
+def read_vocab(path: Path) -> Vocab:
+    """Read words, one a line, in the order of their rows.
+
+    A word that is not among them takes the row of `<unk>` if that is, and is a `DataError` otherwise.
+    """
+    words = _text(path).removesuffix("\n").split("\n")
+    words = [word.removesuffix("\r") for word in words]
+    if "" in words:
+        raise DataError(
+            f"{path}:{words.index('') + 1}: a line without a word",
+            because="each line is a row of the embedding",
+            fix="remove it, if the embedding has no row for it",
+        )
+    return Vocab(words, unk=_UNKNOWN if _UNKNOWN in words else None)
+
+
+def read_params(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an .npz file, by name; raises `ModelError` if it is none, or holds other objects."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ModelError(
+            f"{path} is no .npz file of arrays", because=str(error), fix="numpy.savez(path, **params)"
+        ) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not UTF-8 text",
+            because=f"byte {error.start} is {error.object[error.start]:#04x}",
+            fix="convert it: iconv -t utf-8",
+        ) from error

@@ -1,0 +1,8 @@
+"""Compiling models: the pass pipeline, and the functions that come out."""
+
+from cortex.compiler.compile import compile
+from cortex.compiler.function import RecursiveFunction
+from cortex.compiler.output import Output
+from cortex.compiler.profile import Profile, Spread
+
+__all__ = ["Output", "Profile", "RecursiveFunction", "Spread", "compile"]

@@ -1,0 +1,158 @@
+"""A compiled model: what `cortex.compile` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cortex.compiler.arguments import Arguments
+from cortex.compiler.output import Output
+from cortex.compiler.parameters import Array, bind_parameters
+from cortex.compiler.profile import Profile, spread
+from cortex.ilir.plan import Plan
+from cortex.linearize import Linearized, Linearizer
+from cortex.ra.schedule import Schedule
+from ragged.codegen.build import Compiled
+from ragged.errors import UserError
+from ragged.ir.expr import Buffer, Role
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program, StageKind
+from ragged.passes.pipeline import Step
+from ragged.runtime.call import Caller
+
+STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
+"""What `show` prints, from the user's model down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What a compiled function keeps of its making: the schedule, each pass's program, and the machine code."""
+
+    schedule: Schedule
+    steps: tuple[Step, ...]
+    compiled: Compiled
+
+    @property
+    def program(self) -> Program:
+        """The program that code was generated from."""
+        return self.steps[-1].program
+
+
+class RecursiveFunction:
+    """A model compiled for one machine, with its parameters: call it on structures.
+
+    One function serves every batch, and any number of threads may call it at once. `cortex.compile` says what a
+    call takes.
+    """
+
+    def __init__(
+        self, compilation: Compilation, params: Mapping[str, object], linearizer: Linearizer, *, keep_nodes: bool
+    ) -> None:
+        self._compilation = compilation
+        self._linearizer = linearizer
+        self._keep_nodes = keep_nodes
+        self._params = self._bind(params)
+        self._caller = self._stages(StageKind.PRELUDE, StageKind.KERNEL)
+        self._arguments = Arguments(self._caller.wanted)
+        self._outputs = {
+            argument.name: argument.symbol.name
+            for argument in compilation.compiled.signature
+            if isinstance(argument.symbol, Buffer) and argument.symbol.role is Role.OUTPUT
+        }
+
+    def __call__(self, data: object) -> Output:
+        """Run the model over structures and return its results, which the caller owns.
+
+        `data` is a list of structures, one structure, or what `linearize` returned.
+
+        Raises:
+            DataError: something in `data` is not what the model takes; nothing has been computed.
+        """
+        linearized = self._linearizer(data)
+        arrays = self._caller(self._arguments(linearized))
+        outputs = {self._outputs[name]: array for name, array in arrays.items()}
+        return Output(outputs, linearized, keep_nodes=self._keep_nodes)
+
+    def linearize(self, data: object) -> Linearized:
+        """Return the arrays of a batch, to be given to calls instead of the batch: linearizing is paid for once.
+
+        Raises:
+            DataError: something in `data` is not what the model takes.
+        """
+        return self._linearizer(data)
+
+    def with_params(self, params: Mapping[str, object]) -> RecursiveFunction:
+        """Return this function with other parameters, which are copied; nothing is compiled.
+
+        Raises:
+            ModelError: a parameter is missing, is not one of the model's, or has another shape or dtype.
+        """
+        return RecursiveFunction(self._compilation, params, self._linearizer, keep_nodes=self._keep_nodes)
+
+    @property
+    def plan(self) -> Plan:
+        """What the function asks of structures: their kind, arity and payloads."""
+        return self._linearizer.plan
+
+    def show(self, stage: str) -> str:
+        """Return the text of a stage of the compilation.
+
+        "ra" is the model; "schedule" the choices about its recursion; "ilir" the loops that it became; "loops" the
+        program after all passes; "checks" what became of each bound check, and why; "tir" and "asm" the kernel as
+        TVM has it and as the machine does.
+
+        Raises:
+            UserError: there is no such stage.
+        """
+        compilation = self._compilation
+        match stage:
+            case "ra":
+                return repr(compilation.schedule.model)
+            case "schedule":
+                return compilation.schedule.log()
+            case "ilir":
+                return to_text(compilation.steps[0].program)
+            case "loops":
+                return to_text(compilation.program)
+            case "checks":
+                return "\n".join(note for step in compilation.steps for note in step.notes)
+            case "tir":
+                return compilation.compiled.tir(StageKind.KERNEL)
+            case "asm":
+                return compilation.compiled.asm(StageKind.KERNEL)
+            case _:
+                raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {', '.join(STAGES)}")
+
+    def profile(self, data: object, repeats: int = 20) -> Profile:
+        """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
+        linearized = self._linearizer(data)
+        prelude, kernel = self._stages(StageKind.PRELUDE), self._stages(StageKind.KERNEL)
+        arguments = self._arguments(linearized)
+        return Profile(
+            linearized.num_structures,
+            linearized.num_nodes,
+            linearized.num_batches,
+            spread(lambda: self._linearizer(data), repeats),
+            spread(lambda: prelude(arguments), repeats),
+            spread(lambda: kernel(arguments), repeats),
+            spread(lambda: self(data), repeats),
+        )
+
+    def _stages(self, *kinds: StageKind) -> Caller:
+        entries = self._compilation.compiled.entries
+        return Caller([entries[kind] for kind in kinds if kind in entries], self._params)
+
+    def _bind(self, params: Mapping[str, object]) -> dict[str, Array]:
+        """Return copies of the parameters by the names of the arguments that they are."""
+        arguments = {
+            argument.name: argument.symbol
+            for argument in self._compilation.compiled.signature
+            if isinstance(argument.symbol, Buffer) and argument.symbol.role is Role.PARAMETER
+        }
+        arrays = bind_parameters(tuple(arguments.values()), params)
+        return {name: arrays[symbol.name] for name, symbol in arguments.items()}
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(self._compilation.schedule.model.outputs)
+        return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {self._compilation.compiled.target}>"
+

@@ -1,0 +1,91 @@
+"""State, as a check, that what a node reads of another node has been computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cortex.ilir.structure import NODE
+from ragged.ir.expr import Binary, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten, substitute
+from ragged.ir.stmt import Alloc, Block, Check, For, If, Label, Let, LoopKind, Stmt, block
+from ragged.ir.walk import expressions, subexpressions
+
+
+def insert_order_checks(program: Program) -> Rewritten:
+    """Return the kernel with a check before every read of another node's result.
+
+    before::
+
+        for n in parallel(batch_length(b), N):
+            node = batch_begin(b) + n
+            lh[node, i] = h[left(node), i]
+
+    after::
+
+        for n in parallel(batch_length(b), N):
+            node = batch_begin(b) + n
+            check(left(node) >= batch_begin(b) + batch_length(b), ...)
+            lh[node, i] = h[left(node), i]
+
+    Nodes of a parallel loop may read only what earlier loops wrote: numbers from the end of this one up (CORTEX,
+    Appendix B). In a serial loop, which runs downward, any higher number will do. `discharge_checks` proves these
+    from the facts of the structure, so that a call verifies those facts. Comes first.
+    """
+    rewriter = _Insert()
+    stages = tuple(
+        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
+        for stage in program.stages
+    )
+    return rewriter.finish(program, replace(program, stages=stages))
+
+
+@dataclass
+class _Insert(Rewriter):
+    loop: For | None = None
+    node: Var | None = None
+    least: Expr | None = None
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        outer = (self.loop, self.node, self.least)
+        if isinstance(stmt, For) and stmt.dim is NODE:
+            self.loop = stmt
+        elif isinstance(stmt, Let) and self.loop is not None and self.node is None:
+            self.enter(self.loop, stmt)
+        inner = super().stmt(stmt)
+        self.loop, self.node, self.least = outer
+        if isinstance(stmt, Block | Alloc | If):
+            return inner
+        return block(*self.checks(stmt), inner)
+
+    def enter(self, loop: For, let: Let) -> None:
+        """Note the node that a loop over nodes is at, and the least number that it may read."""
+        self.node = let.var
+        if loop.kind is LoopKind.PARALLEL:
+            self.least = substitute(let.value, {loop.var: loop.extent})
+
+    def checks(self, stmt: Stmt) -> Iterator[Check]:
+        """Yield a check for each different node whose results `stmt` reads."""
+        if self.node is None:
+            return
+        seen: set[Expr] = set()
+        for expr in expressions(stmt):
+            for load in subexpressions(expr):
+                if isinstance(load, Load) and load.buffer.role is Role.OUTPUT and load.indices[0] not in seen:
+                    seen.add(load.indices[0])
+                    yield from self.check(load, self.node)
+
+    def check(self, load: Load, node: Var) -> Iterator[Check]:
+        other = load.indices[0]
+        if other == Ref(node):
+            return
+        if self.least is None:
+            condition, least = Binary(BinaryOp.GT, other, Ref(node)), Ref(node)
+        else:
+            condition, least = Binary(BinaryOp.GE, other, self.least), self.least
+        message = "node {0} reads node {1}, which is computed no earlier (bound {2})"
+        yield Check(
+            Label(f"{load.buffer.name}.order"), condition, message, (Ref(node), other, least), load.at
+        )

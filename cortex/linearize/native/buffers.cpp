@@ -1,0 +1,135 @@
+#include "buffers.h"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace cortex {
+
+namespace {
+
+// The kind of a struct-format string: one letter, native byte order ("<" is, on the machines that we run on).
+char kind_of(const char* format) {
+  if (format == nullptr) return 'u';
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (*format == '\0' || format[1] != '\0') return '?';
+  if (std::strchr("bhilqn", *format) != nullptr) return 'i';
+  if (std::strchr("BHILQN", *format) != nullptr) return 'u';
+  return std::strchr("efd", *format) != nullptr ? 'f' : '?';
+}
+
+template <class T>
+T load(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(name); }
+
+}  // namespace
+
+ArrayView::ArrayView(nb::object array) : array_(std::move(array)) {
+  if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_FULL_RO) == 0) {
+    held_ = true;
+    kind_ = kind_of(buffer_.format);
+  } else {
+    PyErr_Clear();
+  }
+}
+
+ArrayView::~ArrayView() {
+  if (held_) PyBuffer_Release(&buffer_);
+}
+
+bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const {
+  if (ndim() - first != static_cast<int>(shape.size())) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (buffer_.shape[first + static_cast<int>(i)] != shape[i]) return false;
+  }
+  return true;
+}
+
+void ArrayView::copy_floats(Py_ssize_t index, bool whole, char* to) const {
+  auto width = static_cast<std::size_t>(buffer_.itemsize);
+  const char* at = whole ? static_cast<const char*>(buffer_.buf) : entry(index);
+  int first = whole ? 0 : 1;
+  if (buffer_.ndim == first + 1 && buffer_.strides[first] == buffer_.itemsize) {
+    std::memcpy(to, at, width * static_cast<std::size_t>(buffer_.shape[first]));
+    return;
+  }
+  each(at, first, [&](const char* element) {
+    std::memcpy(to, element, width);
+    to += width;
+  });
+}
+
+std::pair<std::int64_t, bool> ArrayView::integer(const char* at) const {
+  switch (buffer_.itemsize) {
+    case 1:
+      return {kind_ == 'i' ? load<std::int8_t>(at) : load<std::uint8_t>(at), false};
+    case 2:
+      return {kind_ == 'i' ? load<std::int16_t>(at) : load<std::uint16_t>(at), false};
+    case 4:
+      return {kind_ == 'i' ? std::int64_t{load<std::int32_t>(at)} : std::int64_t{load<std::uint32_t>(at)}, false};
+    default: {
+      auto value = load<std::int64_t>(at);
+      return {value, kind_ == 'u' && value < 0};
+    }
+  }
+}
+
+const std::int32_t* ArrayView::int32s() const {
+  if (!held_ || kind_ != 'i' || buffer_.itemsize != 4 || buffer_.ndim != 1 ||
+      (buffer_.shape[0] > 1 && buffer_.strides[0] != 4)) {
+    throw std::invalid_argument("a Forest's topology is contiguous int32");
+  }
+  return static_cast<const std::int32_t*>(buffer_.buf);
+}
+
+nb::object python_int(std::int64_t value, bool too_large) {
+  return nb::steal(too_large ? PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(value))
+                             : PyLong_FromLongLong(value));
+}
+
+PyObject* numpy_type(const char* name) { return numpy(name).release().ptr(); }
+
+bool is_ndarray(nb::handle value) {
+  static PyObject* const type = numpy_type("ndarray");
+  return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
+
+bool is_numpy_integer(nb::handle value) {
+  static PyObject* const type = numpy_type("integer");
+  return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
+
+bool is_array_like(nb::handle value) {
+  if (PyObject_CheckBuffer(value.ptr()) != 0) return true;
+  return find(value.type(), nb::str("__array__")).is_valid();
+}
+
+nb::object as_array(nb::handle value) { return numpy("asarray")(value); }
+
+std::pair<nb::object, void*> new_array(nb::handle shape, nb::handle dtype) {
+  nb::object array = numpy("empty")(shape, dtype);
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
+  void* data = buffer.buf;
+  PyBuffer_Release(&buffer);
+  return {array, data};
+}
+
+nb::object new_ints(std::size_t length, std::int32_t*& data) {
+  auto [array, memory] = new_array(nb::int_(length), nb::str("i4"));
+  data = static_cast<std::int32_t*>(memory);
+  return array;
+}
+
+nb::object copy_ints(const std::vector<std::int32_t>& values) {
+  std::int32_t* data = nullptr;
+  nb::object array = new_ints(values.size(), data);
+  if (!values.empty()) std::memcpy(data, values.data(), values.size() * sizeof(std::int32_t));
+  return array;
+}
+
+}  // namespace cortex

@@ -1,0 +1,78 @@
+// NumPy arrays as the readers see them, and arrays of our own to fill.
+#pragma once
+
+#include "plan.h"
+
+namespace cortex {
+
+// An array's memory, held while it is read. One that NumPy does not lend (dates, objects) has kind '?'.
+class ArrayView {
+ public:
+  explicit ArrayView(nb::object array);
+  ArrayView(const ArrayView&) = delete;
+  ArrayView& operator=(const ArrayView&) = delete;
+  ~ArrayView();
+
+  const nb::object& array() const { return array_; }
+  char kind() const { return kind_; }  // 'i', 'u', 'f' as in NumPy, in native byte order; or '?'
+  int ndim() const { return held_ ? buffer_.ndim : -1; }
+  std::size_t itemsize() const { return static_cast<std::size_t>(buffer_.itemsize); }
+  Py_ssize_t extent(int dimension) const { return buffer_.shape[dimension]; }
+  bool has_shape(int first, const std::vector<Py_ssize_t>& shape) const;
+
+  // Copy the elements of entry `index` of the first dimension (with `whole`, of the array) to floats of the
+  // same width.
+  void copy_floats(Py_ssize_t index, bool whole, char* to) const;
+  // Call use(value, is_too_large) for each integer there; is_too_large is one that only uint64 holds.
+  template <class Use>
+  void each_integer(Py_ssize_t index, bool whole, Use use) const;
+
+  const std::int32_t* int32s() const;  // of a contiguous 1-D array; throws otherwise
+
+  const char* entry(Py_ssize_t index) const {
+    return static_cast<const char*>(buffer_.buf) + index * buffer_.strides[0];
+  }
+
+ private:
+  template <class Use>
+  void each(const char* at, int dimension, const Use& use) const {
+    if (dimension == buffer_.ndim) {
+      use(at);
+      return;
+    }
+    for (Py_ssize_t i = 0; i < buffer_.shape[dimension]; ++i) {
+      each(at + i * buffer_.strides[dimension], dimension + 1, use);
+    }
+  }
+  std::pair<std::int64_t, bool> integer(const char* at) const;
+
+  nb::object array_;
+  Py_buffer buffer_;
+  bool held_ = false;
+  char kind_ = '?';
+};
+
+template <class Use>
+void ArrayView::each_integer(Py_ssize_t index, bool whole, Use use) const {
+  const char* at = whole ? static_cast<const char*>(buffer_.buf) : entry(index);
+  each(at, whole ? 0 : 1, [&](const char* element) {
+    auto [value, too_large] = integer(element);
+    use(value, too_large);
+  });
+}
+
+// The value that an element had, as a Python int, for a message.
+nb::object python_int(std::int64_t value, bool too_large);
+
+PyObject* numpy_type(const char* name);  // it lives as long as the interpreter: NumPy is never unloaded
+bool is_ndarray(nb::handle value);
+bool is_numpy_integer(nb::handle value);
+bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
+nb::object as_array(nb::handle value);  // numpy.asarray
+
+// A new array of numpy.empty, and its memory.
+std::pair<nb::object, void*> new_array(nb::handle shape, nb::handle dtype);
+nb::object new_ints(std::size_t length, std::int32_t*& data);
+nb::object copy_ints(const std::vector<std::int32_t>& values);
+
+}  // namespace cortex

@@ -1,0 +1,146 @@
+#include "number.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "buffers.h"
+
+namespace cortex {
+
+namespace {
+
+using Ints = std::vector<std::int32_t>;
+
+// How many nodes each height has; the first id of each.
+struct Batches {
+  explicit Batches(const Ints& heights) : length(1, 0) {
+    for (std::int32_t height : heights) {
+      auto h = static_cast<std::size_t>(height);
+      if (h >= length.size()) length.resize(h + 1, 0);
+      ++length[h];
+    }
+    begin.resize(length.size());
+    auto end = static_cast<std::int32_t>(heights.size());
+    for (std::size_t b = 0; b < length.size(); ++b) begin[b] = end -= length[b];
+  }
+  Ints length, begin;
+};
+
+// The id of each row: a counting sort, stable, so that within a height rows keep their order.
+Ints ids_of(const Ints& heights, const Batches& batches) {
+  Ints next = batches.begin;
+  Ints ids(heights.size());
+  for (std::size_t row = 0; row < heights.size(); ++row) {
+    ids[row] = next[static_cast<std::size_t>(heights[row])]++;
+  }
+  return ids;
+}
+
+struct Edges {
+  nb::object begin, child;
+  std::int32_t count;
+};
+
+Edges number_edges(const Rows& rows, const Ints& ids) {
+  std::size_t nodes = rows.count();
+  std::int32_t* begin = nullptr;
+  std::int32_t* child = nullptr;
+  nb::object begin_array = new_ints(nodes + 1, begin);
+  auto count_of = [&](std::size_t row) {
+    const std::int32_t* slot = rows.slots.data();
+    std::int32_t width = rows.slot_begin[row + 1] - rows.slot_begin[row];
+    if (!rows.has_holes) return width;
+    return static_cast<std::int32_t>(std::count_if(slot + rows.slot_begin[row], slot + rows.slot_begin[row + 1],
+                                                   [](std::int32_t kid) { return kid >= 0; }));
+  };
+  for (std::size_t row = 0; row < nodes; ++row) begin[ids[row]] = count_of(row);
+  std::int32_t edges = 0;
+  for (std::size_t n = 0; n <= nodes; ++n) {
+    std::int32_t width = n < nodes ? begin[n] : 0;
+    begin[n] = edges;
+    edges += width;
+  }
+  nb::object child_array = new_ints(static_cast<std::size_t>(edges), child);
+  for (std::size_t row = 0; row < nodes; ++row) {
+    std::int32_t* to = child + begin[ids[row]];
+    for (std::int32_t s = rows.slot_begin[row]; s < rows.slot_begin[row + 1]; ++s) {
+      std::int32_t kid = rows.slots[static_cast<std::size_t>(s)];
+      if (kid >= 0) *to++ = ids[static_cast<std::size_t>(kid)];
+    }
+  }
+  return {std::move(begin_array), std::move(child_array), edges};
+}
+
+nb::dict number_positions(const PlanSpec& plan, const Rows& rows, const Ints& ids, std::int32_t inner) {
+  nb::dict positions;
+  for (std::int64_t position : plan.positions) {
+    std::int32_t* data = nullptr;
+    nb::object array = new_ints(static_cast<std::size_t>(inner), data);
+    for (std::size_t row = 0; row < rows.count(); ++row) {
+      if (ids[row] >= inner) continue;
+      std::int64_t slot = rows.slot_begin[row] + position;
+      bool given = slot < rows.slot_begin[row + 1] && rows.slots[static_cast<std::size_t>(slot)] >= 0;
+      data[ids[row]] = given ? ids[static_cast<std::size_t>(rows.slots[static_cast<std::size_t>(slot)])] : -1;
+    }
+    positions[nb::int_(position)] = array;
+  }
+  return positions;
+}
+
+const char* numpy_name(DType dtype) {
+  switch (dtype) {
+    case DType::Int32: return "i4";
+    case DType::Int64: return "i8";
+    case DType::Float32: return "f4";
+    default: return "f8";
+  }
+}
+
+template <class T>
+void scatter(const Ints& ids, const char* from, void* to) {
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    std::memcpy(static_cast<T*>(to) + ids[row], from + row * sizeof(T), sizeof(T));
+  }
+}
+
+nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const Ints& ids) {
+  nb::dict payloads;
+  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
+    const PayloadSpec& payload = plan.payloads[i];
+    nb::list shape;
+    shape.append(ids.size());
+    for (Py_ssize_t extent : payload.shape) shape.append(extent);
+    auto [array, data] = new_array(nb::tuple(shape), nb::str(numpy_name(payload.dtype)));
+    const char* from = rows.columns[i].data();
+    if (payload.bytes == 4) {
+      scatter<std::int32_t>(ids, from, data);
+    } else if (payload.bytes == 8) {
+      scatter<std::int64_t>(ids, from, data);
+    } else if (payload.bytes > 0) {
+      for (std::size_t row = 0; row < ids.size(); ++row) {
+        std::memcpy(static_cast<char*>(data) + static_cast<std::size_t>(ids[row]) * payload.bytes,
+                    from + row * payload.bytes, payload.bytes);
+      }
+    }
+    payloads[payload.name] = array;
+  }
+  return payloads;
+}
+
+}  // namespace
+
+nb::tuple number(const PlanSpec& plan, Rows& rows) {
+  Batches batches(rows.heights);
+  Ints ids = ids_of(rows.heights, batches);
+  std::int32_t inner = batches.begin[0];
+  Edges edges = number_edges(rows, ids);
+  Ints roots = rows.roots;
+  for (std::int32_t& root : roots) root = ids[static_cast<std::size_t>(root)];
+  return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(),
+                        copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child,
+                        number_positions(plan, rows, ids, inner), number_payloads(plan, rows, ids),
+                        copy_ints(roots), copy_ints(rows.root_begin), copy_ints(ids), copy_ints(rows.row_begin),
+                        rows.keys.release_as_list());
+}
+
+}  // namespace cortex

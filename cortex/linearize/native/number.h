@@ -1,0 +1,11 @@
+// Numbering by falling height, and the arrays of cortex.linearize.result.Linearized.
+#pragma once
+
+#include "rows.h"
+
+namespace cortex {
+
+// The fields of Linearized after its plan, in their order. The rows are consumed.
+nb::tuple number(const PlanSpec& plan, Rows& rows);
+
+}  // namespace cortex

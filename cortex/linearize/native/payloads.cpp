@@ -1,0 +1,214 @@
+#include "payloads.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace cortex {
+
+namespace {
+
+bool is_numpy_floating(nb::handle value) {
+  static PyObject* const type = numpy_type("floating");
+  return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
+
+bool is_numpy_number(nb::handle value) { return is_numpy_integer(value) || is_numpy_floating(value); }
+
+// Whether a scalar that is no int says itself that it is a bool.
+bool has_bool_dtype(nb::handle value) {
+  nb::object dtype = find(value, nb::str("dtype"));
+  if (!dtype.is_valid()) return false;
+  return nb::cast<bool>(nb::str(dtype).attr("endswith")("bool"));
+}
+
+void append_python_integer(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot,
+                           char* to) {
+  nb::object index = nb::borrow(value);
+  if (!PyLong_CheckExact(value)) {
+    if (PyBool_Check(value) || (!is_numpy_integer(value) && has_bool_dtype(value))) {
+      fault("no_integer", spot.place(), payload.payload, index);
+    }
+    PyObject* number = PyNumber_Index(value);
+    if (number == nullptr) {
+      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+      PyErr_Clear();
+      fault("no_integer", spot.place(), payload.payload, index);
+    }
+    index = nb::steal(number);
+  }
+  int overflow = 0;
+  long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) fault("overflow", spot.place(), payload.payload, index);
+  append_integer(payload, number, false, required, spot, to);
+}
+
+void append_python_number(const PayloadSpec& payload, PyObject* value, const Spot& spot, char* to) {
+  double number;
+  if (PyFloat_Check(value)) {
+    number = PyFloat_AS_DOUBLE(value);
+  } else {
+    bool is_number = PyLong_Check(value) || is_numpy_number(value);
+    if (PyBool_Check(value) || !is_number) fault("no_number", spot.place(), payload.payload, nb::handle(value));
+    nb::object converted = nb::steal(PyNumber_Float(value));
+    if (!converted.is_valid()) {
+      if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+      PyErr_Clear();
+      fault("overflow", spot.place(), payload.payload, nb::handle(value));
+    }
+    number = PyFloat_AS_DOUBLE(converted.ptr());
+  }
+  if (payload.dtype == DType::Float64) {
+    std::memcpy(to, &number, sizeof number);
+    return;
+  }
+  auto narrow = static_cast<float>(number);
+  if (std::isinf(narrow) && !std::isinf(number)) {
+    fault("overflow", spot.place(), payload.payload, nb::handle(value));
+  }
+  std::memcpy(to, &narrow, sizeof narrow);
+}
+
+// Nested lists and tuples; the depth is that of the payload's shape.
+void append_nested(const PayloadSpec& payload, PyObject* value, std::size_t depth, bool required,
+                   const Spot& spot, char*& to) {
+  if (depth == payload.shape.size()) {
+    if (is_int(payload.dtype)) {
+      append_python_integer(payload, value, required, spot, to);
+    } else {
+      append_python_number(payload, value, spot, to);
+    }
+    to += bytes_of(payload.dtype);
+    return;
+  }
+  if (!PyList_Check(value) && !PyTuple_Check(value)) {
+    fault("no_array", spot.place(), payload.payload, nb::handle(value));
+  }
+  // A tuple of its elements, for reading an element may run code that changes the list.
+  nb::object elements = nb::steal(PySequence_Tuple(value));
+  if (!elements.is_valid()) throw nb::python_error();
+  Py_ssize_t length = PyTuple_GET_SIZE(elements.ptr());
+  if (length != payload.shape[depth]) {
+    fault("wrong_length", spot.place(), payload.payload, length, depth);
+  }
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    append_nested(payload, PyTuple_GET_ITEM(elements.ptr(), i), depth + 1, required, spot, to);
+  }
+}
+
+nb::object read_array(const PayloadSpec& payload, PyObject* value, const Spot& spot) {
+  if (is_ndarray(value)) return nb::borrow(value);
+  try {
+    return as_array(value);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    nb::object raised = nb::borrow(error.value());
+    fault("no_conversion", spot.place(), payload.payload, nb::handle(value), raised);
+  }
+}
+
+void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot, char* to) {
+  ArrayView view(read_array(payload, value, spot));
+  check_array(payload, view, 0, spot);
+  if (!is_int(payload.dtype)) {
+    view.copy_floats(0, true, to);
+    return;
+  }
+  view.each_integer(0, true, [&](std::int64_t number, bool too_large) {
+    append_integer(payload, number, too_large, required, spot, to);
+    to += bytes_of(payload.dtype);
+  });
+}
+
+}  // namespace
+
+void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_large, bool required,
+                    const Spot& spot, char* to) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  bool narrow = payload.dtype == DType::Int32;
+  if (too_large || (narrow && (value < Limits::min() || value > Limits::max()))) {
+    fault("overflow", spot.place(), payload.payload, python_int(value, too_large));
+  }
+  if (payload.has_range && (value < payload.low || value >= payload.high) &&
+      (required || value != payload.default_int)) {
+    fault("out_of_range", spot.place(), payload.payload, value);
+  }
+  auto narrowed = static_cast<std::int32_t>(value);
+  if (narrow) {
+    std::memcpy(to, &narrowed, sizeof narrowed);
+  } else {
+    std::memcpy(to, &value, sizeof value);
+  }
+}
+
+void append_default(const PayloadSpec& payload, Column& column) {
+  char* to = column.append(payload.bytes);
+  std::size_t width = bytes_of(payload.dtype);
+  auto narrow_int = static_cast<std::int32_t>(payload.default_int);
+  auto narrow_float = static_cast<float>(payload.default_float);
+  const void* from = nullptr;
+  switch (payload.dtype) {
+    case DType::Int32: from = &narrow_int; break;
+    case DType::Int64: from = &payload.default_int; break;
+    case DType::Float32: from = &narrow_float; break;
+    case DType::Float64: from = &payload.default_float; break;
+  }
+  for (std::size_t i = 0; i < payload.size; ++i) std::memcpy(to + i * width, from, width);
+}
+
+void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Spot& spot) {
+  bool fits;
+  if (is_int(payload.dtype)) {
+    fits = view.kind() == 'i' || view.kind() == 'u';
+  } else {
+    fits = view.kind() == 'f' && view.itemsize() == bytes_of(payload.dtype);
+  }
+  if (!fits) fault("wrong_dtype", spot.place(), payload.payload, view.array().attr("dtype"));
+  if (view.has_shape(first, payload.shape)) return;
+  nb::object shape = view.array().attr("shape");
+  nb::object entry = nb::steal(PyTuple_GetSlice(shape.ptr(), first, PyTuple_GET_SIZE(shape.ptr())));
+  fault("wrong_shape", spot.place(), payload.payload, entry);
+}
+
+void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
+                    Column& column) {
+  bool required = payload.required(leaf);
+  if (value == nullptr || value == Py_None) {
+    if (required) fault("missing", spot.place(), payload.payload, key);
+    append_default(payload, column);
+    return;
+  }
+  char* to = column.append(payload.bytes);
+  if (payload.shape.empty()) {
+    if (is_int(payload.dtype)) {
+      append_python_integer(payload, value, required, spot, to);
+    } else if (is_array_like(value) && !is_numpy_number(value)) {
+      append_array(payload, value, required, spot, to);
+    } else {
+      append_python_number(payload, value, spot, to);
+    }
+  } else if (PyList_Check(value) || PyTuple_Check(value)) {
+    append_nested(payload, value, 0, required, spot, to);
+  } else if (is_array_like(value)) {
+    append_array(payload, value, required, spot, to);
+  } else {
+    fault("no_array", spot.place(), payload.payload, nb::handle(value));
+  }
+}
+
+void append_attributes(const PlanSpec& plan, PyObject* object, bool leaf, const Spot& spot, Rows& rows) {
+  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
+    const PayloadSpec& payload = plan.payloads[i];
+    nb::object value = nb::steal(lookup(object, payload.name.ptr()));
+    append_payload(payload, value.ptr(), leaf, object, spot, rows.columns[i]);
+  }
+}
+
+void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows) {
+  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
+    PyObject* value = static_cast<int>(i) == plan.word ? word : nullptr;
+    append_payload(plan.payloads[i], value, leaf, key, spot, rows.columns[i]);
+  }
+}
+
+}  // namespace cortex

@@ -1,0 +1,77 @@
+#include "plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace cortex {
+
+namespace {
+
+DType dtype_of(const std::string& name) {
+  if (name == "int32") return DType::Int32;
+  if (name == "int64") return DType::Int64;
+  if (name == "float32") return DType::Float32;
+  if (name == "float64") return DType::Float64;
+  throw std::invalid_argument("no payload is of dtype " + name);
+}
+
+std::string text(nb::handle value) { return nb::cast<nb::str>(value).c_str(); }
+
+}  // namespace
+
+PayloadSpec::PayloadSpec(nb::handle given)
+    : payload(nb::borrow(given)),
+      name(interned(nb::cast<nb::str>(given.attr("name")).c_str())),
+      dtype(dtype_of(text(given.attr("dtype").attr("value")))) {
+  for (nb::handle extent : given.attr("shape")) {
+    shape.push_back(nb::cast<Py_ssize_t>(extent));
+    size *= static_cast<std::size_t>(shape.back());
+  }
+  bytes = size * bytes_of(dtype);
+  at_leaves = nb::cast<bool>(given.attr("required").attr("at")(true));
+  at_inner = nb::cast<bool>(given.attr("required").attr("at")(false));
+  if (is_int(dtype)) {
+    default_int = nb::cast<std::int64_t>(given.attr("default"));
+  } else {
+    default_float = nb::cast<double>(given.attr("default"));
+  }
+  nb::object range = given.attr("range");
+  has_range = !range.is_none();
+  if (has_range) {
+    low = nb::cast<std::int64_t>(range[0]);
+    high = nb::cast<std::int64_t>(range[1]);
+  }
+}
+
+PlanSpec::PlanSpec(nb::handle given)
+    : plan(nb::borrow(given)),
+      is_dag(text(given.attr("kind").attr("value")) == "dag"),
+      min_children(nb::cast<std::int64_t>(given.attr("min_children"))) {
+  nb::object most = given.attr("most_children");
+  most_children = most.is_none() ? -1 : nb::cast<std::int64_t>(most);
+  for (nb::handle position : given.attr("positions")) positions.push_back(nb::cast<std::int64_t>(position));
+  for (nb::handle payload : given.attr("payloads")) {
+    payloads.emplace_back(payload);
+    if (text(payload.attr("name")) == "word") word = static_cast<int>(payloads.size()) - 1;
+  }
+}
+
+void check_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+                 nb::handle key) {
+  auto width = static_cast<std::int64_t>(count);
+  if (width == 0) return;
+  if (plan.most_children >= 0 && width > plan.most_children) {
+    fault("many_children", spot.place(), width, plan.plan, key);
+  }
+  std::int64_t given = width - std::count_if(slots, slots + count, [](std::int32_t row) { return row < 0; });
+  if (given < plan.min_children) fault("few_children", spot.place(), given, plan.plan, key);
+  if (given == width) return;
+  for (std::int64_t position : plan.positions) {
+    if (position < plan.min_children && slots[position] < 0) {
+      fault("hole", spot.place(), position, plan.plan, key);
+    }
+  }
+}
+
+}  // namespace cortex

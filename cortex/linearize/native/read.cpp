@@ -1,0 +1,32 @@
+#include "readers.h"
+
+namespace cortex {
+
+namespace {
+
+bool is_instance(nb::handle item, const char* module, const char* name) {
+  nb::object type = nb::module_::import_(module).attr(name);
+  return nb::isinstance(item, type);
+}
+
+bool is_numberless(nb::handle item) {  // what is no array although its memory can be read as one
+  return PyBytes_Check(item.ptr()) || PyByteArray_Check(item.ptr()) || PyTuple_Check(item.ptr());
+}
+
+}  // namespace
+
+void read_member(const Context& context, nb::handle item, Rows& rows) {
+  WholeStructure whole(rows.structures());
+  PyObject* object = item.ptr();
+  if (PyUnicode_Check(object)) return read_text(context, item, rows);
+  if (is_tuple_or_int(item)) return read_tuple(context, item, rows);
+  if (PyList_CheckExact(object)) fault("batch_in_batch", whole.place(), item);
+  if (is_ndarray(item)) return read_sequence(context, item, rows);
+  if (has_children(context, item)) return read_object(context, item, rows);
+  if (is_instance(item, "cortex.linearize.forest", "Forest")) return read_forest(context, item, rows);
+  if (is_instance(item, "cortex.linearize.result", "Linearized")) fault("linearized_in_batch", whole.place());
+  if (is_array_like(item) && !is_numberless(item)) return read_sequence(context, item, rows);
+  fault("not_a_structure", whole.place(), item, context.children);
+}
+
+}  // namespace cortex

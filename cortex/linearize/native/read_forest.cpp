@@ -1,0 +1,226 @@
+// Forests: topology and payloads as flat arrays.
+#include <string>
+
+#include "flat.h"
+
+namespace cortex {
+
+namespace {
+
+constexpr std::int32_t kUnseen = -1, kOpen = -2;
+
+struct Frame {
+  std::int32_t node;
+  std::int32_t next;  // the next of its edges
+};
+
+class ForestReader {
+ public:
+  ForestReader(const Context& context, nb::handle forest, Rows& rows)
+      : context_(context), rows_(rows), structure_(rows.structures()), begin_view_(forest.attr("child_begin")),
+        child_view_(forest.attr("child")), begin_(begin_view_.int32s()), child_(child_view_.int32s()),
+        nodes_(static_cast<std::int32_t>(begin_view_.extent(0) - 1)) {
+    check_offsets("child_begin", begin_, begin_view_.extent(0), child_view_.extent(0));
+    read_ranges(forest.attr("structure_begin"));
+  }
+
+  void read();
+  const std::vector<std::int32_t>& sources() const { return sources_; }
+
+ private:
+  void check_offsets(const char* name, const std::int32_t* offsets, Py_ssize_t count, Py_ssize_t end) const;
+  void read_ranges(nb::object given);
+  void find_roots();
+  void check_roots(std::size_t number, std::size_t first, std::size_t last) const;
+  void check_reached(std::int32_t low, std::int32_t high) const;
+  void descend(std::int32_t root);
+  void visit(std::int32_t child);
+  void open(std::int32_t node);
+  void finish(std::int32_t node);
+
+  const Context& context_;
+  Rows& rows_;
+  std::size_t structure_;  // the first one's index in the batch
+  ArrayView begin_view_, child_view_;
+  const std::int32_t* begin_;
+  const std::int32_t* child_;
+  std::int32_t nodes_;
+  bool has_ranges_ = false;
+  std::vector<std::int32_t> ranges_;
+  std::vector<std::int32_t> roots_;
+  std::vector<std::int32_t> row_of_;  // in the batch, or kUnseen, or kOpen
+  std::vector<std::int32_t> sources_;
+  std::vector<Frame> frames_;
+  std::vector<std::int32_t> slots_;
+};
+
+nb::object name_of(std::int32_t node) {
+  return nb::steal(PyUnicode_FromFormat("number %d of the Forest", node));
+}
+
+struct NumberSpot final : Spot {
+  NumberSpot(std::size_t structure, std::int64_t row, std::int32_t node)
+      : structure(structure), row(row), node(node) {}
+  nb::object place() const override { return make_place(structure, row, name_of(node)); }
+  std::size_t structure;
+  std::int64_t row;
+  std::int32_t node;
+};
+
+void ForestReader::check_offsets(const char* name, const std::int32_t* offsets, Py_ssize_t count,
+                                 Py_ssize_t end) const {
+  auto refuse = [&](const std::string& because) {
+    fault("forest_begin", WholeStructure(structure_).place(), name, because.c_str());
+  };
+  if (count == 0 || offsets[0] != 0) refuse("it does not begin with 0");
+  for (Py_ssize_t i = 1; i < count; ++i) {
+    if (offsets[i] < offsets[i - 1]) {
+      refuse("it falls from " + std::to_string(offsets[i - 1]) + " to " + std::to_string(offsets[i]) + " at " +
+             std::to_string(i));
+    }
+  }
+  if (offsets[count - 1] != end) {
+    refuse("it ends with " + std::to_string(offsets[count - 1]) + ", and divides " + std::to_string(end));
+  }
+}
+
+void ForestReader::read_ranges(nb::object given) {
+  if (given.is_none()) return;
+  ArrayView view(given);
+  const std::int32_t* ranges = view.int32s();
+  check_offsets("structure_begin", ranges, view.extent(0), nodes_);
+  ranges_.assign(ranges, ranges + view.extent(0));
+  has_ranges_ = true;
+  for (std::size_t i = 0; i + 1 < ranges_.size(); ++i) {
+    if (ranges_[i] == ranges_[i + 1]) fault("forest_empty", WholeStructure(structure_ + i).place());
+  }
+}
+
+// Check that children are nodes of their parents' structures, and collect the nodes without a parent.
+void ForestReader::find_roots() {
+  std::vector<std::int32_t> spans = has_ranges_ ? ranges_ : std::vector<std::int32_t>{0, nodes_};
+  std::vector<char> has_parent(static_cast<std::size_t>(nodes_), 0);
+  for (std::size_t s = 0; s + 1 < spans.size(); ++s) {
+    std::int32_t low = spans[s], high = spans[s + 1];
+    for (std::int32_t node = low; node < high; ++node) {
+      for (std::int32_t edge = begin_[node]; edge < begin_[node + 1]; ++edge) {
+        std::int32_t child = child_[edge];
+        if (child == -1) continue;
+        if (child < low || child >= high) {
+          fault("forest_child", NumberSpot(structure_ + s, -1, node).place(), child, low, high);
+        }
+        has_parent[static_cast<std::size_t>(child)] = 1;
+      }
+    }
+  }
+  for (std::int32_t node = 0; node < nodes_; ++node) {
+    if (has_parent[static_cast<std::size_t>(node)] == 0) roots_.push_back(node);
+  }
+}
+
+void ForestReader::read() {
+  if (!has_ranges_ && context_.plan.is_dag) {
+    has_ranges_ = true;
+    ranges_.push_back(0);
+    if (nodes_ > 0) ranges_.push_back(nodes_);
+  }
+  find_roots();
+  row_of_.assign(static_cast<std::size_t>(nodes_), kUnseen);
+  sources_.reserve(static_cast<std::size_t>(nodes_));
+  if (!has_ranges_) {
+    for (std::int32_t root : roots_) {
+      descend(root);
+      rows_.end_structure();
+    }
+    check_reached(0, nodes_);
+    return;
+  }
+  std::size_t root = 0;
+  for (std::size_t s = 0; s + 1 < ranges_.size(); ++s) {
+    std::size_t first = root;
+    while (root < roots_.size() && roots_[root] < ranges_[s + 1]) ++root;
+    check_roots(s, first, root);
+    for (std::size_t i = first; i < root; ++i) descend(roots_[i]);
+    check_reached(ranges_[s], ranges_[s + 1]);
+    rows_.end_structure();
+  }
+}
+
+void ForestReader::check_roots(std::size_t number, std::size_t first, std::size_t last) const {
+  WholeStructure whole(structure_ + number);
+  if (first == last) fault("forest_cycle", whole.place(), ranges_[number]);
+  if (last - first > 1 && !context_.plan.is_dag) {
+    fault("forest_roots", whole.place(), roots_[first], roots_[first + 1], context_.plan.plan);
+  }
+}
+
+void ForestReader::check_reached(std::int32_t low, std::int32_t high) const {
+  std::size_t structure = has_ranges_ ? rows_.structures() : structure_;
+  for (std::int32_t node = low; node < high; ++node) {
+    if (row_of_[static_cast<std::size_t>(node)] == kUnseen) {
+      fault("forest_cycle", WholeStructure(structure).place(), node);
+    }
+  }
+}
+
+void ForestReader::descend(std::int32_t root) {
+  open(root);
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    if (frame.next == begin_[frame.node + 1]) {
+      finish(frame.node);
+      frames_.pop_back();
+      continue;
+    }
+    std::int32_t child = child_[frame.next++];
+    if (child != -1) visit(child);
+  }
+  rows_.add_root(row_of_[static_cast<std::size_t>(root)]);
+}
+
+void ForestReader::visit(std::int32_t child) {
+  std::int32_t row = row_of_[static_cast<std::size_t>(child)];
+  if (row == kUnseen) return open(child);
+  NumberSpot spot(rows_.structures(), -1, child);
+  if (row == kOpen) fault("cycle", spot.place(), child);
+  if (!context_.plan.is_dag) fault("shared", spot.place(), nb::none(), child);
+}
+
+void ForestReader::open(std::int32_t node) {
+  if (begin_[node] == begin_[node + 1]) return finish(node);
+  row_of_[static_cast<std::size_t>(node)] = kOpen;
+  frames_.push_back({node, begin_[node]});
+}
+
+void ForestReader::finish(std::int32_t node) {
+  slots_.clear();
+  for (std::int32_t edge = begin_[node]; edge < begin_[node + 1]; ++edge) {
+    std::int32_t child = child_[edge];
+    slots_.push_back(child == -1 ? -1 : row_of_[static_cast<std::size_t>(child)]);
+  }
+  while (!slots_.empty() && slots_.back() < 0) slots_.pop_back();
+  nb::object key = nb::int_(node);
+  NumberSpot spot(rows_.structures(), rows_.next_row(), node);
+  check_arity(context_.plan, slots_.data(), slots_.size(), spot, key);
+  row_of_[static_cast<std::size_t>(node)] = rows_.finish(slots_.data(), slots_.size(), std::move(key));
+  sources_.push_back(node);
+}
+
+}  // namespace
+
+void read_forest(const Context& context, nb::handle forest, Rows& rows) {
+  std::size_t first_row = rows.count();
+  std::size_t first_structure = rows.structures();
+  ForestReader reader(context, forest, rows);
+  reader.read();
+  FlatMember member{rows, first_row, first_structure, "number %d of the Forest", &reader.sources()};
+  nb::object payloads = forest.attr("payloads");
+  for (std::size_t i = 0; i < context.plan.payloads.size(); ++i) {
+    const PayloadSpec& payload = context.plan.payloads[i];
+    PyObject* given = PyDict_GetItemWithError(payloads.ptr(), payload.name.ptr());
+    if (given == nullptr && PyErr_Occurred()) throw nb::python_error();
+    append_column(payload, given == nullptr ? nb::object() : as_array(given), member, rows.columns[i]);
+  }
+}
+
+}  // namespace cortex

@@ -1,0 +1,77 @@
+// Bracketed strings, whose words a vocabulary numbers.
+#include "brackets.h"
+#include "readers.h"
+
+namespace cortex {
+
+namespace {
+
+struct TextSpot final : Spot {
+  TextSpot(const Text& text, Py_ssize_t at, const Rows& rows) : text(text), at(at), rows(rows) {}
+  nb::object place() const override {
+    auto [line, column] = text.line_and_column(at);
+    nb::object where = nb::steal(PyUnicode_FromFormat("line %zd, column %zd", line, column));
+    return make_place(rows.structures(), rows.next_row(), where);
+  }
+  const Text& text;
+  Py_ssize_t at;
+  const Rows& rows;
+};
+
+class RowSink final : public TreeSink {
+ public:
+  RowSink(const Context& context, const Text& text, Rows& rows) : context_(context), text_(text), rows_(rows) {}
+
+  void leaf(Py_ssize_t open, Range, Range word) override {
+    TextSpot spot(text_, open, rows_);
+    nb::object token = text_.part(word);
+    nb::handle number = context_.plan.word < 0 ? nb::handle() : look_up(token, spot);
+    append_word(context_.plan, number.ptr(), true, token, spot, rows_);
+    pending_.push_back(rows_.finish(nullptr, 0, std::move(token)));
+  }
+
+  void inner(Py_ssize_t open, Range label, Py_ssize_t children) override {
+    TextSpot spot(text_, open, rows_);
+    auto width = static_cast<std::size_t>(children);
+    std::size_t begin = pending_.size() - width;
+    nb::object key = text_.part(label);
+    check_arity(context_.plan, pending_.data() + begin, width, spot, key);
+    append_word(context_.plan, nullptr, false, key, spot, rows_);
+    std::int32_t row = rows_.finish(pending_.data() + begin, width, std::move(key));
+    pending_.resize(begin);
+    pending_.push_back(row);
+  }
+
+  void tree_done() override {}
+  std::int32_t root() const { return pending_.back(); }
+
+ private:
+  // Borrowed from the vocabulary.
+  nb::handle look_up(nb::handle token, const Spot& spot) const {
+    nb::handle number = PyDict_GetItemWithError(context_.words.ptr(), token.ptr());
+    if (number.is_valid()) return number;
+    if (PyErr_Occurred()) throw nb::python_error();
+    if (!context_.unknown.is_none()) return context_.unknown;
+    nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", spot.place().ptr()));
+    fault("unknown_word", origin, token);
+  }
+
+  const Context& context_;
+  const Text& text_;
+  Rows& rows_;
+  std::vector<std::int32_t> pending_;
+};
+
+}  // namespace
+
+void read_text(const Context& context, nb::handle object, Rows& rows) {
+  nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: structure %zu", rows.structures()));
+  if (context.vocab.is_none()) fault("no_vocabulary", origin, object);
+  Text text(object);
+  RowSink sink(context, text, rows);
+  BracketParser(text, std::move(origin), false, sink).parse();
+  rows.add_root(sink.root());
+  rows.end_structure();
+}
+
+}  // namespace cortex

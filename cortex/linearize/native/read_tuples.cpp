@@ -1,0 +1,109 @@
+// Ints and tuples: values, so that nothing in them is ever shared.
+#include "readers.h"
+
+namespace cortex {
+
+namespace {
+
+struct Frame {
+  PyObject* tuple;  // lives as long as the root, which the caller holds
+  Py_ssize_t next;
+  std::size_t pending_begin;
+};
+
+class TupleReader {
+ public:
+  TupleReader(const Context& context, Rows& rows) : context_(context), rows_(rows) {}
+
+  void read(PyObject* root);
+  nb::object place(std::size_t depth, std::int64_t row) const;
+
+ private:
+  void visit(PyObject* element);
+  void close();
+  void finish(PyObject* node, PyObject* word, std::size_t pending_begin, std::size_t depth);
+
+  const Context& context_;
+  Rows& rows_;
+  std::vector<Frame> frames_;
+  std::vector<std::int32_t> pending_;
+};
+
+struct TupleSpot final : Spot {
+  TupleSpot(const TupleReader& reader, std::size_t depth, std::int64_t row)
+      : reader(reader), depth(depth), row(row) {}
+  nb::object place() const override { return reader.place(depth, row); }
+  const TupleReader& reader;
+  std::size_t depth;
+  std::int64_t row;
+};
+
+bool is_int_leaf(PyObject* value) {
+  if (PyLong_Check(value)) return !PyBool_Check(value);
+  return is_numpy_integer(value);
+}
+
+nb::object TupleReader::place(std::size_t depth, std::int64_t row) const {
+  nb::list steps;
+  steps.append("root");
+  for (std::size_t i = 0; i < depth; ++i) {
+    steps.append(nb::steal(PyUnicode_FromFormat("[%zd]", frames_[i].next - 1)));
+  }
+  return make_place(rows_.structures(), row, nb::module_::import_("cortex.linearize.faults").attr("path")(steps));
+}
+
+void TupleReader::read(PyObject* root) {
+  visit(root);
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    if (frame.next == PyTuple_GET_SIZE(frame.tuple)) {
+      close();
+      continue;
+    }
+    PyObject* element = PyTuple_GET_ITEM(frame.tuple, frame.next++);
+    if (element == Py_None) {
+      pending_.push_back(-1);
+    } else {
+      visit(element);
+    }
+  }
+  rows_.add_root(pending_.back());
+  rows_.end_structure();
+}
+
+void TupleReader::visit(PyObject* element) {
+  if (is_int_leaf(element)) {
+    finish(element, element, pending_.size(), frames_.size());
+    return;
+  }
+  TupleSpot spot(*this, frames_.size(), -1);
+  if (!PyTuple_CheckExact(element)) fault("tuple_element", spot.place(), nb::handle(element));
+  if (PyTuple_GET_SIZE(element) == 0) fault("empty_tuple", spot.place());
+  frames_.push_back({element, 0, pending_.size()});
+}
+
+void TupleReader::close() {
+  Frame frame = frames_.back();
+  while (pending_.size() > frame.pending_begin && pending_.back() < 0) pending_.pop_back();
+  finish(frame.tuple, nullptr, frame.pending_begin, frames_.size() - 1);
+  frames_.pop_back();
+}
+
+void TupleReader::finish(PyObject* node, PyObject* word, std::size_t pending_begin, std::size_t depth) {
+  TupleSpot spot(*this, depth, rows_.next_row());
+  const std::int32_t* children = pending_.data() + pending_begin;
+  std::size_t width = pending_.size() - pending_begin;
+  check_arity(context_.plan, children, width, spot, node);
+  append_word(context_.plan, word, width == 0, node, spot, rows_);
+  std::int32_t row = rows_.finish(children, width, nb::borrow(node));
+  pending_.resize(pending_begin);
+  pending_.push_back(row);
+}
+
+}  // namespace
+
+bool is_tuple_or_int(nb::handle item) { return PyTuple_CheckExact(item.ptr()) || is_int_leaf(item.ptr()); }
+
+void read_tuple(const Context& context, nb::handle root, Rows& rows) { TupleReader(context, rows).read(root.ptr()); }
+
+}  // namespace cortex

@@ -1,0 +1,66 @@
+"""The input of a node, x_n, in the three ways that MODELS.md knows: by word, as a vector, or projected."""
+
+from __future__ import annotations
+
+from cortex import ra
+from cortex.ra.tensor import Indexed
+from ragged.errors import Location, ModelError
+
+
+def projections(
+    input: str, gates: str, hidden: int, embed: int | None, vocab: int | None
+) -> dict[str, Indexed]:
+    """Return W_g x_n for each gate g, each a tensor (ra.N, hidden).
+
+    Args:
+        input: "word": x_n = emb[word], or 0 where a node carries no word; "vector": x_n is the payload `x`, 0
+            where a node carries none; "projected": W_g x_n itself is the payload `x_<g>`, which each node that
+            the model reads it at must carry.
+        gates: the name of each gate, one letter each.
+        hidden: the extent of each W_g x_n.
+        embed: the extent of x_n; "projected" does not use it.
+        vocab: the number of words; only "word" uses it.
+
+    Raises:
+        ModelError: `input` is none of these, or an extent that it needs is not given.
+    """
+    match input:
+        case "projected":
+            return {gate: ra.node_input(f"x_{gate}", (hidden,)) for gate in gates}
+        case "vector":
+            x: Indexed = ra.node_input("x", (_needed(input, "embed", embed),), default=0.0)
+        case "word":
+            x = _looked_up(_needed(input, "embed", embed), _needed(input, "vocab", vocab))
+        case _:
+            raise ModelError(
+                f"input={input!r} is no way to give a node its input",
+                at=Location.capture(),
+                fix='"word", "vector" or "projected"',
+            )
+    return {gate: _product(gate, x, hidden) for gate in gates}
+
+
+def _looked_up(embed: int, vocab: int) -> Indexed:
+    """Return emb[word], or zero where a node carries no word."""
+    emb = ra.input_tensor("emb", (vocab, embed))
+    word = ra.node_input("word", dtype="int32", default=-1)
+    return ra.compute((ra.N, embed), lambda n, i: ra.where(word[n] >= 0, emb[word[n], i], 0.0), name="x")
+
+
+def _product(gate: str, x: Indexed, hidden: int) -> Indexed:
+    embed = x.shape[-1]
+    assert isinstance(embed, int)
+    W = ra.input_tensor(f"W_{gate}", (hidden, embed))
+    return ra.compute(
+        (ra.N, hidden), lambda n, i: ra.sum(embed, lambda j: W[i, j] * x[n, j]), name=f"Wx_{gate}"
+    )
+
+
+def _needed(input: str, name: str, extent: int | None) -> int:
+    if extent is None:
+        raise ModelError(
+            f"input={input!r} needs {name}=",
+            at=Location.capture(),
+            fix=f"{name}=300" if name == "embed" else f"{name}=20_000",
+        )
+    return extent

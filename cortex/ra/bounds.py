@@ -1,0 +1,93 @@
+"""Which elements of a table an index may ask for, and what that asks of the payloads that index it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cortex.ra.cases import CaseAnalysis
+from cortex.ra.expr import Binary, Const, Expr, Read
+from cortex.ra.facts import Facts, key
+from cortex.ra.intervals import Interval
+from cortex.ra.sites import Site, sites
+from cortex.ra.tensor import NodeInput
+from ragged.ir.dtype import INDEX
+from ragged.ir.ops import BinaryOp
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """An index that may leave its dimension: `expr` at dimension `axis`, of `extent` elements, of a read.
+
+    `reached` is the interval that it may lie in as far as is known. If it is a payload plus a constant, then
+    `payload` is the read of that payload, and `allowed` the values of the payload that stay inside.
+    """
+
+    site: Site
+    read: Read
+    axis: int
+    extent: int
+    expr: Expr
+    reached: Interval
+    payload: Read | None
+    allowed: tuple[int, int]
+
+    @property
+    def default_may_reach(self) -> bool:
+        """Whether a node that carries no payload may get here: no guard around the read excludes it."""
+        if self.payload is None or not isinstance(self.payload.tensor, NodeInput):
+            return False
+        default = self.payload.tensor.default
+        if default is None:
+            return False
+        known = {key(self.payload): (default, default)}
+        return Facts(self.site.node, known=known).allows(self.site.guards)
+
+
+def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
+    """Yield each index of the model that is not known to stay inside its dimension."""
+    for body in analysis.recursion.computes:
+        for site in sites(body):
+            if isinstance(site.expr, Read):
+                yield from _of_read(analysis, site, site.expr)
+
+
+def _of_read(analysis: CaseAnalysis, site: Site, read: Read) -> Iterator[Lookup]:
+    cases = analysis.at(site)
+    if not cases:
+        return
+    most = math.inf if analysis.most in cases else max(cases)
+    facts = Facts(site.node, (min(cases), most)).under(site.guards)
+    for axis, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
+        if not isinstance(index, Expr) or not isinstance(extent, int):
+            continue
+        reached = facts.interval(index)
+        if reached[0] < 0 or reached[1] >= extent:
+            payload, shift = _payload_plus(index)
+            within = reached if payload is None else facts.interval(payload)
+            high = extent - 1 - shift if within[1] > extent - 1 - shift else _largest(payload)
+            yield Lookup(site, read, axis, extent, index, reached, payload, (-shift, high))
+
+
+def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
+    """Return the payload and the constant whose sum `expr` is, or no payload."""
+    match expr:
+        case Read(tensor=NodeInput()):
+            return expr, 0
+        case Binary(
+            op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=Read(tensor=NodeInput()) as read, rhs=Const(value=c)
+        ):
+            return read, int(c) if op is BinaryOp.ADD else -int(c)
+        case Binary(op=BinaryOp.ADD, lhs=Const(value=c), rhs=Read(tensor=NodeInput()) as read):
+            return read, int(c)
+        case _:
+            return None, 0
+
+
+def _largest(payload: Read | None) -> int:
+    """Return the largest value that the payload's dtype holds."""
+    dtype = INDEX if payload is None else payload.tensor.dtype
+    return int(np.iinfo(dtype.value).max)

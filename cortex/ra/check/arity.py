@@ -1,0 +1,64 @@
+"""Children by their position: that there is one, at every node that reads it."""
+
+from __future__ import annotations
+
+from cortex.ra.cases import CaseAnalysis, child_reads
+from cortex.ra.collect import Recursion
+from cortex.ra.structure import Dag, Sequence, Structure, Tree
+from ragged.errors import ModelError
+
+
+def check_positions_have_order(recursion: Recursion) -> None:
+    """The children of a DAG's node have no positions to be read at."""
+    if not isinstance(recursion.structure, Dag):
+        return
+    for body in recursion.computes:
+        for site, child in child_reads(body):
+            raise ModelError(
+                f"'{recursion.text(site.expr)}': a child by its position in a Dag",
+                at=site.expr.at,
+                because=f"'{child.text()}' asks for an order, and the children of a Dag's node have none",
+                fix="reduce over all children with ra.sum_children, or run over ra.Tree()",
+            )
+
+
+def check_positions_in_arity(recursion: Recursion) -> None:
+    """No child is read at a position that the structure's nodes do not have."""
+    most = _max_children(recursion.structure)
+    for body in recursion.computes:
+        for site, child in child_reads(body):
+            if most is not None and child.position >= most:
+                raise ModelError(
+                    f"'{recursion.text(site.expr)}': there is no '{child.text()}'",
+                    at=site.expr.at,
+                    because=f"a node of {recursion.structure} has at most {most} "
+                    f"{'child' if most == 1 else 'children'}, counted from 0",
+                    fix=None
+                    if isinstance(recursion.structure, Sequence)
+                    else f"Tree(max_children={child.position + 1}), or read a lower position",
+                )
+
+
+def check_no_child_at_leaf(recursion: Recursion) -> None:
+    """A child by its position is read only where the node is known to have children."""
+    analysis = CaseAnalysis(recursion)
+    for body in recursion.computes:
+        for site, child in child_reads(body):
+            if 0 in analysis.at(site):
+                raise ModelError(
+                    f"'{recursion.text(site.expr)}' is read at leaves too, which have no '{child.text()}'",
+                    at=site.expr.at,
+                    because=f"'{recursion.name(body)}' is computed at every node",
+                    fix="put it on the inner side of ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), "
+                    "or under ra.where(ra.isleaf(n), ..., ...)",
+                )
+
+
+def _max_children(structure: Structure) -> int | None:
+    match structure:
+        case Tree(max_children=most):
+            return most
+        case Sequence():
+            return 1
+        case Dag():
+            return None

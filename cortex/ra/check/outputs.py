@@ -1,0 +1,110 @@
+"""What a recursion returns: its outputs, their placeholders, and names."""
+
+from __future__ import annotations
+
+from cortex.ra.collect import Recursion
+from cortex.ra.expr import Read
+from cortex.ra.shapes import described
+from cortex.ra.sites import sites
+from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from ragged.errors import Location, ModelError
+from ragged.ir.dtype import DType
+
+
+def check_any_output(recursion: Recursion) -> None:
+    """A recursion returns something."""
+    if not recursion.outputs:
+        raise ModelError("recursion_op: no outputs", at=Location.capture(), fix='{"h": (h_ph, h)}')
+
+
+def check_placeholders_distinct(recursion: Recursion) -> None:
+    """Each placeholder stands for one result."""
+    seen: dict[Placeholder, str] = {}
+    for name, (placeholder, _) in recursion.outputs.items():
+        if placeholder in seen:
+            raise ModelError(
+                f"recursion_op: outputs '{seen[placeholder]}' and '{name}' have one placeholder",
+                at=placeholder.at,
+                because="a read of it would mean either",
+                fix="declare a placeholder for each output",
+            )
+        seen[placeholder] = name
+
+
+def check_placeholders_known(recursion: Recursion) -> None:
+    """Each placeholder that is read is defined by the recursion."""
+    for body in recursion.computes:
+        for site in sites(body):
+            read = site.expr
+            if not isinstance(read, Read) or not isinstance(read.tensor, Placeholder):
+                continue
+            if read.tensor not in recursion.placeholders:
+                raise ModelError(
+                    f"'{recursion.text(read)}' reads a placeholder that the recursion does not define",
+                    at=read.at,
+                    because=f"the outputs are {', '.join(recursion.outputs)}",
+                    fix="name it among the outputs: recursion_op({..., name: (placeholder, compute)})",
+                )
+
+
+def check_names_distinct(recursion: Recursion) -> None:
+    """Parameters and payloads are told apart by their names."""
+    seen: dict[str, InputTensor | NodeInput] = {}
+    for tensor in recursion.tensors:
+        if not isinstance(tensor, InputTensor | NodeInput):
+            continue
+        if tensor.name in seen:
+            raise ModelError(
+                f"two inputs are called '{tensor.name}'",
+                at=tensor.at,
+                because=f"the other is declared at {seen[tensor.name].at}",
+                fix="give each its own name, or read one tensor in both places",
+            )
+        seen[tensor.name] = tensor
+
+
+def check_computes_are_numbers(recursion: Recursion) -> None:
+    """A compute holds numbers, and an output holds floats."""
+    for body in recursion.computes:
+        if isinstance(body, Compute) and body.dtype is DType.BOOL:
+            raise ModelError(
+                f"'{recursion.name(body)}' computes truth values",
+                at=body.at,
+                because=f"it is {recursion.text(body.body)}",
+                fix="use the condition where it is needed, or ra.where(condition, 1.0, 0.0)",
+            )
+    for name, (_, body) in recursion.outputs.items():
+        if not body.dtype.is_float:
+            raise ModelError(
+                f"output '{name}' computes integers",
+                at=body.at,
+                because="results are floats",
+                fix="multiply by 1.0",
+            )
+
+
+def check_output_shapes(recursion: Recursion) -> None:
+    """A result has the shape that its placeholder promised."""
+    for name, (placeholder, body) in recursion.outputs.items():
+        if placeholder.shape != body.shape:
+            raise ModelError(
+                f"output '{name}' has shape {described(body.shape)}, its placeholder {described(placeholder.shape)}",
+                at=body.at,
+                because="what a child returned is read through the placeholder",
+                fix="give both one shape",
+            )
+
+
+def check_recursive(recursion: Recursion) -> None:
+    """Some result of a child is read."""
+    for body in recursion.computes:
+        for site in sites(body):
+            if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Placeholder):
+                return
+    unread = ", ".join(f"'{recursion.name(placeholder)}'" for placeholder in recursion.placeholders)
+    raise ModelError(
+        f"no recursion: nothing reads {unread}",
+        at=recursion.placeholders[0].at,
+        because="no node uses what its children returned",
+        fix="read the placeholder at a child: ra.sum_children(n, lambda k: h_ph[k, i])",
+    )

@@ -1,0 +1,65 @@
+"""Indices of dense dimensions: that they stay inside, whatever the nodes carry."""
+
+from __future__ import annotations
+
+import math
+
+from cortex.ra.bounds import Lookup, lookups
+from cortex.ra.cases import CaseAnalysis
+from cortex.ra.collect import Recursion
+from cortex.ra.tensor import NodeInput
+from ragged.errors import ModelError
+
+
+def check_indices_in_range(recursion: Recursion) -> None:
+    """An index is inside its dimension, unless it is a payload, whose values are checked with the structures."""
+    for found in lookups(CaseAnalysis(recursion)):
+        if found.payload is None:
+            raise _leaves(recursion, found)
+
+
+def check_defaults_in_range(recursion: Recursion) -> None:
+    """A node that carries no payload looks nothing up outside of a table."""
+    for found in lookups(CaseAnalysis(recursion)):
+        if not found.default_may_reach or found.payload is None:
+            continue
+        payload = found.payload.tensor
+        assert isinstance(payload, NodeInput) and payload.default is not None
+        low, high = found.allowed
+        if not low <= payload.default <= high:
+            value = recursion.text(found.payload)
+            raise ModelError(
+                f"'{recursion.text(found.read)}' is read where a node carries no '{payload.name}'",
+                at=found.read.at,
+                because=f"'{payload.name}' is {payload.default} there, and dimension {found.axis} of "
+                f"'{recursion.name(found.read.tensor)}' has {found.extent} elements",
+                fix=f"ra.where({value} >= 0, {recursion.text(found.read)}, 0.0)",
+            )
+
+
+def check_payloads_in_dtype(recursion: Recursion) -> None:
+    """The tables that a payload indexes have values in common that it may take."""
+    for found in lookups(CaseAnalysis(recursion)):
+        low, high = found.allowed
+        if found.payload is not None and low > high:
+            raise _leaves(recursion, found)
+
+
+def _leaves(recursion: Recursion, found: Lookup) -> ModelError:
+    low, high = found.reached
+    table, index = recursion.name(found.read.tensor), recursion.text(found.expr)
+    what = f"'{recursion.text(found.read)}': '{index}' may leave dimension {found.axis} of '{table}'"
+    if math.isinf(low) or math.isinf(high):
+        return ModelError(
+            what,
+            at=found.read.at,
+            because=f"the dimension has {found.extent} elements, and how large '{index}' may be is not known",
+            fix=f"index with a payload, whose values are checked, or with ({index}) % {found.extent}",
+        )
+    return ModelError(
+        what,
+        at=found.read.at,
+        because=f"the dimension has {found.extent} elements",
+        example=f"{index} = {int(low if low < 0 else high)}",
+        fix="make the extents agree, or guard the read with ra.where",
+    )

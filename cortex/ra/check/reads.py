@@ -1,0 +1,121 @@
+"""Each read by itself: as many indices as dimensions, of the right kinds, of variables that are in scope."""
+
+from __future__ import annotations
+
+from typing import Never
+
+from cortex.ra.base import Dim, K, N
+from cortex.ra.cases import handles
+from cortex.ra.collect import Recursion
+from cortex.ra.expr import Expr, Index, IndexVar, Read
+from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.shapes import described
+from cortex.ra.sites import Site, sites
+from cortex.ra.tensor import Placeholder
+from ragged.errors import ModelError
+from ragged.ir.dtype import INDEX
+
+
+def check_rank(recursion: Recursion) -> None:
+    """A read has an index for each dimension."""
+    for body in recursion.computes:
+        for site in sites(body):
+            if isinstance(site.expr, Read) and len(site.expr.indices) != len(site.expr.tensor.shape):
+                read = site.expr
+                raise ModelError(
+                    f"'{recursion.text(read)}' has {len(read.indices)} indices, "
+                    f"'{recursion.name(read.tensor)}' {len(read.tensor.shape)} dimensions",
+                    at=read.at,
+                    because=f"its shape is {described(read.tensor.shape)}",
+                )
+
+
+def check_index_kinds(recursion: Recursion) -> None:
+    """N is indexed by a node, K by a child of that node, a dense dimension by an integer."""
+    for body in recursion.computes:
+        for site in sites(body):
+            if isinstance(site.expr, Read):
+                for index, dim in zip(site.expr.indices, site.expr.tensor.shape, strict=True):
+                    _check_index_kind(recursion, site.expr, index, dim)
+
+
+def _check_index_kind(recursion: Recursion, read: Read, index: Index, dim: Dim | int) -> None:
+    if dim is N and isinstance(index, Expr):
+        _refuse_computed_node(recursion, read, index)
+    if dim is K and not (isinstance(index, ChildVar) and index.node is read.indices[0]):
+        shown = index.text(recursion.name) if isinstance(index, Expr) else index.text()
+        raise ModelError(
+            f"'{recursion.text(read)}': '{shown}' is no child of the node",
+            at=read.at,
+            because=f"'{recursion.name(read.tensor)}' has a value for each child of a node (ra.K)",
+            fix="reduce over the children, ra.sum_children(n, lambda k: f[n, k, i]), or compute over ra.K",
+        )
+    if isinstance(dim, int) and not isinstance(index, Expr):
+        raise ModelError(
+            f"'{recursion.text(read)}': '{index.text()}' is a node, and the dimension has {dim} elements",
+            at=read.at,
+            fix="index it with an index of the compute, a number or an integer payload",
+        )
+    if isinstance(index, Expr) and index.dtype is not INDEX:
+        raise ModelError(
+            f"'{recursion.text(read)}': '{index.text(recursion.name)}' is no integer",
+            at=read.at,
+            because=f"it is of {index.dtype.value}",
+            fix='index with integers: node_input(..., dtype="int32")',
+        )
+
+
+def _refuse_computed_node(recursion: Recursion, read: Read, index: Expr) -> Never:
+    what = f"'{recursion.text(read)}'"
+    shown = index.text(recursion.name)
+    if isinstance(read.tensor, Placeholder):
+        raise ModelError(
+            f"{what}: a recursive call at a computed node (P.2)",
+            at=read.at,
+            because=f"'{shown}' is a number, and which nodes a node calls must follow from the structure alone",
+            fix="call at n.left, n.right, n.child(j), or at all children with ra.sum_children",
+        )
+    raise ModelError(
+        f"{what}: '{shown}' is no node",
+        at=read.at,
+        because=f"'{recursion.name(read.tensor)}' has a value for each node (ra.N)",
+        fix="index it with the n of the compute",
+    )
+
+
+def check_scope(recursion: Recursion) -> None:
+    """Nodes and indices are the ones of the compute, or of a reduction around the place."""
+    for body in recursion.computes:
+        for site in sites(body):
+            for name in _foreign(site):
+                raise ModelError(
+                    f"'{recursion.text(site.expr)}': '{name}' belongs to another function",
+                    at=site.expr.at,
+                    because=f"it stands in '{recursion.name(body)}', whose function has an '{name}' of its own or none",
+                    fix="read a tensor of that compute instead: other[n, i]",
+                )
+
+
+def _foreign(site: Site) -> list[str]:
+    """Return the variables right at a site that are not in scope there."""
+    expr = site.expr
+    if isinstance(expr, IndexVar) and all(expr is not index for index in site.indices):
+        return [expr.name]
+    return [
+        node.text() for handle in handles(expr) for node in _variables(handle) if not _in_scope(node, site)
+    ]
+
+
+def _variables(node: Node) -> list[NodeVar | ChildVar]:
+    """Return the variables that a handle is made of."""
+    match node:
+        case NodeVar():
+            return [node]
+        case ChildVar():
+            return [*_variables(node.node), node]
+        case ChildAt():
+            return _variables(node.node)
+
+
+def _in_scope(node: NodeVar | ChildVar, site: Site) -> bool:
+    return node is site.node or node in site.children

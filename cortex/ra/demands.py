@@ -1,0 +1,94 @@
+"""What a model asks of the structures that it is given: `Model.plan()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
+from cortex.ra.bounds import lookups
+from cortex.ra.cases import CaseAnalysis, child_reads
+from cortex.ra.collect import Recursion
+from cortex.ra.expr import ChildReduce, Read
+from cortex.ra.node import NodeVar
+from cortex.ra.sites import sites
+from cortex.ra.structure import Dag, Sequence, Structure, Tree
+from cortex.ra.tensor import NodeInput, dense
+
+
+def derive_plan(recursion: Recursion) -> Plan:
+    """Return the plan of a recursion that has passed the checks."""
+    analysis = CaseAnalysis(recursion)
+    kind, most = _kind(recursion.structure)
+    positions = positions_read(recursion)
+    if most is None and positions and not reduces_over_children(recursion):
+        most = positions[-1] + 1
+    payloads = tuple(_payload(analysis, tensor) for tensor in recursion.payloads.values())
+    return Plan(kind, fewest_children(analysis), most, payloads, positions)
+
+
+def positions_read(recursion: Recursion) -> tuple[int, ...]:
+    """Return the positions at which children are read, in order."""
+    return tuple(sorted({at.position for body in recursion.computes for _, at in child_reads(body)}))
+
+
+def reduces_over_children(recursion: Recursion) -> bool:
+    """Return whether some expression takes in all children of a node, however many."""
+    return any(isinstance(s.expr, ChildReduce) for body in recursion.computes for s in sites(body))
+
+
+def fewest_children(analysis: CaseAnalysis) -> int:
+    """Return how many children an inner node has at least: one, or as many as are read whatever it has."""
+    needed = [1]
+    for body in analysis.recursion.computes:
+        for site, child in child_reads(body):
+            if any(1 <= case <= child.position for case in analysis.at(site)):
+                needed.append(child.position + 1)
+    return max(needed)
+
+
+def _kind(structure: Structure) -> tuple[StructureKind, int | None]:
+    match structure:
+        case Tree(max_children=most):
+            return StructureKind.TREE, most
+        case Dag():
+            return StructureKind.DAG, None
+        case Sequence():
+            return StructureKind.SEQUENCE, 1
+
+
+def _payload(analysis: CaseAnalysis, tensor: NodeInput) -> Payload:
+    absent = -1 if tensor.dtype.is_int else 0.0
+    default = absent if tensor.default is None else tensor.default
+    required = Presence.NOWHERE if tensor.default is not None else _presence(analysis, tensor)
+    extents = _range(analysis, tensor)
+    return Payload(tensor.name, tensor.dtype, dense(tensor), required, default, extents)
+
+
+def _presence(analysis: CaseAnalysis, tensor: NodeInput) -> Presence:
+    """Return where the payload is read: a child that it is read at may be a leaf or an inner node."""
+    leaves = inner = False
+    for read, cases in _reads(analysis, tensor):
+        own = isinstance(read.indices[0], NodeVar)
+        leaves = leaves or 0 in cases or not own
+        inner = inner or any(cases) or not own
+    if leaves and inner:
+        return Presence.ALL
+    return Presence.LEAVES if leaves else Presence.INNER if inner else Presence.NOWHERE
+
+
+def _reads(analysis: CaseAnalysis, tensor: NodeInput) -> Iterator[tuple[Read, frozenset[int]]]:
+    for body in analysis.recursion.computes:
+        for site in sites(body):
+            if isinstance(site.expr, Read) and site.expr.tensor is tensor:
+                cases = analysis.at(site)
+                if cases:
+                    yield site.expr, cases
+
+
+def _range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] | None:
+    """Return lo and hi of lo <= value < hi, by all the tables that the payload indexes; None if by none."""
+    found = list(lookups(analysis))
+    allowed = [f.allowed for f in found if f.payload is not None and f.payload.tensor is tensor]
+    if not allowed:
+        return None
+    return max(low for low, _ in allowed), min(high for _, high in allowed) + 1

@@ -1,0 +1,126 @@
+"""`ra.evaluate`: from the roots down, and back up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
+from cortex.linearize.forest import Forest
+from cortex.linearize.reference import Structure, StructureNode, payload_value, read_structures
+from cortex.linearize.vocab import Vocab
+from cortex.ra.base import Tensor
+from cortex.ra.model import Model
+from cortex.ra.oracle.node import NodeRun, Results
+from cortex.ra.params import check_params
+from cortex.ra.structure import Dag, Sequence, Tree
+from cortex.ra.tensor import NodeInput, dense
+from ragged.errors import DataError
+
+Outputs = dict[str, NDArray[np.float64]]
+"""A structure's results by name: (nodes, ...) in post-order rows."""
+
+
+def evaluate(
+    model: Model,
+    params: Mapping[str, Any],
+    structure: object,
+    *,
+    vocab: Vocab | None = None,
+    children: str | tuple[str, ...] | None = None,
+) -> Outputs | list[Outputs]:
+    """Run the recursion as recursion, in float64 NumPy.
+
+    Args:
+        model: what `ra.recursion_op` or a constructor of `cortex.models` returned.
+        params: an array for each of `model.inputs`, of its shape; NumPy or torch. Read as float64.
+        structure: whatever a compiled function takes, except what `fn.linearize` returned.
+        vocab: the numbers of the words in bracketed strings.
+        children: the names of the attributes that hold a node's children.
+
+    Returns:
+        The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller; for a list
+        or a `Forest`, a list of such results, one for each structure.
+
+    Raises:
+        ModelError: parameters are missing, extra, or of another shape.
+        DataError: the structure is none, or a node lacks a child or a payload that the model reads there.
+
+    Example:
+        >>> evaluate(model, model.init_params(), (1, 2))["h"].shape
+        (3, 256)
+    """
+    arrays = {name: _wide(array) for name, array in check_params(model, params).items()}
+    tensors: dict[Tensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
+    payloads = {tensor: _payload(tensor) for tensor in model.payloads.values()}
+    kind = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}
+    plan = Plan(kind[type(model.structure)], 1, None, tuple(payloads.values()), ())
+    read = read_structures(plan, structure, vocab=vocab, children=children)
+    runs = [_Run(model, tensors, payloads, index) for index in range(len(read))]
+    with np.errstate(all="ignore"):
+        outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
+    return outputs if isinstance(structure, list | Forest) else outputs[0]
+
+
+class _Run:
+    """One structure's recursion."""
+
+    def __init__(
+        self,
+        model: Model,
+        parameters: Mapping[Tensor, NDArray[Any]],
+        payloads: Mapping[NodeInput, Payload],
+        index: int,
+    ) -> None:
+        self.model = model
+        self.parameters = parameters
+        self.payloads = payloads
+        self.index = index
+        self.results: dict[StructureNode, Results] = {}
+
+    def outputs(self, structure: Structure) -> Outputs:
+        """Return the results of every node, by rows."""
+        for root in structure.roots:
+            self.call(root)
+        rows = [self.results[node] for node in structure.nodes]
+        return {
+            name: np.array([row[placeholder] for row in rows], np.float64).reshape(
+                len(rows), *dense(placeholder)
+            )
+            for name, (placeholder, _) in self.model.outputs.items()
+        }
+
+    def call(self, root: StructureNode) -> None:
+        """Compute a node's results after those of its children; each node once, however many parents it has."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            waiting = [c for c in node.children if c is not None and c not in self.results]
+            if waiting and node not in self.results:
+                stack += reversed(waiting)
+                continue
+            stack.pop()
+            if node not in self.results:
+                run = NodeRun(self.parameters, self.payload, self.results, node)
+                self.results[node] = {ph: run.tensor(body) for ph, body in self.model.outputs.values()}
+
+    def payload(self, tensor: NodeInput, node: StructureNode) -> NDArray[Any]:
+        """Return what a node carries, in float64 or int64."""
+        if tensor.default is None and node.payload(tensor.name) is None:
+            raise DataError(
+                f"evaluate: structure {self.index}, node {node.where()} carries no '{tensor.name}'",
+                because="the model reads it at this node, and gives it no default",
+            )
+        return _wide(payload_value(self.payloads[tensor], self.index, node))
+
+
+def _payload(tensor: NodeInput) -> Payload:
+    default = tensor.default if tensor.default is not None else -1 if tensor.dtype.is_int else 0.0
+    return Payload(tensor.name, tensor.dtype, dense(tensor), Presence.NOWHERE, default, None)
+
+
+def _wide(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)

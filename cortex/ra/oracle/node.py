@@ -1,0 +1,193 @@
+"""One node of the recursion: its tensors, expression by expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.linearize.reference import StructureNode
+from cortex.ra.base import K, Tensor
+from cortex.ra.expr import (
+    Binary,
+    Cast,
+    ChildReduce,
+    Const,
+    DenseReduce,
+    Expr,
+    IndexVar,
+    IsLeaf,
+    NumChildren,
+    Read,
+    Unary,
+    Where,
+)
+from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.oracle import arrays
+from cortex.ra.oracle.arrays import Value
+from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder, dense
+from ragged.errors import DataError
+from ragged.ir.ops import BinaryOp, Combiner
+
+Results: TypeAlias = dict[Placeholder, NDArray[Any]]
+"""What a node returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression is evaluated: the axis of each dense index, the position of each child.
+
+    A value in a scope is a number, or an array of `depth` axes that broadcasts to the extents of all indices.
+    `mask` says where it is needed, if not everywhere: at the points where a branch of `where` is taken.
+    """
+
+    axes: Mapping[IndexVar, int]
+    children: Mapping[ChildVar, int]
+    depth: int
+    mask: NDArray[np.bool_] | None = None
+
+    def inside(self, index: IndexVar) -> Scope:
+        """Return the scope of a reduction's body, with an axis more."""
+        mask = None if self.mask is None else self.mask[..., None]
+        return Scope({**self.axes, index: self.depth}, self.children, self.depth + 1, mask)
+
+    def at(self, child: ChildVar, position: int) -> Scope:
+        """Return the scope for one child."""
+        return Scope(self.axes, {**self.children, child: position}, self.depth, self.mask)
+
+    def where(self, condition: NDArray[np.bool_]) -> Scope:
+        """Return the scope of a branch that is taken where the condition holds."""
+        mask = condition if self.mask is None else self.mask & condition
+        return Scope(self.axes, self.children, self.depth, mask)
+
+
+@dataclass(slots=True)
+class NodeRun:
+    """Everything that one node computes, each tensor once and only if it is asked for."""
+
+    parameters: Mapping[Tensor, NDArray[Any]]
+    payload: Callable[[NodeInput, StructureNode], NDArray[Any]]
+    results: Mapping[StructureNode, Results]
+    node: StructureNode
+    done: dict[tuple[Tensor, int | None], NDArray[Any]] = field(default_factory=dict)
+
+    def tensor(self, tensor: Body, position: int | None = None) -> NDArray[Any]:
+        """Return a tensor's value at the node, or, with the dimension K, for the child at `position`."""
+        if (tensor, position) not in self.done:
+            self.done[tensor, position] = self._compute(tensor, position)
+        return self.done[tensor, position]
+
+    def _compute(self, tensor: Body, position: int | None) -> NDArray[Any]:
+        match tensor:
+            case IfThenElse(condition=condition, then=then, orelse=orelse):
+                return self.tensor(then if self.value(condition, Scope({}, {}, 0)) else orelse)
+            case Compute(child=child, indices=indices, body=body):
+                children = {} if child is None or position is None else {child: position}
+                axes = {index: axis for axis, index in enumerate(indices)}
+                value = self.value(body, Scope(axes, children, len(indices)))
+                return np.array(np.broadcast_to(value, dense(tensor)))
+
+    def value(self, expr: Expr, scope: Scope) -> Value:
+        """Return an expression's value in a scope."""
+        match expr:
+            case Const(value=value):
+                return value
+            case IndexVar(extent=extent):
+                return arrays.index(extent, scope.axes[expr], scope.depth)
+            case Read():
+                return self._read(expr, scope)
+            case Cast(operand=operand):
+                return np.asarray(self.value(operand, scope), np.float64)
+            case Unary(op=op, operand=operand):
+                return arrays.UNARY[op](self.value(operand, scope))
+            case Binary(op=op, lhs=lhs, rhs=rhs):
+                return arrays.BINARY[op](self.value(lhs, scope), self.value(rhs, scope))
+            case Where():
+                return self._where(expr, scope)
+            case DenseReduce(combiner=combiner, index=index, body=body):
+                inner = scope.inside(index)
+                if combiner is Combiner.SUM:
+                    return self._sum(body, inner, index.extent)
+                return arrays.largest(self.value(body, inner), inner.depth)
+            case ChildReduce():
+                return self._over_children(expr, scope)
+            case IsLeaf(node=node):
+                return not self._at(node, scope).children
+            case NumChildren(node=node):
+                return sum(child is not None for child in self._at(node, scope).children)
+            case _:
+                assert_never(expr)
+
+    def _where(self, expr: Where, scope: Scope) -> Value:
+        condition = np.asarray(self.value(expr.condition, scope))
+        if condition.size == 1:
+            return self.value(expr.if_true if condition.item() else expr.if_false, scope)
+        if_true = self.value(expr.if_true, scope.where(condition))
+        return np.where(condition, if_true, self.value(expr.if_false, scope.where(~condition)))
+
+    def _sum(self, body: Expr, scope: Scope, extent: int) -> Value:
+        """Return the sum over the scope's last axis: of sums apart, of products without their whole grid."""
+        match body:
+            case Binary(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs):
+                return arrays.BINARY[op](self._sum(lhs, scope, extent), self._sum(rhs, scope, extent))
+            case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+                return arrays.dot(self.value(lhs, scope), self.value(rhs, scope), scope.depth, extent)
+            case _:
+                return arrays.total(self.value(body, scope), scope.depth, extent)
+
+    def _over_children(self, expr: ChildReduce, scope: Scope) -> Value:
+        given = [p for p, child in enumerate(self.node.children) if child is not None]
+        result: Value = expr.combiner.identity
+        combine = arrays.BINARY[BinaryOp.ADD if expr.combiner is Combiner.SUM else BinaryOp.MAX]
+        for position in given:
+            result = combine(result, self.value(expr.body, scope.at(expr.child, position)))
+        return result
+
+    def _read(self, read: Read, scope: Scope) -> Value:
+        rest = [index for index in read.indices if isinstance(index, Expr)]
+        base = self._base(read, scope)
+        places = [scope.axes[i] if isinstance(i, IndexVar) else self.value(i, scope) for i in rest]
+        extents = [i.extent if isinstance(i, IndexVar) else None for i in rest]
+        for axis, (place, extent) in enumerate(zip(places, extents, strict=True)):
+            if extent is None:
+                places[axis] = arrays.inside(place, base.shape[axis], scope.mask, read.text())
+        return arrays.take(base, places, extents, scope.depth)
+
+    def _base(self, read: Read, scope: Scope) -> NDArray[Any]:
+        """Return all that is read of a tensor at one node (or child), its dense axes only."""
+        tensor = read.tensor
+        if isinstance(tensor, InputTensor):
+            return self.parameters[tensor]
+        node = read.indices[0]
+        assert not isinstance(node, Expr)
+        match tensor:
+            case NodeInput():
+                return self.payload(tensor, self._at(node, scope))
+            case Placeholder():
+                return self.results[self._at(node, scope)][tensor]
+            case Compute() | IfThenElse():
+                child = read.indices[1] if K in tensor.shape else None
+                return self.tensor(tensor, scope.children[child] if isinstance(child, ChildVar) else None)
+            case _:
+                raise AssertionError(tensor)
+
+    def _at(self, node: Node, scope: Scope) -> StructureNode:
+        """Return the node that a handle stands for."""
+        match node:
+            case NodeVar():
+                return self.node
+            case ChildVar():
+                position = scope.children[node]
+            case ChildAt():
+                position = node.position
+        children = self.node.children
+        child = children[position] if position < len(children) else None
+        if child is None:
+            raise DataError(
+                f"evaluate: node {self.node.where()} has no child {position}",
+                because=f"the model reads {node.text()} there, and the node has {len(children)} children",
+            )
+        return child

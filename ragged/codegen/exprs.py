@@ -1,0 +1,197 @@
+"""Expressions as TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from tvm import tirx
+
+from ragged.codegen.faults import is_lazy
+from ragged.codegen.ops import TirExpr, elementary, fma, literal, multiplied, negated, unequal
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import (
+    Binary,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fma,
+    Function,
+    Load,
+    Ref,
+    Select,
+    Unary,
+    Var,
+)
+from ragged.ir.ops import BinaryOp, UnaryOp
+
+TirBuffer = Any
+"""A tirx buffer, flat."""
+
+# Of a NaN and a number, or of two zeros, TVM's Min and Max give the second: `a < b ? a : b`.
+_NODES = {
+    BinaryOp.ADD: tirx.Add,
+    BinaryOp.SUB: tirx.Sub,
+    BinaryOp.MUL: tirx.Mul,
+    BinaryOp.DIV: tirx.Div,
+    BinaryOp.FLOORDIV: tirx.FloorDiv,
+    BinaryOp.MOD: tirx.FloorMod,
+    BinaryOp.MIN: tirx.Min,
+    BinaryOp.MAX: tirx.Max,
+    BinaryOp.EQ: tirx.EQ,
+    BinaryOp.NE: tirx.NE,
+    BinaryOp.LT: tirx.LT,
+    BinaryOp.LE: tirx.LE,
+    BinaryOp.GT: tirx.GT,
+    BinaryOp.GE: tirx.GE,
+    BinaryOp.AND: tirx.And,
+    BinaryOp.OR: tirx.Or,
+}
+
+
+@dataclass
+class Expressions:
+    """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers."""
+
+    variables: dict[Var, TirExpr] = field(default_factory=dict)
+    sizes: dict[Function, TirExpr] = field(default_factory=dict)
+    storage: dict[Function | Buffer, TirBuffer] = field(default_factory=dict)
+
+    def emit(self, expr: Expr) -> TirExpr:
+        """Return `expr` as a TIR expression of the same dtype."""
+        match expr:
+            case Const(value=value, dtype=dtype):
+                return literal(value, dtype)
+            case Ref(var=var):
+                return self.variables[var]
+            case Load(buffer=buffer, indices=indices):
+                return tirx.BufferLoad(self.storage[buffer], [self.offset(buffer, indices)])
+            case Call(function=function, args=args):
+                return self._call(function, args)
+            case Unary(op=op, operand=operand):
+                return self._unary(op, self.emit(operand), operand.dtype)
+            case Binary():
+                return self._binary(expr)
+            case Fma(a=a, b=b, c=c):
+                return fma(self.emit(a), self.emit(b), self.emit(c), c.dtype)
+            case Select(condition=condition, if_true=if_true, if_false=if_false):
+                choose = tirx.if_then_else if is_lazy(expr) else tirx.Select
+                return choose(self.emit(condition), self.emit(if_true), self.emit(if_false))
+            case Cast(dtype=dtype, operand=operand):
+                return cast(self.emit(operand), operand.dtype, dtype)
+            case _:
+                assert_never(expr)
+
+    def offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> TirExpr:
+        """Return where in the flat storage of `buffer` the element at `indices` stands."""
+        ordered = ((self.emit(indices[d]), self.emit(buffer.shape[d])) for d in buffer.order)
+        return row_major(ordered)
+
+    def combine(self, op: BinaryOp, lhs: TirExpr, rhs: TirExpr, dtype: DType) -> TirExpr:
+        """Return `lhs op rhs` of two operands of `dtype`, both evaluated."""
+        if dtype.is_float:
+            if op is BinaryOp.MUL:
+                return multiplied(lhs, rhs, dtype)
+            if op is BinaryOp.NE:
+                return unequal(lhs, rhs)
+        elif op is BinaryOp.ADD:
+            return add(lhs, rhs)
+        elif op is BinaryOp.MUL:
+            return mul(lhs, rhs)
+        return _NODES[op](lhs, rhs)
+
+    def _call(self, function: Function, args: tuple[Expr, ...]) -> TirExpr:
+        if function.is_size:
+            return cast(self.sizes[function], INDEX, function.dtype)
+        if function.body is not None:
+            return self._inlined(function, function.body, args)
+        indices = zip(args, function.params, strict=True)
+        offset = row_major((self.emit(arg), self.emit(param.extent)) for arg, param in indices)
+        return cast(tirx.BufferLoad(self.storage[function], [offset]), function.storage, function.dtype)
+
+    def _inlined(self, function: Function, body: Expr, args: tuple[Expr, ...]) -> TirExpr:
+        """Return a function's body at `args`, each argument evaluated once."""
+        bound: list[tuple[Any, TirExpr]] = []
+        for param, arg in zip(function.params, args, strict=True):
+            value = self.emit(arg)
+            if not isinstance(arg, Const | Ref):
+                name = tirx.Var(param.var.name, param.var.dtype.value)
+                bound.append((name, value))
+                value = name
+            self.variables[param.var] = value
+        result = self.emit(body)
+        for name, value in reversed(bound):
+            result = tirx.Let(name, value, result)
+        return result
+
+    def _unary(self, op: UnaryOp, operand: TirExpr, dtype: DType) -> TirExpr:
+        match op:
+            case UnaryOp.NEG:
+                return negated(operand, dtype)
+            case UnaryOp.NOT:
+                return tirx.Not(operand)
+            case UnaryOp.ABS if not dtype.is_float:
+                return tirx.Max(operand, negated(operand, dtype))
+            case _:
+                return elementary(op, operand, dtype)
+
+    def _binary(self, expr: Binary) -> TirExpr:
+        lhs, rhs = self.emit(expr.lhs), self.emit(expr.rhs)
+        if is_lazy(expr):
+            absent = literal(expr.op is BinaryOp.OR, DType.BOOL)
+            return tirx.if_then_else(lhs, *((absent, rhs) if expr.op is BinaryOp.OR else (rhs, absent)))
+        return self.combine(expr.op, lhs, rhs, expr.lhs.dtype)
+
+
+def cast(value: TirExpr, old: DType, new: DType) -> TirExpr:
+    """Return `value` of dtype `old` converted to `new`, as C does."""
+    return value if old is new else tirx.Cast(new.value, value)
+
+
+def row_major(indices: Iterable[tuple[TirExpr, TirExpr]]) -> TirExpr:
+    """Return the offset of an element given (index, extent) of each dimension, outermost first."""
+    offset: TirExpr = literal(0, INDEX)
+    for index, extent in indices:
+        offset = add(mul(offset, extent), index)
+    return offset
+
+
+def product(extents: Iterable[TirExpr]) -> TirExpr:
+    """Return the product of `extents`, 1 of none."""
+    result: TirExpr = literal(1, INDEX)
+    for extent in extents:
+        result = mul(result, extent)
+    return result
+
+
+def add(a: TirExpr, b: TirExpr) -> TirExpr:
+    """Return `a + b` of integers, simplified where one is zero or both are literals."""
+    match _number(a), _number(b):
+        case (0, _):
+            return b
+        case (_, 0):
+            return a
+        case (int() as x, int() as y):
+            return tirx.IntImm(a.ty, x + y)
+        case _:
+            return tirx.Add(a, b)
+
+
+def mul(a: TirExpr, b: TirExpr) -> TirExpr:
+    """Return `a * b` of integers, simplified where one is zero or one or both are literals."""
+    match _number(a), _number(b):
+        case (0, _) | (_, 1):
+            return a
+        case (1, _) | (_, 0):
+            return b
+        case (int() as x, int() as y):
+            return tirx.IntImm(a.ty, x * y)
+        case _:
+            return tirx.Mul(a, b)
+
+
+def _number(value: TirExpr) -> int | None:
+    return int(value.value) if isinstance(value, tirx.IntImm) else None

@@ -1,0 +1,87 @@
+"""Operations on floats that TVM has no exact word for: they stand in TIR by name until it is lowered for a target.
+
+TVM's own multiplication may be contracted with an addition, and its own tanh and exp are approximations of little
+accuracy or calls into the C library. `ragged.codegen.rules_llvm` says what these are on a CPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+from tvm.ir import register_op_attr
+
+from ragged.errors import InternalError
+from ragged.ir.dtype import DType
+from ragged.ir.ops import UnaryOp
+
+TirExpr = Any
+"""A tirx expression; TVM has no types for a type checker."""
+
+FMA, MUL = "ragged.fma", "ragged.mul"
+EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
+
+_PURE = 1  # of tirx's CallEffectKind
+
+for _name in (FMA, MUL, EXP, TANH, SIGMOID):
+    register_op_attr(_name, "TCallEffectKind", _PURE)
+    register_op_attr(_name, "TVectorizable", True)
+    register_op_attr(_name, "TScriptPrinterName", _name)
+
+
+def literal(value: float | int | bool, dtype: DType) -> TirExpr:
+    """Return a constant."""
+    if dtype.is_float:
+        return tirx.FloatImm(dtype.value, float(value))
+    return tirx.IntImm(dtype.value, int(value))
+
+
+def fma(a: TirExpr, b: TirExpr, c: TirExpr, dtype: DType) -> TirExpr:
+    """Return `a * b + c` of floats, rounded once."""
+    return tirx.call_intrin(dtype.value, FMA, a, b, c)
+
+
+def multiplied(a: TirExpr, b: TirExpr, dtype: DType) -> TirExpr:
+    """Return `a * b` of floats, rounded by itself whatever it is added to."""
+    return tirx.call_intrin(dtype.value, MUL, a, b)
+
+
+def negated(x: TirExpr, dtype: DType) -> TirExpr:
+    """Return `-x`; of a zero, the other zero."""
+    return tirx.Sub(literal(-0.0 if dtype.is_float else 0, dtype), x)
+
+
+def unequal(a: TirExpr, b: TirExpr) -> TirExpr:
+    """Return `a != b` of floats, which is true where either is NaN; TVM's own NE is false there."""
+    return tirx.Not(tirx.EQ(a, b))
+
+
+def elementary(op: UnaryOp, x: TirExpr, dtype: DType) -> TirExpr:
+    """Return a function of a float."""
+    match op:
+        case UnaryOp.SQRT:
+            return tirx.sqrt(x)
+        case UnaryOp.ABS:
+            return tirx.abs(x)
+        case UnaryOp.LOG:
+            return library("log", x, dtype)
+        case UnaryOp.EXP if dtype is DType.FLOAT32:
+            return tirx.call_intrin(dtype.value, EXP, x)
+        case UnaryOp.EXP:
+            return library("exp", x, dtype)
+        case UnaryOp.TANH if dtype is DType.FLOAT32:
+            return tirx.call_intrin(dtype.value, TANH, x)
+        case UnaryOp.TANH:
+            return library("tanh", x, dtype)
+        case UnaryOp.SIGMOID if dtype is DType.FLOAT32:
+            return tirx.call_intrin(dtype.value, SIGMOID, x)
+        case UnaryOp.SIGMOID:
+            one = literal(1.0, dtype)
+            return tirx.Div(one, tirx.Add(one, library("exp", negated(x, dtype), dtype)))
+        case _:
+            raise InternalError(f"'{op.value}' is not a function of floats")
+
+
+def library(name: str, x: TirExpr, dtype: DType) -> TirExpr:
+    """Return what the C library computes, element by element in a vector: `logf` of float32, `log` of float64."""
+    return tirx.call_llvm_pure_intrin(dtype.value, f"llvm.{name}", x)

@@ -1,0 +1,129 @@
+"""Whether a loop may run as vectors and mean what it means one iteration after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ragged.codegen.faults import is_lazy
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.rewrite import Substitution
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import all_expressions, operands, statements, subexpressions
+
+
+def can_vectorize(loop: For) -> bool:
+    """Return whether `loop` may be made vector operations: each statement for all iterations at once.
+
+    It may where no iteration touches what another one writes, and all take the same way. A loop that may not, or
+    whose extent is not constant, is left to LLVM, which finds out by itself.
+    """
+    if not isinstance(loop.extent, Const) or loop.extent.value < 2:
+        return False
+    inside = list(statements(loop.body))
+    return all(_is_plain(stmt) for stmt in inside) and _goes_one_way(loop, inside) and _is_independent(loop)
+
+
+def _is_plain(stmt: Stmt) -> bool:
+    match stmt:
+        case Alloc() | Check() | Barrier() | Intrinsic():
+            return False
+        case For(kind=kind):
+            return kind not in (LoopKind.TEAM, LoopKind.VECTORIZED)
+        case _:
+            return True
+
+
+def _goes_one_way(loop: For, inside: list[Stmt]) -> bool:
+    """Return whether nothing that decides what is run or evaluated differs between iterations."""
+    lanes = {loop.var}
+    for stmt in inside:  # in the order of the text: what a let stands for is known where it is used
+        if isinstance(stmt, Let) and _mentions(stmt.value, lanes):
+            lanes.add(stmt.var)
+    deciding = [
+        stmt.extent if isinstance(stmt, For) else stmt.condition
+        for stmt in inside
+        if isinstance(stmt, For | If)
+    ]
+    lazy = (expr for expr in all_expressions(loop.body) if is_lazy(expr))
+    deciding += [part for expr in lazy for part in _deciding_operands(expr)]
+    return not any(_mentions(expr, lanes) for expr in deciding)
+
+
+def _deciding_operands(lazy: Expr) -> tuple[Expr, ...]:
+    """Return what a lazy expression's branch depends on: of a function's body, conservatively, all arguments."""
+    return operands(lazy) if isinstance(lazy, Call) else operands(lazy)[:1]
+
+
+def _is_independent(loop: For) -> bool:
+    """Return whether every access to a buffer that the loop writes is to an element of the iteration's own.
+
+    So it is if all of them have the same indices, one of which is the loop's variable plus something invariant.
+    """
+    accesses = list(_accesses(loop.body))
+    inner = {loop.var, *(stmt.var for stmt in statements(loop.body) if isinstance(stmt, For))}
+    written = {root(access.buffer): access for access in accesses if access.writes}
+    return all(
+        _is_own(access.indices, loop.var, inner)
+        and access.indices == first.indices
+        and access.buffer is first.buffer
+        for access in accesses
+        if (first := written.get(root(access.buffer))) is not None
+    )
+
+
+def root(buffer: Buffer) -> Buffer:
+    """Return the buffer whose storage `buffer` is: itself, or what it aliases."""
+    return buffer if buffer.aliases is None else root(buffer.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    writes: bool
+
+
+def _accesses(body: Stmt) -> Iterator[_Access]:
+    """Yield the accesses in `body`, in their indices the values of lets in place of their variables."""
+    plain = _Unfolded(values={stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, Let)})
+    for stmt in statements(body):
+        if isinstance(stmt, Store | Reduce):
+            yield _Access(stmt.buffer, plain.exprs(stmt.indices), writes=True)
+    for expr in all_expressions(body):
+        if isinstance(expr, Load):
+            yield _Access(expr.buffer, plain.exprs(expr.indices), writes=False)
+
+
+class _Unfolded(Substitution):
+    """Puts values in place of variables, and in those values too."""
+
+    def expr(self, expr: Expr) -> Expr:
+        new = super().expr(expr)
+        return self.expr(new) if isinstance(expr, Ref) and new is not expr else new
+
+
+def _is_own(indices: tuple[Expr, ...], var: Var, inner: set[Var]) -> bool:
+    return any(_is_shift(index, var, inner) for index in indices)
+
+
+def _is_shift(index: Expr, var: Var, inner: set[Var]) -> bool:
+    match index:
+        case Ref(var=name):
+            return name is var
+        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
+            return (_is_shift(lhs, var, inner) and _is_invariant(rhs, inner)) or (
+                _is_shift(rhs, var, inner) and _is_invariant(lhs, inner)
+            )
+        case _:
+            return False
+
+
+def _is_invariant(expr: Expr, inner: set[Var]) -> bool:
+    """Return whether `expr` is surely the same in all iterations; what is loaded may have been stored in one."""
+    return not _mentions(expr, inner) and not any(isinstance(part, Load) for part in subexpressions(expr))
+
+
+def _mentions(expr: Expr, variables: set[Var]) -> bool:
+    return any(isinstance(part, Ref) and part.var in variables for part in subexpressions(expr))

@@ -1,0 +1,8 @@
+"""What is true of indices and bounds: an SMT solver over integers and uninterpreted functions, without quantifiers.
+
+A proof says which facts it used, so that a call can check them; what is not proven keeps its bound check.
+"""
+
+from ragged.prove.prover import Proof, Prover, Unproven
+
+__all__ = ["Proof", "Prover", "Unproven"]

@@ -1,0 +1,150 @@
+"""The prover: goals over a program's loops, lets, conditions and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import z3
+
+from ragged.ir.expr import Expr, Var
+from ragged.ir.facts import Fact
+from ragged.ir.program import Program
+from ragged.prove.axioms import instances
+from ragged.prove.terms import Term, Translator
+
+Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
+
+_ROUNDS = 3
+_SMALL = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The goal holds wherever `facts` do; none of them can be left out of this proof."""
+
+    facts: frozenset[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """The goal is not known to hold.
+
+    `reason` is "counterexample" with an `example` of the variables and calls, or "resource limit", or
+    "undecided". An example is consistent with the facts as far as they were looked at; data like it need
+    not exist.
+    """
+
+    reason: str
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prover:
+    """Proves goals of one program from its facts.
+
+    `effort` bounds what the solver does for one question, in its own units: the same question has the same
+    answer on every machine, and whatever was asked before.
+    """
+
+    program: Program
+    effort: int = 2_000_000
+
+    def prove(
+        self, goal: Expr, *, loops: Bindings = (), lets: Bindings = (), conditions: Sequence[Expr] = ()
+    ) -> Proof | Unproven:
+        """Prove that `goal`, a BOOL expression, holds in some place of the program.
+
+        `loops` are the loops around it, each a variable and its extent; `lets` the variables that are bound
+        to values; `conditions` the BOOL expressions that hold there. What is proven is that the goal holds
+        whenever the place is reached: whether the goal's own calls lie in their domains is another goal.
+        """
+        question = _Question(self.program.facts, Translator())
+        return question.answer(goal, loops, lets, conditions, self.effort)
+
+
+@dataclass(slots=True)
+class _Question:
+    facts: Sequence[Fact]
+    to: Translator
+
+    def answer(
+        self, goal: Expr, loops: Bindings, lets: Bindings, conditions: Sequence[Expr], effort: int
+    ) -> Proof | Unproven:
+        place = self._place(loops, lets, conditions)
+        refuted = z3.Not(self.to.term(goal))
+        mentioned = list(self.to.calls)
+        for _ in range(_ROUNDS):
+            calls = tuple(self.to.calls.values())
+            axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
+            solver, uses = self._solver([*place, refuted, *self.to.known], axioms, effort)
+            found = solver.check(*uses.values())
+            if found == z3.unsat or len(self.to.calls) == len(calls):
+                break
+        if found == z3.unsat:
+            return Proof(_least(solver, uses))
+        if found == z3.sat:
+            return Unproven("counterexample", self._example(solver, uses, mentioned))
+        out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
+        return Unproven("resource limit" if out_of_effort else "undecided")
+
+    def _solver(
+        self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int
+    ) -> tuple[Any, dict[Fact, Term]]:
+        """Return a solver, and for each fact that says something the Boolean that makes it hold."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*asserted)
+        uses = {}
+        for number, fact in enumerate(fact for fact, instance in axioms.items() if instance):
+            uses[fact] = z3.Bool(f"fact!{number}", self.to.context)
+            solver.add(z3.Implies(uses[fact], self.to.every(axioms[fact])))
+        return solver, uses
+
+    def _place(self, loops: Bindings, lets: Bindings, conditions: Sequence[Expr]) -> list[Term]:
+        """Return what holds where the goal stands."""
+        place: list[Term] = []
+        for var, extent in loops:
+            iteration = self.to.var(var)
+            place += [iteration >= 0, iteration < self.to.term(extent)]
+        place += [self.to.var(var) == self.to.term(value) for var, value in lets]
+        place += [self.to.term(condition) for condition in conditions]
+        return place
+
+    def _example(self, solver: Any, uses: dict[Fact, Term], mentioned: Sequence[tuple[object, ...]]) -> str:
+        """Return the variables and calls of a counterexample, of small numbers if there is such a one."""
+        calls = [self.to.calls[key] for key in mentioned]
+        integers = [
+            term for term in (*self.to.vars.values(), *(call.value for call in calls)) if z3.is_int(term)
+        ]
+        model = solver.model()
+        for bound in _SMALL:
+            solver.push()
+            solver.add(*(z3.And(term >= -bound, term <= bound) for term in integers))
+            if solver.check(*uses.values()) == z3.sat:
+                model = solver.model()
+                break
+            solver.pop()
+
+        def value(term: Term) -> str:
+            return str(model.eval(term, model_completion=True))
+
+        parts = [
+            f"{var.name} = {value(term)}" for var, term in self.to.vars.items() if not var.dtype.is_float
+        ]
+        for call in calls:
+            args = f"({', '.join(value(arg) for arg in call.args)})" if call.args else ""
+            parts.append(f"{call.function.name}{args} = {value(call.value)}")
+        return ", ".join(dict.fromkeys(parts))
+
+
+def _least(solver: Any, uses: dict[Fact, Term]) -> frozenset[Fact]:
+    """Return a set of facts that suffices and none of which can be left out."""
+    core = {term.get_id() for term in solver.unsat_core()}
+    needed = {fact: term for fact, term in uses.items() if term.get_id() in core}
+    for fact in tuple(needed):
+        others = [term for other, term in needed.items() if other is not fact]
+        if solver.check(*others) == z3.unsat:
+            del needed[fact]
+    return frozenset(needed)

@@ -1,0 +1,238 @@
+"""Index expressions as the solver's terms.
+
+Integers are unbounded here. A program whose integer arithmetic overflows has no meaning
+(`ragged.ir.interpret` refuses it), so that what is proven holds for every program that has one; only a cast
+drops bits, and is treated so. What the solver cannot know (floats, what stands in buffers) is a constant
+that can be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+import z3
+
+from ragged.errors import InternalError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fma,
+    Function,
+    Load,
+    Ref,
+    Role,
+    Select,
+    Unary,
+    Var,
+)
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions
+
+Term: TypeAlias = Any
+"""A term of the solver: an integer for an integer expression, a Boolean for a BOOL one."""
+
+Scope: TypeAlias = Mapping[Var, Term]
+"""What a function's parameters stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A call that occurs: the function, its arguments and its value."""
+
+    function: Function
+    args: tuple[Term, ...]
+    value: Term
+
+
+@dataclass(slots=True)
+class Translator:
+    """Makes terms in one context, and notes the calls and variables that occur in them, in order."""
+
+    context: Any = field(default_factory=z3.Context)
+    calls: dict[tuple[object, ...], Occurrence] = field(default_factory=dict)
+    vars: dict[Var, Term] = field(default_factory=dict)
+    known: list[Term] = field(default_factory=list)
+    _functions: dict[Function, Any] = field(default_factory=dict)
+    _domains: dict[tuple[object, ...], tuple[tuple[Term, ...], Term]] = field(default_factory=dict)
+    _opaque: dict[Expr, Term] = field(default_factory=dict)
+    _fresh: int = 0
+
+    def term(self, expr: Expr, scope: Scope | None = None) -> Term:
+        """Return the term of an expression; `scope` gives what variables stand for, if not for themselves.
+
+        Sizes are not negative, and casts drop bits: that stands in `known`, which every query must assert.
+        """
+        if expr.dtype.is_float:
+            return self._anything(expr, scope)
+        match expr:
+            case Const(value=value, dtype=dtype):
+                return z3.BoolVal(bool(value), self.context) if dtype is DType.BOOL else self.int(int(value))
+            case Ref(var=var):
+                return self.var(var, scope)
+            case Call():
+                return self.call(expr.function, *(self.term(arg, scope) for arg in expr.args))
+            case Unary():
+                return self._unary(expr, scope)
+            case Binary():
+                if expr.lhs.dtype.is_float:
+                    return self._anything(expr, scope)
+                return self._binary(expr.op, self.term(expr.lhs, scope), self.term(expr.rhs, scope))
+            case Select(condition=condition, if_true=if_true, if_false=if_false):
+                test, yes, no = (self.term(part, scope) for part in (condition, if_true, if_false))
+                return z3.If(test, yes, no)
+            case Cast():
+                return self._cast(expr, scope)
+            case Load() | Fma():
+                return self._anything(expr, scope)
+            case _:
+                assert_never(expr)
+
+    def int(self, value: int) -> Term:
+        """Return an integer literal."""
+        return z3.IntVal(value, self.context)
+
+    def call(self, function: Function, *args: Term) -> Term:
+        """Return the value of a function, and note that this call occurs; a body is unfolded."""
+        args = tuple(z3.simplify(arg) for arg in args)
+        key = (function, *(arg.get_id() for arg in args))
+        if key not in self.calls:
+            self.calls[key] = Occurrence(function, args, self._value(function, args))
+        return self.calls[key].value
+
+    def domain(self, function: Function, args: tuple[Term, ...]) -> Term:
+        """Return the condition that `args` lie in the domain of `function`."""
+        key = (function, *(arg.get_id() for arg in args))
+        if key in self._domains:
+            return self._domains[key][1]
+        scope: dict[Var, Term] = {}
+        bounds = []
+        for param, arg in zip(function.params, args, strict=True):
+            bounds += [arg >= 0, arg < self.term(param.extent, scope)]
+            scope[param.var] = arg
+        self._domains[key] = args, self.every(bounds)  # `args` kept: ids are of terms that live
+        return self._domains[key][1]
+
+    def every(self, conditions: list[Term]) -> Term:
+        """Return the conjunction."""
+        return z3.And([z3.BoolVal(True, self.context), *conditions])
+
+    def _value(self, function: Function, args: tuple[Term, ...]) -> Term:
+        if function.body is not None:
+            scope = {param.var: arg for param, arg in zip(function.params, args, strict=True)}
+            return self.term(function.body, scope)
+        if function not in self._functions:
+            sorts = [z3.IntSort(self.context)] * len(function.params) + [self._sort(function.dtype)]
+            self._functions[function] = z3.Function(self._name(function.name), *sorts)
+            if function.is_size:
+                self.known.append(self._functions[function]() >= 0)
+        return self._functions[function](*args)
+
+    def var(self, var: Var, scope: Scope | None = None) -> Term:
+        """Return the term of a variable."""
+        if scope is not None and var in scope:
+            return scope[var]
+        if var not in self.vars:
+            self.vars[var] = self._constant(var.name, var.dtype)
+        return self.vars[var]
+
+    def _unary(self, expr: Unary, scope: Scope | None) -> Term:
+        operand = self.term(expr.operand, scope)
+        match expr.op:
+            case UnaryOp.NEG:
+                return -operand
+            case UnaryOp.ABS:
+                return z3.If(operand < 0, -operand, operand)
+            case UnaryOp.NOT:
+                return z3.Not(operand)
+            case _:
+                raise InternalError(f"'{expr.op.value}' is not for {expr.dtype.value}")
+
+    def _binary(self, op: BinaryOp, a: Term, b: Term) -> Term:
+        match op:
+            case BinaryOp.ADD:
+                return a + b
+            case BinaryOp.SUB:
+                return a - b
+            case BinaryOp.MUL:
+                return a * b
+            case BinaryOp.FLOORDIV:
+                return _floordiv(a, b)
+            case BinaryOp.MOD:
+                return a - b * _floordiv(a, b)
+            case BinaryOp.MIN:
+                return z3.If(a < b, a, b)
+            case BinaryOp.MAX:
+                return z3.If(a > b, a, b)
+            case BinaryOp.EQ:
+                return a == b
+            case BinaryOp.NE:
+                return a != b
+            case BinaryOp.LT:
+                return a < b
+            case BinaryOp.LE:
+                return a <= b
+            case BinaryOp.GT:
+                return a > b
+            case BinaryOp.GE:
+                return a >= b
+            case BinaryOp.AND:
+                return z3.And(a, b)
+            case BinaryOp.OR:
+                return z3.Or(a, b)
+            case BinaryOp.DIV:
+                raise InternalError("'/' is not for integers")
+            case _:
+                assert_never(op)
+
+    def _cast(self, expr: Cast, scope: Scope | None) -> Term:
+        source, target = expr.operand.dtype, expr.dtype
+        if source.is_float:
+            return self._anything(expr, scope)
+        operand = self.term(expr.operand, scope)
+        if source is DType.BOOL:
+            return operand if target is DType.BOOL else z3.If(operand, self.int(1), self.int(0))
+        if target is DType.BOOL:
+            return operand != 0
+        if target.bytes >= source.bytes:
+            return operand
+        kept, half = self._constant("cast", target), 1 << 8 * target.bytes - 1
+        self.known.append(z3.Implies(z3.And(operand >= -half, operand < half), kept == operand))
+        return kept
+
+    def _anything(self, expr: Expr, scope: Scope | None) -> Term:
+        """Return a constant that can be anything: the same for the same expression, where nothing can change it."""
+        if scope is not None or not all(_is_stable(part) for part in subexpressions(expr)):
+            return self._constant("any", expr.dtype)
+        if expr not in self._opaque:
+            self._opaque[expr] = self._constant("any", expr.dtype)
+        return self._opaque[expr]
+
+    def _constant(self, name: str, dtype: DType) -> Term:
+        return z3.Const(self._name(name), self._sort(dtype))
+
+    def _name(self, name: str) -> str:
+        """Return a name that nothing else has: symbols are compared by identity, the solver's by name."""
+        self._fresh += 1
+        return f"{name}!{self._fresh}"
+
+    def _sort(self, dtype: DType) -> Any:
+        """Return the sort of a dtype; of a float, nothing but its being some value is known."""
+        if dtype.is_float:
+            return z3.DeclareSort("float", self.context)
+        return z3.BoolSort(self.context) if dtype is DType.BOOL else z3.IntSort(self.context)
+
+
+def _is_stable(expr: Expr) -> bool:
+    """Return True unless a statement may change what this expression alone is, between one use and another."""
+    return not isinstance(expr, Load) or expr.buffer.role in (Role.PARAMETER, Role.PAYLOAD)
+
+
+def _floordiv(a: Term, b: Term) -> Term:
+    """Return the quotient rounded toward minus infinity; the solver's leaves a remainder that is not negative."""
+    return z3.If(b > 0, a / b, (-a) / (-b))
