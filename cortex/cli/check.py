@@ -71,7 +71,9 @@ def check(
     agreements = [Agreement() for _ in outs]
     nodes = [{name: out.nodes(name) for name in model.outputs} for out in outs]
     for index, tree in enumerate(trees):
-        for name, expected in ra.evaluate(model, params, tree).items():
+        oracle = ra.evaluate(model, params, tree)
+        assert isinstance(oracle, dict), "a list would have a list of results"
+        for name, expected in oracle.items():
             for out, rows, agreement in zip(outs, nodes, agreements, strict=True):
                 if index < len(out):
                     root = relative_error(out[name][index : index + 1], expected[-1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from cortex import models
 from cortex.cli import verdict
 from cortex.cli.example import listing
 from cortex.cli.measure import Report, measure
-from cortex.cli.report import INPUT_FILE, json_option, print_json
+from cortex.cli.report import INPUT_FILE, json_option, print_json, print_text
 from cortex.cli.trees import read_trees
 from cortex.data import sample_treebank
 from ragged.errors import DataError
@@ -34,29 +35,30 @@ def demo(path: Path | None, hidden: int, count: int | None, as_json: bool) -> No
     result at any root, or at any node below one, is off.
     """
     path = path or sample_treebank()
-    text = listing()
-    if not as_json:
-        click.echo(f"The running example of the CORTEX paper, as the loops that it becomes:\n\n{text}")
-    reports = _measure(path, hidden, count)
-    if as_json:
-        print_json({"example": text, "trees": str(path), **verdict.as_json(reports)})
-    else:
-        click.echo(f"Trees of {path}\n")
-        verdict.print_table_of(reports)
-        click.echo(verdict.sentence(reports))
-    if not all(report.right for report in reports):
-        raise click.exceptions.Exit(1)
-
-
-def _measure(path: Path, hidden: int, count: int | None) -> list[Report]:
-    """Measure both models; raise what the first refuses the trees with if neither takes them."""
     trees, vocab = read_trees(path)
     trees = trees[:count]
     if not trees:
         raise DataError(f"demo: {path} has no trees", example="(3 (2 A) (3 (3 fine) (2 tree)))")
+    text = listing()
+    if not as_json:
+        click.echo(f"The running example of the CORTEX paper, as the loops that it becomes:\n\n{text}")
+    reports = _measure(trees, len(vocab), hidden)
+    if as_json:
+        print_json({"example": text, "trees": str(path), **verdict.as_json(reports)})
+    else:
+        click.echo(f"Over the trees of {path}:\n")
+        verdict.print_table_of(reports)
+        click.echo()
+        print_text(verdict.sentence(reports))
+    if not all(report.right for report in reports):
+        raise click.exceptions.Exit(1)
+
+
+def _measure(trees: Sequence[object], words: int, hidden: int) -> list[Report]:
+    """Measure both models; raise what the first refuses the trees with if neither takes them."""
     quarter = max(1, hidden // 4)
-    lstm = models.tree_lstm(hidden=hidden, embed=hidden, vocab=len(vocab))
-    mv_rnn = models.mv_rnn(hidden=quarter, vocab=len(vocab))
+    lstm = models.tree_lstm(hidden=hidden, embed=hidden, vocab=words)
+    mv_rnn = models.mv_rnn(hidden=quarter, vocab=words)
     reports = [measure("tree_lstm", lstm, hidden, trees), measure("mv_rnn", mv_rnn, quarter, trees)]
     refused = [report.refused for report in reports if report.refused is not None]
     if len(refused) == len(reports):

@@ -30,7 +30,7 @@ def doctor(as_json: bool) -> None:
         print_table(
             headings, ([_sign(each), each.name, each.found, each.todo] for each in findings), text=headings
         )
-        click.echo(verdict)
+        click.echo(f"\n{verdict}")
     if wrong:
         raise click.exceptions.Exit(1)
 
@@ -38,4 +38,4 @@ def doctor(as_json: bool) -> None:
 def _sign(finding: Finding) -> str:
     if finding.ok:
         return "ok"
-    return "MISSING" if finding.required else "not here"
+    return "MISSING" if finding.required else "optional"

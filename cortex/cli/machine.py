@@ -41,9 +41,9 @@ def processor() -> Finding:
     vectors = f"vectors of {width} bits" if width else "vectors unknown"
     return Finding(
         "processor",
-        width > _NARROW,
+        True,
         f"{model}, {vectors}, {cores} {'core' if cores == 1 else 'cores'}",
-        "" if width > _NARROW else "nothing: kernels are right, and slower than with AVX2 or AVX-512",
+        "" if width > _NARROW else "nothing, but kernels are slower than with AVX2 or AVX-512",
         required=False,
     )
 

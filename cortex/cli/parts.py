@@ -34,7 +34,8 @@ def packages() -> Iterator[Finding]:
         requirements = metadata.requires(_DISTRIBUTION) or []
         yield Finding(_DISTRIBUTION, True, metadata.version(_DISTRIBUTION))
     except metadata.PackageNotFoundError:
-        yield Finding(_DISTRIBUTION, False, "not installed", _INSTALL)
+        found = "not installed: what it runs on was not looked at"
+        yield Finding(_DISTRIBUTION, False, found, _INSTALL, required=False)
         return
     for requirement in requirements:
         match = _REQUIREMENT.fullmatch(requirement.strip())

@@ -35,13 +35,18 @@ def print_json(document: Mapping[str, object]) -> None:
 
 def print_table(headings: Iterable[str], rows: Iterable[Iterable[str]], *, text: Iterable[str] = ()) -> None:
     """Print a table. Columns of the headings in `text` are set to the left, the others, numbers, to the right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     left = set(text)
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right", vertical="bottom")
+        table.add_column(heading, justify="left" if heading in left else "right")
     for row in rows:
         table.add_row(*row)
     console().print(table)
+
+
+def print_text(text: str) -> None:
+    """Print a paragraph, wrapped at the width of the page."""
+    console().print(text)
 
 
 def console(*, error: bool = False) -> Console:

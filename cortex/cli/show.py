@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortex.cli.library import MODEL, SIZE, build, refuse_unknown, with_defaults
+from cortex.cli.library import MODEL, SIZE, build, with_defaults
 from cortex.cli.report import json_option, print_json
 from cortex.compiler import compile
 from cortex.compiler.function import STAGES
@@ -31,9 +31,8 @@ def show(
     name: str, stage: str, hidden: int, embed: int | None, words: int, given: str | None, as_json: bool
 ) -> None:
     """Print a stage of a library model on its way to machine code."""
-    refuse_unknown(name, {"embed": embed, "input": given})
-    sizes = with_defaults({"hidden": hidden, "embed": embed, "input": given}, hidden=hidden, vocab=words)
-    model = build(name, sizes)
+    options = {"embed": embed, "input": given}
+    model = build(name, with_defaults(name, options, hidden=hidden, vocab=words))
     text = compile(model, model.init_params(seed=0)).show(stage)
     if as_json:
         print_json({"model": name, "stage": stage, "text": text})

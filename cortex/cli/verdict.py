@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cortex.cli.check import BOUND
 from cortex.cli.measure import Batch, Report
-from cortex.cli.report import print_table
+from cortex.cli.report import print_table, print_text
 from cortex.compiler import Spread
 
 _HEADINGS = (
@@ -16,17 +16,22 @@ _HEADINGS = (
     "trees",
     "nodes",
     "batches",
-    "linearize\nus",
-    "kernel\nus",
-    "latency\nus",
-    "10 to 90 %\nof the runs",
-    "largest\nerror",
+    "linearize",
+    "kernel",
+    "latency",
+    "spread",
+    "error",
+)
+_LEGEND = (
+    "A batch is the nodes of equal height. Times are medians in microseconds; latency is from Python objects to the "
+    "result, and spread its 10th and 90th percentile beside the median. Error is the largest of all nodes."
 )
 
 
 def print_table_of(reports: Sequence[Report]) -> None:
-    """Print a row for each model and batch."""
+    """Print a row for each model and batch, and what the columns mean."""
     print_table(_HEADINGS, (row for report in reports for row in _rows(report)), text=("model",))
+    print_text(f"\n{_LEGEND}")
 
 
 def sentence(reports: Sequence[Report]) -> str:
@@ -50,14 +55,13 @@ def _rows(report: Report) -> Iterator[list[str]]:
         total = profile.total_us
         yield [
             report.name,
-            str(report.hidden),
             f"{profile.structures:,}",
             f"{profile.nodes:,}",
             f"{profile.batches:,}",
             _microseconds(profile.linearize_us.median),
             _microseconds(profile.kernel_us.median),
             _microseconds(total.median),
-            f"{_microseconds(total.low)} to {_microseconds(total.high)}",
+            f"{_percent(total.low / total.median)} {_percent(total.high / total.median)}",
             f"{batch.agreement.largest:.1e}",
         ]
 
@@ -66,24 +70,32 @@ def _microseconds(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
+def _percent(ratio: float) -> str:
+    return f"{ratio - 1:+.0%}"
+
+
 def _sentence(report: Report) -> str:
+    name = f"{report.name} (hidden {report.hidden})"
     if report.refused is not None:
-        return f"{report.name} was not run: {report.refused.what}."
-    whole = report.batches[-1]
-    trees = f"{whole.profile.structures:,} {'tree' if whole.profile.structures == 1 else 'trees'}"
-    largest = max(batch.agreement.largest for batch in report.batches)
+        return f"{name} was not run: {report.refused.what}."
     if report.right:
+        largest = max(batch.agreement.largest for batch in report.batches)
+        trees = _trees(report.batches[-1].profile.structures)
         return (
-            f"{report.name} is right: over {trees}, every root and every node below agrees with the recursion "
-            f"in float64 (largest error {largest:.1e}, bound {BOUND:.0e})."
+            f"{name} is right: {trees}, every root and every node below one within {largest:.1e} of the recursion "
+            f"evaluated in float64, where {BOUND:.0e} is allowed."
         )
-    off = next(batch for batch in report.batches if batch.agreement.wrong)
-    first = off.agreement.wrong[0]
-    count = len({wrong.structure for wrong in off.agreement.wrong})
+    batch = next(batch for batch in report.batches if batch.agreement.wrong)
+    first = batch.agreement.wrong[0]
+    count = len({wrong.structure for wrong in batch.agreement.wrong})
     return (
-        f"{report.name} IS WRONG: in a batch of {off.profile.structures:,}, {count:,} trees are off; the first is "
-        f"tree {first.structure + 1:,}, where the error of '{first.output}' is {first.error:.1e} (bound {BOUND:.0e})."
+        f"{name} IS WRONG: {count:,} of {_trees(batch.profile.structures)}; in tree {first.structure + 1:,}, output "
+        f"'{first.output}' has an error of {first.error:.1e}, where {BOUND:.0e} is allowed."
     )
+
+
+def _trees(count: int) -> str:
+    return f"{count:,} {'tree' if count == 1 else 'trees'}"
 
 
 def _model(report: Report) -> dict[str, object]:

@@ -91,8 +91,8 @@ class Entry:
     def __call__(self, arguments: Mapping[str, Value]) -> None:
         """Run the stage with `arguments` by name: an int for a size, a C-contiguous array for the others.
 
-        An argument that this stage does not use may be left out. This is the slow way, with checks; `ragged.runtime.call`
-        has the fast one.
+        An argument that this stage does not use may be left out. This is the slow way, with checks;
+        `ragged.runtime.call` has the fast one.
 
         Raises:
             DataError: an array has another dtype, is not contiguous, or not aligned to its elements.

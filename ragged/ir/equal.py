@@ -107,7 +107,7 @@ def _compared(node: object) -> Iterable[str]:
 
 
 def _facts(program: Program) -> tuple[tuple[object, ...], ...]:
-    return tuple(tuple(stated) for stated in facts_by_function(program).values())
+    return tuple(tuple(stated) for stated in facts_by_function(program.functions, program.facts).values())
 
 
 def _said(thing: object) -> str:

@@ -18,15 +18,20 @@ What prints parses back to the same program (`ragged.ir.parser`). The text is Py
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ragged.ir.expr import Buffer, Expr, Function
 from ragged.ir.facts import Fact
 from ragged.ir.nesting import Nesting
-from ragged.ir.program import Program, Stage
+from ragged.ir.stage import Stage
 from ragged.ir.stmt import Block, Label, Stmt
 from ragged.ir.text.decl_out import buffer_text, facts_by_function, function_text, subject
 from ragged.ir.text.expr_out import show
 from ragged.ir.text.names import Names
 from ragged.ir.text.stmt_out import Line, StmtPrinter, flat, quoted
+
+if TYPE_CHECKING:
+    from ragged.ir.program import Program  # which prints itself with `to_text`
 
 Culprit = Stmt | Label | Function | Buffer | Fact | Stage
 """What a note can stand under."""
@@ -93,13 +98,11 @@ def _lines(program: Program) -> list[Line]:
 
 
 def _declarations(program: Program, names: Names) -> list[Line]:
-    facts = facts_by_function(program)
+    facts = facts_by_function(program.functions, program.facts)
     lines: list[Line] = []
     for function, stated in facts.items():
         text = function_text(names, function, stated)
-        declared = (
-            function in program.functions
-        )  # facts of other functions are invalid, and print all the same
+        declared = function in program.functions  # facts of others are invalid, and print all the same
         lines.append(Line(text if declared else f"# undeclared: {text}", function))
     for buffer in program.buffers:
         lines.append(Line(f"{names.value(buffer)}: {buffer_text(names, buffer)}", buffer))

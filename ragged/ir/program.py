@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from ragged.ir.expr import Buffer, Function
 from ragged.ir.facts import Fact
+from ragged.ir.printer import to_text
+from ragged.ir.stage import Stage as Stage
+from ragged.ir.stage import StageKind as StageKind
 from ragged.ir.stmt import Stmt
-
-
-class StageKind(Enum):
-    """When a stage runs: once for the parameters, once for a batch before the kernel, or as the kernel."""
-
-    BIND = "bind"
-    PRELUDE = "prelude"
-    KERNEL = "kernel"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What runs at one time."""
-
-    kind: StageKind
-    body: Stmt
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +30,9 @@ class Program:
     def stage(self, kind: StageKind) -> Stage | None:
         """Return the stage of that kind, or None."""
         return next((stage for stage in self.stages if stage.kind is kind), None)
+
+    def __str__(self) -> str:
+        return to_text(self)
 
     @property
     def kernel(self) -> Stmt:

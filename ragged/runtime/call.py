@@ -15,10 +15,10 @@ import numpy as np
 
 from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value, marshal
 from ragged.errors import DataError, InternalError
-from ragged.ir.expr import Buffer, Function, Role
+from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
 from ragged.runtime.memory import ALIGN, Array, BlockPool, aligned_empty, as_aligned, raw_address
-from ragged.runtime.sizes import Shape, shapes_function
+from ragged.runtime.sizes import Shape, shapes_of
 
 Slot: TypeAlias = tuple[int, Argument]
 """An argument and its place among all arguments."""
@@ -58,8 +58,10 @@ class Caller:
         self._outputs, self._workspaces = of_role(Role.OUTPUT), of_role(Role.WORKSPACE)
         made = {i for i, _ in (*self._sizes, *self._outputs, *self._workspaces)}
         self._given = [(i, a) for i, a in slots if i not in made and a.name not in self._bound]
-        sizes = [a.symbol for _, a in self._sizes if isinstance(a.symbol, Function)]
-        self._shapes = shapes_function([a.shape for _, a in (*self._outputs, *self._workspaces)], sizes)
+        shapes = shapes_of([a.shape for _, a in (*self._outputs, *self._workspaces)])
+        names = {a.symbol: a.name for _, a in slots}
+        self._shape_names = [names[function] for function in shapes.functions]
+        self._shapes = shapes.compute
         self._axes = {a.name: axes for _, a in self._outputs if (axes := _transposition(a)) is not None}
 
     @property
@@ -98,7 +100,8 @@ class Caller:
                 args[slot] = values[argument.name]
         for slot, argument in self._given:
             args[slot] = _pointer(argument, values[argument.name])
-        shapes = self._shapes(*[args[slot] for slot, _ in self._sizes])
+        known = [values[name] if name in values else self._bound[name] for name in self._shape_names]
+        shapes = self._shapes(*known)
         outputs = {}
         for (slot, argument), shape in zip(self._outputs, shapes, strict=False):
             array = aligned_empty(shape, argument.dtype.numpy)
@@ -138,13 +141,10 @@ def bind(entries: Mapping[StageKind, Entry], parameters: Mapping[str, Value]) ->
     if entry is None:
         return bound
     tables = [a for a in entry.arguments if isinstance(a.symbol, Buffer) and a.symbol.role is Role.BOUND]
-    sizes = [
-        a for a in entry.arguments if isinstance(a.symbol, Function) and a.symbol.is_size and a.name in bound
-    ]
-    shapes = shapes_function(
-        [a.shape for a in tables], [a.symbol for a in sizes if isinstance(a.symbol, Function)]
-    )
-    for table, shape in zip(tables, shapes(*(bound[a.name] for a in sizes)), strict=True):
+    shapes = shapes_of([table.shape for table in tables])
+    names = {a.symbol: a.name for a in entry.arguments}
+    values = (bound[names[function]] for function in shapes.functions)
+    for table, shape in zip(tables, shapes.compute(*values), strict=True):
         bound[table.name] = aligned_empty(shape, table.dtype.numpy)
     entry(bound)
     return bound

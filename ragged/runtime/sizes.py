@@ -1,31 +1,45 @@
-"""The shapes of arrays as functions of a call's sizes, made once and cheap to call."""
+"""The shapes of arrays as functions of a call's arguments, made once and cheap to call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, assert_never
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
 
 from ragged.errors import InternalError
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions
 
 Shape: TypeAlias = tuple[int, ...]
 
 
-def shapes_function(
-    shapes: Sequence[tuple[Expr, ...]], sizes: Sequence[Function]
-) -> Callable[..., tuple[Shape, ...]]:
-    """Return a Python function from the values of `sizes`, one by one, to the values of `shapes`.
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Shapes as a function: `compute(*values)` takes the values of `functions`, sizes as ints and arrays as arrays."""
 
-    Raises `InternalError` for a shape that is not made of sizes alone.
+    functions: tuple[Function, ...]
+    compute: Callable[..., tuple[Shape, ...]]
+
+
+def shapes_of(shapes: Sequence[tuple[Expr, ...]]) -> Shapes:
+    """Return the function that computes `shapes`, as a Python function with no loop in it.
+
+    Raises `InternalError` for a shape that is not made of sizes and functions' values.
     """
-    names = {size: f"s{i}" for i, size in enumerate(sizes)}
+    used = dict.fromkeys(function for shape in shapes for extent in shape for function in _functions(extent))
+    names = {function: f"f{i}" for i, function in enumerate(used)}
     rows = ("(" + "".join(f"{_text(extent, names, {})}, " for extent in shape) + ")" for shape in shapes)
     text = f"lambda {', '.join(names.values())}: (" + "".join(f"{row}, " for row in rows) + ")"
-    function: Callable[..., tuple[Shape, ...]] = eval(
-        text, {"__builtins__": {"min": min, "max": max}}
-    )  # our own text
-    return function
+    builtins: dict[str, Any] = {"min": min, "max": max, "int": int}
+    return Shapes(tuple(used), eval(text, {"__builtins__": builtins}))  # the text is our own
+
+
+def _functions(expr: Expr) -> list[Function]:
+    """Return the sizes and arrays that `expr` needs."""
+    calls = [part.function for part in subexpressions(expr) if isinstance(part, Call)]
+    inner = (used for function in calls if function.body is not None for used in _functions(function.body))
+    return [*(function for function in calls if function.body is None), *inner]
 
 
 def _text(expr: Expr, names: Mapping[Function, str], values: Mapping[Var, str]) -> str:
@@ -38,11 +52,7 @@ def _text(expr: Expr, names: Mapping[Function, str], values: Mapping[Var, str]) 
         case Ref(var=var) if var in values:
             return values[var]
         case Call(function=function, args=args):
-            if function.body is not None:
-                bound = {p.var: text(arg) for p, arg in zip(function.params, args, strict=True)}
-                return _text(function.body, names, bound)
-            if function in names:
-                return names[function]
+            return _call(function, [text(arg) for arg in args], names)
         case Unary(op=UnaryOp.NEG | UnaryOp.NOT as op, operand=operand):
             return f"({op.value} {text(operand)})"
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX as op, lhs=lhs, rhs=rhs):
@@ -54,7 +64,12 @@ def _text(expr: Expr, names: Mapping[Function, str], values: Mapping[Var, str]) 
         case Cast(dtype=dtype, operand=operand) if dtype.is_int:
             return text(operand)
         case Ref() | Load() | Unary() | Binary() | Fma() | Cast():
-            pass
+            raise InternalError(f"a shape is made of more than sizes and functions' values: {expr}")
         case _:
             assert_never(expr)
-    raise InternalError(f"a shape depends on more than sizes: {expr}")
+
+
+def _call(function: Function, args: list[str], names: Mapping[Function, str]) -> str:
+    if function.body is not None:
+        return _text(function.body, names, dict(zip((p.var for p in function.params), args, strict=True)))
+    return f"int({names[function]}[{', '.join(args)}])" if args else names[function]

@@ -37,15 +37,20 @@ class Nests:
         self.translator = Translator(self.buffers, self.decisions, self.results, self.reduced)
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
-        """Return the statements that store every value of `compute` at the node to `target`."""
+        """Return the statements that store every value of `compute` at the node to `target`.
+
+        A reduction that is all of a compute accumulates there; any other has a temporary of its own.
+        """
         axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
-        before = list(self.hoist(compute.body, axes, (), target.name))
+        body = compute.body
+        if isinstance(body, ra.DenseReduce | ra.ChildReduce):
+            inner = list(self.hoist(body.body, (*axes, _axis(body)), (), target.name))
+            return block(*inner, self.accumulate(body, target, axes, ()))
+        before = list(self.hoist(body, axes, (), target.name))
 
         def store(at: Point) -> Stmt:
             indices = self.element(axes, at)
-            return Store(
-                Label(target.name), target, indices, self.translator.expr(compute.body, at), compute.at
-            )
+            return Store(Label(target.name), target, indices, self.translator.expr(body, at), compute.at)
 
         return block(*before, self.loops(axes, Point(self.node), store))
 
@@ -122,10 +127,16 @@ class Nests:
         axes = tuple(axis for axis in scope if axis in used)
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
         self.hoisted[reduction] = (buffer, axes)
+        return self.accumulate(reduction, buffer, axes, guards)
+
+    def accumulate(
+        self, reduction: Reduction, buffer: Buffer, axes: tuple[Axis, ...], guards: Guards
+    ) -> Stmt:
+        """Return the nest that reduces to `buffer`, for each of `axes`; where a guard fails, it holds the identity."""
         start = Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
 
-        def accumulate(at: Point) -> Stmt:
+        def reduce(at: Point) -> Stmt:
             indices = self.element(axes, at)
             loop = self.axis(
                 reduction,
@@ -147,7 +158,7 @@ class Nests:
             guarded = loop if condition is None else If(condition, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
-        return self.loops(axes, Point(self.node), accumulate)
+        return self.loops(axes, Point(self.node), reduce)
 
     def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
         """Return the loop of a reduction's own axis."""

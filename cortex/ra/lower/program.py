@@ -32,8 +32,8 @@ def lower(model: Model, *, batched: bool, specialized: bool, name: str = "model"
     lowering = _Lowering(model, functions, Buffers(model, functions))
     kernel = lowering.kernel(batched=batched, specialized=specialized)
     buffers = lowering.buffers.all()
-    used = _used_functions(functions.all(), kernel, buffers)
-    facts = tuple(fact for fact in functions.facts if _mentioned(fact) <= used)
+    used = _used_functions(functions.all(), functions.facts, kernel, buffers)
+    facts = tuple(fact for fact in functions.facts if _subjects(fact) <= used)
     declared = tuple(function for function in functions.all() if function in used)
     return Program(name, declared, buffers, facts, (Stage(StageKind.KERNEL, kernel),))
 
@@ -171,18 +171,14 @@ def _reads(expr: ra.Expr, decisions: Decisions) -> Iterable[Tensor]:
         yield from _reads(operand, decisions)
 
 
-def _used_functions(functions: Iterable[Function], kernel: Stmt, buffers: Iterable[Buffer]) -> set[Function]:
-    """Return the functions that a program calls, directly, in shapes, or through bodies and domains."""
-    roots = [expr for expr in all_expressions(kernel) if isinstance(expr, Call)]
-    roots += [
-        e
-        for buffer in buffers
-        for extent in buffer.shape
-        for e in subexpressions(extent)
-        if isinstance(e, Call)
-    ]
+def _used_functions(
+    all_functions: Iterable[Function], facts: Iterable[Fact], kernel: Stmt, buffers: Iterable[Buffer]
+) -> set[Function]:
+    """Return the functions that a program calls, directly, in shapes, or through what is known of others."""
+    shapes = (subexpressions(extent) for buffer in buffers for extent in buffer.shape)
+    roots = (*all_expressions(kernel), *(expr for shape in shapes for expr in shape))
     used: set[Function] = set()
-    pending = [call.function for call in roots]
+    pending = [expr.function for expr in roots if isinstance(expr, Call)]
     while pending:
         function = pending.pop()
         if function in used:
@@ -191,26 +187,36 @@ def _used_functions(functions: Iterable[Function], kernel: Stmt, buffers: Iterab
         inside = [param.extent for param in function.params] + (
             [] if function.body is None else [function.body]
         )
-        pending += [e.function for expr in inside for e in subexpressions(expr) if isinstance(e, Call)]
-    return used & set(functions)
+        pending += _called(inside)
+        for fact in facts:
+            if _subjects(fact) <= used:
+                pending += _called(_bounds(fact))
+    return used & set(all_functions)
 
 
-def _mentioned(fact: Fact) -> set[Function]:
-    """Return the functions that a fact speaks of."""
+def _called(exprs: Iterable[Expr]) -> list[Function]:
+    return [e.function for expr in exprs for e in subexpressions(expr) if isinstance(e, Call)]
+
+
+def _subjects(fact: Fact) -> set[Function]:
+    """Return the functions that a program must call for a fact to matter to it."""
     match fact:
-        case Range(function=function, lower=lower, upper=upper):
-            calls = (
-                e.function for bound in (lower, upper) for e in subexpressions(bound) if isinstance(e, Call)
-            )
-            return {function, *calls}
-        case Monotone(function=function) | Injective(function=function):
+        case Range(function=function) | Monotone(function=function) | Injective(function=function):
             return {function}
         case PrefixSum(offset=offset, length=length):
             return {offset, length}
-        case Tiling(begin=begin, length=length, first=first, total=total):
-            calls = (
-                e.function for bound in (first, total) for e in subexpressions(bound) if isinstance(e, Call)
-            )
-            return {begin, length, *calls}
+        case Tiling(begin=begin, length=length):
+            return {begin, length}
         case Follows(pointer=pointer, begin=begin, length=length, via=via):
             return {pointer, begin, length} | ({via} if via else set())
+
+
+def _bounds(fact: Fact) -> tuple[Expr, ...]:
+    """Return the expressions that a fact's statement has in it."""
+    match fact:
+        case Range(lower=lower, upper=upper):
+            return (lower, upper)
+        case Tiling(first=first, total=total):
+            return (first, total)
+        case Monotone() | Injective() | PrefixSum() | Follows():
+            return ()

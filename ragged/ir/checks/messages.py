@@ -14,14 +14,17 @@ def check_messages(program: Program) -> None:
     """A check's message names the witnesses that there are, as `{0}` and so on."""
     for stmt in (inner for stage in program.stages for inner in statements(stage.body)):
         if isinstance(stmt, Check):
-            for name in _places(stmt.message):
-                if name is None or not name.isdecimal() or int(name) >= len(stmt.witness):
-                    raise refusal(program, stmt, "its message names a witness that is not there")
+            fault = _fault(stmt)
+            if fault is not None:
+                raise refusal(program, stmt, fault)
 
 
-def _places(message: str) -> list[str | None]:
-    """Return what stands between the braces of `message`, None if they are no places."""
+def _fault(check: Check) -> str | None:
     try:
-        return [name for _, name, _, _ in Formatter().parse(message) if name is not None]
+        names = [name for _, name, _, _ in Formatter().parse(check.message) if name is not None]
     except ValueError:
-        return [None]
+        return "its message has a brace without its other half"
+    for name in names:
+        if not name.isdecimal() or int(name) >= len(check.witness):
+            return f"its message names a witness {{{name}}} that is not there"
+    return None

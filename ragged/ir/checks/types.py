@@ -91,20 +91,22 @@ def _stmt_faults(stmt: Stmt) -> Iterator[str]:
         case Reduce(buffer=buffer, indices=indices, value=value, init=init):
             yield from _target_faults(stmt)
             yield from _index_faults("an index", *indices)
-            yield from _typed(f"what is reduced into '{buffer.name}'", buffer.dtype, value, init)
+            yield from _typed(f"what is reduced into '{buffer.name}'", buffer.dtype, value)
+            yield from _typed(f"what a reduction into '{buffer.name}' starts from", buffer.dtype, init)
             if buffer.dtype is DType.BOOL:
                 yield "bools are not reduced"
         case Check(condition=condition) | If(condition=condition):
             yield from _typed("a condition", DType.BOOL, condition)
         case For(var=var, extent=extent):
-            yield from _index_faults("a loop", Ref(var), extent)
+            yield from _index_faults("a loop's variable", Ref(var))
+            yield from _index_faults("a loop's extent", extent)
         case Let(var=var, value=value):
             yield from _typed(f"'{var.name}'", var.dtype, value)
         case Alloc(buffer=buffer):
             yield from _index_faults("a shape", *buffer.shape)
         case Intrinsic(args=args):
             if len(args) != 1 or not isinstance(args[0], Load):
-                yield "one load is prefetched, nothing else"
+                yield "a prefetch takes one load, nothing else"
         case Barrier() | Block():
             return
         case _:

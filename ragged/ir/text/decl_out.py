@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Call, Function, Ref, Scope
 from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
-from ragged.ir.program import Program
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
 
@@ -29,12 +29,12 @@ def subject(fact: Fact) -> Function:
             assert_never(fact)
 
 
-def facts_by_function(program: Program) -> dict[Function, list[Fact]]:
+def facts_by_function(functions: Iterable[Function], facts: Iterable[Fact]) -> dict[Function, list[Fact]]:
     """Return each declared function's facts, in their order."""
-    facts: dict[Function, list[Fact]] = {function: [] for function in program.functions}
-    for fact in program.facts:
-        facts.setdefault(subject(fact), []).append(fact)
-    return facts
+    found: dict[Function, list[Fact]] = {function: [] for function in functions}
+    for fact in facts:
+        found.setdefault(subject(fact), []).append(fact)
+    return found
 
 
 def function_text(names: Names, function: Function, facts: list[Fact]) -> str:

@@ -25,7 +25,7 @@ from ragged.ir.stmt import (
 )
 from ragged.ir.text.decl_out import buffer_text
 from ragged.ir.text.expr_out import literal, show, subscript
-from ragged.ir.text.names import Names
+from ragged.ir.text.names import Names, dotted
 
 INDENT = "    "
 
@@ -160,14 +160,21 @@ class StmtPrinter:
 
     def call(self, name: str, parts: list[str], label: Label) -> str:
         """Return a statement that is written as a call; one labelled like the call does not say so."""
+        shown = self.shown(label, name)
+        return f"{name}({', '.join(parts if shown is None else [*parts, f'label={shown}'])})"
+
+    def shown(self, label: Label, default: str) -> str | None:
+        """Return the name of a label, None if it is the one that the parser gives."""
+        if dotted(label.name) == default:
+            return None  # however many others there are: they say enough by where they stand
         text = self.names.label(label)
-        return f"{name}({', '.join(parts if text == name else [*parts, f'label={text}'])})"
+        return None if text == default else text
 
     def target(self, buffer: Buffer, indices: tuple[Expr, ...], label: Label) -> str:
         """Return what stands left of `=`; a statement labelled like its buffer does not say so."""
         place = f"{self.names.value(buffer)}[{subscript(self.names, indices)}]"
-        text = self.names.label(label)
-        return place if text == self.names.value(buffer) else f"{place}: {text}"
+        shown = self.shown(label, self.names.value(buffer))
+        return place if shown is None else f"{place}: {shown}"
 
     def reduce(self, reduce: Reduce, nesting: Nesting) -> str:
         """Return a reduction's line: `+=` for a sum from zero over the default axes."""

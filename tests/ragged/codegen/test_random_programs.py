@@ -1,7 +1,7 @@
 """Machine code does what the interpreter does, on random programs."""
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from ragged.codegen.build import compile_program
 from ragged.ir.expr import Role
@@ -27,7 +27,7 @@ def _stored(symbol, value):
     return value.transpose(order) if isinstance(value, np.ndarray) and order else value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @given(cases(teams=False))
 def test_machine_code_is_the_interpreter(case):
     expected = interpret(case.program, case.sizes, case.arrays)

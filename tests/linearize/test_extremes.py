@@ -1,0 +1,73 @@
+"""A million nodes in a chain, a million children of one node: in every kind that can hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cortex.linearize import Forest, Linearized, Node, Vocab, linearize
+from tests.linearize.support import DAG, SEQUENCE, TREE, check_against_reference
+
+MANY = 1_000_000
+
+
+def node_chain() -> Node:
+    node = Node(word=1)
+    for _ in range(MANY - 1):
+        node = Node([node])
+    return node
+
+
+def tuple_chain() -> object:
+    node: object = 1
+    for _ in range(MANY - 1):
+        node = (node,)
+    return node
+
+
+CHAINS = {
+    "node": node_chain,
+    "tuple": tuple_chain,
+    "text": lambda: "(1 " * MANY + "w" + ")" * MANY,
+    "array": lambda: np.ones(MANY, np.int32),
+    "forest": lambda: Forest.from_parents(np.arange(-1, MANY - 1)),
+}
+STARS = {
+    "node": lambda: Node([Node(word=1) for _ in range(MANY - 1)]),
+    "tuple": lambda: (1,) * (MANY - 1),
+    "text": lambda: "(1" + " (2 w)" * (MANY - 1) + ")",
+    "forest": lambda: Forest.from_parents(np.r_[-1, np.zeros(MANY - 1, int)]),
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_of_a_million_nodes(kind):
+    result = linearize(TREE, CHAINS[kind](), vocab=Vocab(["w"]))
+    assert (result.num_nodes, result.num_batches, result.num_inner) == (MANY, MANY, MANY - 1)
+    np.testing.assert_array_equal(result.child, np.arange(1, MANY))
+    np.testing.assert_array_equal(result.rows, np.arange(MANY)[::-1])
+
+
+@pytest.mark.parametrize("kind", STARS)
+def test_a_star_of_a_million_children(kind):
+    result = linearize(TREE, STARS[kind](), vocab=Vocab(["w"]))
+    assert (result.num_nodes, result.num_batches, result.num_inner) == (MANY, 2, 1)
+    np.testing.assert_array_equal(result.child, np.arange(1, MANY))
+
+
+def test_a_chain_of_objects_is_a_sequence():
+    assert linearize(SEQUENCE, node_chain()).num_batches == MANY
+
+
+def test_a_fault_at_the_end_of_a_chain_is_found_and_named_shortly():
+    node = leaf = Node()
+    for _ in range(100_000):
+        node = Node([node])
+    leaf.children = (node,)
+    text = str(check_against_reference(DAG, node))
+    assert "is its own ancestor" in text and "99993 more" in text and len(text) < 500
+
+
+def test_a_batch_of_many_structures():
+    result = check_against_reference(TREE, [(1, (2, 3))] * 3000)
+    assert isinstance(result, Linearized) and result.num_structures == 3000

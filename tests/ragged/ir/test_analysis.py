@@ -1,0 +1,115 @@
+"""Where statements stand, and what they touch."""
+
+from hypothesis import given
+
+from ragged.ir.analysis import Access, Site, regions, sites, where
+from ragged.ir.parser import parse
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import labels_of
+from ragged.ir.stmt import Store
+from ragged.ir.walk import statements
+from tests.ragged.ir.strategies import programs
+
+TEXT = """
+program("p")
+
+rows: structure()
+begin: structure(r < rows)
+left: structure(n < rows)
+x: payload(float32[rows])
+h: output(float32[rows, 4])
+count: output(int64[rows])
+
+with kernel:
+    scale = x[0]
+    for r in parallel(rows, N):
+        node = begin(r) + r
+        if node > 3:
+            last = node - 1
+            for i in serial(count[r], H):
+                h[last, i]: inner = h[left(node), i] * scale if x[node] > 0.0 or x[last] > 0.0 else x[r]
+        elif not count[r] == 2:
+            h[node, 0]: leaf = 0.0
+        else:
+            acc = local(float32[count[r]])
+            for i in serial(4):
+                acc[0] += h[r, i]
+                check(count[node] > 0 and count[count[r]] > 0, "")
+"""
+
+
+def site(label: str) -> Site:
+    (found,) = (s for name, s in where(parse(TEXT)).items() if name.name == label)
+    return found
+
+
+def shown(access: Access) -> str:
+    place = f"{access.buffer.name}[{', '.join(expr_text(index) for index in access.indices)}]"
+    loops = " ".join(var.name for var in access.loops)
+    conditions = "".join(f" if {expr_text(condition)}" for condition in access.conditions)
+    return f"{place} in {loops}{conditions}"
+
+
+def test_a_site_has_the_loops_dims_conditions_and_lets_around_it():
+    inner, leaf = site("inner"), site("leaf")
+    assert inner.stage.kind is StageKind.KERNEL
+    assert [loop.var.name for loop in inner.loops] == ["r", "i"]
+    assert [dim.name for dim in inner.dims] == ["N", "H"]
+    assert [expr_text(condition) for condition in inner.conditions] == ["node > 3"]
+    assert [expr_text(condition) for condition in leaf.conditions] == ["not node > 3", "not count[r] == 2"]
+    assert [expr_text(condition) for condition in site("acc").conditions] == ["not node > 3", "count[r] == 2"]
+    assert {var.name: expr_text(value) for var, value in inner.lets.items()} == {
+        "scale": "x[0]",
+        "node": "begin(r) + r",
+        "last": "node - 1",
+    }
+    assert [dim for dim in site("acc").dims if dim is None] == [None]
+
+
+def test_regions_are_told_over_loops_alone():
+    assert [shown(write) for write in regions(site("inner")).writes] == [
+        "h[begin(r) + r - 1, i] in r i if begin(r) + r > 3"
+    ]
+    assert [shown(read) for read in regions(site("inner")).reads] == [
+        "x[0] in ",
+        "count[r] in r if begin(r) + r > 3",
+        "x[begin(r) + r] in r i if begin(r) + r > 3",
+        "x[begin(r) + r - 1] in r i if begin(r) + r > 3 if not x[begin(r) + r] > 0.0",
+        "h[left(begin(r) + r), i] in r i if begin(r) + r > 3"
+        " if x[begin(r) + r] > 0.0 or x[begin(r) + r - 1] > 0.0",
+        "x[0] in r i if begin(r) + r > 3 if x[begin(r) + r] > 0.0 or x[begin(r) + r - 1] > 0.0",
+        "x[r] in r i if begin(r) + r > 3 if not (x[begin(r) + r] > 0.0 or x[begin(r) + r - 1] > 0.0)",
+    ]
+
+
+def test_reductions_read_what_they_update_and_shapes_are_read():
+    other = "if not begin(r) + r > 3 if count[r] == 2"
+    assert [shown(read) for read in regions(site("acc")).reads] == [
+        "x[0] in ",
+        "count[r] in r if not begin(r) + r > 3",
+        f"count[r] in r {other}",
+        f"h[r, i] in r i {other}",
+        f"acc[0] in r i {other}",
+    ]
+    assert [shown(write) for write in regions(site("acc")).writes] == [f"acc[0] in r i {other}"]
+
+
+def test_the_right_of_an_and_is_read_where_the_left_holds():
+    *_, left, right, inside = regions(site("check")).reads
+    assert "if count[begin(r) + r] > 0" not in shown(left)
+    assert shown(right).endswith("if count[begin(r) + r] > 0")
+    assert shown(right).startswith("count[count[r]]")
+    assert shown(inside).startswith("count[r] ")
+    assert regions(site("check")).writes == ()
+
+
+@given(programs())
+def test_every_statement_has_a_site(program: Program):
+    assert list(where(program)) == labels_of(program)
+    everything = [stmt for stage in program.stages for stmt in statements(stage.body)]
+    assert [s.stmt for s in sites(program)] == everything
+    for place in where(program).values():
+        targets = [(w.buffer, len(w.indices)) for w in regions(place).writes]
+        if isinstance(place.stmt, Store):
+            assert targets == [(place.stmt.buffer, len(place.stmt.buffer.shape))]
