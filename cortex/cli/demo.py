@@ -14,7 +14,6 @@ from cortex.cli.measure import Report, measure
 from cortex.cli.report import INPUT_FILE, json_option, print_json, print_text
 from cortex.cli.trees import read_trees
 from cortex.data import sample_treebank
-from ragged.errors import DataError
 
 
 @click.command()
@@ -36,13 +35,10 @@ def demo(path: Path | None, hidden: int, count: int | None, as_json: bool) -> No
     """
     path = path or sample_treebank()
     trees, vocab = read_trees(path)
-    trees = trees[:count]
-    if not trees:
-        raise DataError(f"demo: {path} has no trees", example="(3 (2 A) (3 (3 fine) (2 tree)))")
     text = listing()
     if not as_json:
         click.echo(f"The running example of the CORTEX paper, as the loops that it becomes:\n\n{text}")
-    reports = _measure(trees, len(vocab), hidden)
+    reports = _measure(trees[:count], len(vocab), hidden)
     if as_json:
         print_json({"example": text, "trees": str(path), **verdict.as_json(reports)})
     else:

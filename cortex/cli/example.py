@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cortex import ra
-from ragged.ir.printer import to_text
 
 N, H, V = ra.N, 256, 10_000
 
@@ -22,4 +21,4 @@ def listing() -> str:
     s = ra.Schedule(rnn)
     s.dynamic_batch()
     s.specialize_if_else(body)
-    return to_text(s.lower())
+    return str(s.lower())

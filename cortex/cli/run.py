@@ -64,17 +64,15 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Roots:
-    """An output at the roots; the numbers are None where there are no roots."""
+    """An output at the roots, of which there is at least one: a file without trees is refused."""
 
     shape: tuple[int, ...]
-    smallest: float | None
-    largest: float | None
-    mean: float | None
+    smallest: float
+    largest: float
+    mean: float
 
     @staticmethod
     def of(array: npt.NDArray[Any]) -> _Roots:
-        if not array.size:
-            return _Roots(array.shape, None, None, None)
         return _Roots(array.shape, float(array.min()), float(array.max()), float(array.mean()))
 
 
@@ -104,5 +102,5 @@ def _print(name: str, linearized: Linearized, out: Output) -> None:
         roots = _Roots.of(out[output])
         shape = " x ".join(f"{extent:,}" for extent in roots.shape)
         numbers = (roots.smallest, roots.largest, roots.mean)
-        rows.append([output, shape, *("" if number is None else f"{number:.6g}" for number in numbers)])
+        rows.append([output, shape, *(f"{number:.6g}" for number in numbers)])
     print_table(("roots", "shape", "smallest", "largest", "mean"), rows, text=("roots", "shape"))

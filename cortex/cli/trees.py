@@ -46,13 +46,15 @@ def read_vocab(path: Path) -> Vocab:
 
 def read_params(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an .npz file, by name; raises `ModelError` if it is none, or holds other objects."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise ModelError(
-            f"{path} is no .npz file of arrays", because=str(error), fix="numpy.savez(path, **params)"
-        ) from error
+    with path.open("rb") as file:
+        try:
+            arrays = np.load(file, allow_pickle=False)
+            if isinstance(arrays, np.lib.npyio.NpzFile):
+                return dict(arrays)
+            why = "it is one array without a name"
+        except (EOFError, ValueError, zipfile.BadZipFile) as error:
+            why = str(error)
+    raise ModelError(f"{path} is no .npz file of arrays", because=why, fix="numpy.savez(path, **params)")
 
 
 def _text(path: Path) -> str:

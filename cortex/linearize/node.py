@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import TYPE_CHECKING, Any
 
 
@@ -28,8 +28,8 @@ class Node:
         def __getattr__(self, name: str) -> Any: ...
 
     def __repr__(self) -> str:
-        payload = [f"{name}={value!r}" for name, value in vars(self).items() if name != "children"]
-        children = len(self.children)
-        if children:
-            payload.insert(0, f"<{children} {'child' if children == 1 else 'children'}>")
-        return f"Node({', '.join(payload)})"
+        # Only the number of children: a tree may be a million nodes deep.
+        children: object = self.children
+        parts = [f"<{len(children)} children>"] if isinstance(children, Sized) else [f"<{children!r}>"]
+        parts += [f"{name}={value!r}" for name, value in vars(self).items() if name != "children"]
+        return f"Node({', '.join(parts if children else parts[1:])})"

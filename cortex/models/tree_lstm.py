@@ -31,12 +31,12 @@ def tree_lstm(
         U, b = ra.input_tensor(f"U_{g}", (H, H)), ra.input_tensor(f"b_{g}", (H,))
         Uh = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: U[i, j] * hs[n, j]), name=f"Uh_{g}")
         act = ra.tanh if g == "u" else ra.sigmoid
-        return ra.compute((N, H), lambda n, i: act(Wx[g][n, i] + Uh[n, i] + b[i]), name=g)
+        return ra.compute((N, H), lambda n, i: act(Wx[g][n, i] + Uh[n, i] + b[i]), name=f"gate_{g}")
 
     i_, o_, u_ = gate("i"), gate("o"), gate("u")
     U, b = ra.input_tensor("U_f", (H, H)), ra.input_tensor("b_f", (H,))
     Uh = ra.compute((N, K, H), lambda n, k, i: ra.sum(H, lambda j: U[i, j] * h_ph[k, j]), name="Uh_f")
-    f_ = ra.compute((N, K, H), lambda n, k, i: ra.sigmoid(Wx["f"][n, i] + Uh[n, k, i] + b[i]), name="f")
+    f_ = ra.compute((N, K, H), lambda n, k, i: ra.sigmoid(Wx["f"][n, i] + Uh[n, k, i] + b[i]), name="gate_f")
     fc = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: f_[n, k, i] * c_ph[k, i]), name="fc")
     c = ra.compute((N, H), lambda n, i: i_[n, i] * u_[n, i] + fc[n, i], name="c")
     h = ra.compute((N, H), lambda n, i: o_[n, i] * ra.tanh(c[n, i]), name="h")

@@ -55,6 +55,15 @@ def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
                 yield from _of_read(analysis, site, site.expr)
 
 
+def payload_range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] | None:
+    """Return the least and the largest value of a payload by all the tables that it indexes; None if by none."""
+    found = list(lookups(analysis))
+    allowed = [f.allowed for f in found if f.payload is not None and f.payload.tensor is tensor]
+    if not allowed:
+        return None
+    return max(low for low, _ in allowed), min(high for _, high in allowed)
+
+
 def _of_read(analysis: CaseAnalysis, site: Site, read: Read) -> Iterator[Lookup]:
     cases = analysis.at(site)
     if not cases:

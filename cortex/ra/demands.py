@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
-from cortex.ra.bounds import lookups
+from cortex.ra.bounds import payload_range
 from cortex.ra.cases import CaseAnalysis, child_reads
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import ChildReduce, Read
@@ -60,8 +60,9 @@ def _payload(analysis: CaseAnalysis, tensor: NodeInput) -> Payload:
     absent = -1 if tensor.dtype.is_int else 0.0
     default = absent if tensor.default is None else tensor.default
     required = Presence.NOWHERE if tensor.default is not None else _presence(analysis, tensor)
-    extents = _range(analysis, tensor)
-    return Payload(tensor.name, tensor.dtype, dense(tensor), required, default, extents)
+    ends = payload_range(analysis, tensor)
+    limits = None if ends is None else (ends[0], ends[1] + 1)
+    return Payload(tensor.name, tensor.dtype, dense(tensor), required, default, limits)
 
 
 def _presence(analysis: CaseAnalysis, tensor: NodeInput) -> Presence:
@@ -83,12 +84,3 @@ def _reads(analysis: CaseAnalysis, tensor: NodeInput) -> Iterator[tuple[Read, fr
                 cases = analysis.at(site)
                 if cases:
                     yield site.expr, cases
-
-
-def _range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] | None:
-    """Return lo and hi of lo <= value < hi, by all the tables that the payload indexes; None if by none."""
-    found = list(lookups(analysis))
-    allowed = [f.allowed for f in found if f.payload is not None and f.payload.tensor is tensor]
-    if not allowed:
-        return None
-    return max(low for low, _ in allowed), min(high for _, high in allowed) + 1

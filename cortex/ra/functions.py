@@ -164,7 +164,9 @@ def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> 
     """Return what the function calls its one argument."""
     named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     if len(named) != 1:
-        raise ModelError(f"{what}: the function takes {len(named)} arguments, and is given one", at=at)
+        raise ModelError(
+            f"{what}: the function takes {counted(len(named), 'argument')}, and is given one", at=at
+        )
     return named[0].name
 
 

@@ -52,9 +52,9 @@ def mixes_types(text: str, because: str, fix: str) -> ModelError:
 
 def not_a_value(value: object) -> ModelError:
     """Return the error for something that stands where a number or an expression is asked for."""
-    shown = value.text() if isinstance(value, (Handle, Computed)) else repr(value)
+    shown = f"'{value.text()}'" if isinstance(value, (Handle, Computed)) else repr(value)
     return ModelError(
-        f"'{shown}' stands where a number or an expression is needed",
+        f"{shown} stands where a number or an expression is needed",
         at=Location.capture(),
         because=f"it is a {type(value).__name__}",
         fix="read a tensor at indices, as in h[n, i]",

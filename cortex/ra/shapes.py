@@ -23,6 +23,11 @@ def described(shape: Shape) -> str:
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return the number and what it counts, in the singular or the plural."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[int, ...]:
     """Return the shape, all of dense extents."""
     dims = tuple(shape)
@@ -78,10 +83,10 @@ def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Locati
         return ([p.name for p in positional] + rest[len(positional) :])[: len(shape)]
     if len(positional) != len(shape):
         raise ModelError(
-            f"{what}: the function takes {len(positional)} arguments, shape {described(shape)} has "
-            f"{len(shape)} dimensions",
+            f"{what}: the function takes {counted(len(positional), 'argument')}, shape {described(shape)} has "
+            f"{counted(len(shape), 'dimension')}",
             at=at,
-            fix=f"lambda {', '.join(_PARAMETERS[: len(shape)])}: ..." if K not in shape else None,
+            fix=f"lambda {', '.join(('n', *('k' for dim in shape if dim is K), *'ijlm')[: len(shape)])}: ...",
         )
     return [p.name for p in positional]
 
@@ -95,7 +100,6 @@ def assigned_name(at: Location | None, function: str) -> str:
 
 
 _NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)
-_PARAMETERS = ("n", "i", "j", "k", "l", "m")
 
 
 def _check_extent(what: str, dim: object, at: Location | None) -> None:

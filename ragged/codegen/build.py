@@ -11,9 +11,9 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-import ragged.codegen.rules_llvm  # noqa: F401 - registers them
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
+from ragged.codegen.lower_llvm import lower_for_llvm
 from ragged.codegen.target import Target, TargetLike, parse_target, require_cpu
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
 from ragged.errors import InternalError
@@ -96,16 +96,16 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     """Lower TIR functions and generate code for them.
 
     TVM's own pipeline is not used: it simplifies floating-point arithmetic (`x * 0`, `x + 0`), narrows indices and
-    moves large local buffers from the stack to an allocator inside loops. What is left needs five passes.
+    moves large local buffers from the stack to an allocator inside loops. What is needed of it is little.
     """
     native = tvm.target.Target(target.tvm)
     passes = (
         tirx.transform.BindTarget(native.with_host(native)),  # all later ones ask for the target
         tirx.transform.VectorizeLoop(),
         tirx.transform.MakePackedAPI(),  # unpacks the arguments of tvm_ffi's calling convention
-        tirx.transform.LowerIntrin(),  # last: what it makes of floor division and calls is for LLVM only
     )
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
-        lowered = tvm.transform.Sequential(passes)(module)
+        packed = tvm.transform.Sequential(passes)(module)
+    lowered = tvm.IRModule({name: lower_for_llvm(function) for name, function in packed.functions.items()})
     return tvm.get_global_func("target.build.llvm")(lowered, native)

@@ -113,19 +113,10 @@ class Expressions:
         return cast(tirx.BufferLoad(self.storage[function], [offset]), function.storage, function.dtype)
 
     def _inlined(self, function: Function, body: Expr, args: tuple[Expr, ...]) -> TirExpr:
-        """Return a function's body at `args`, each argument evaluated once."""
-        bound: list[tuple[Any, TirExpr]] = []
-        for param, arg in zip(function.params, args, strict=True):
-            value = self.emit(arg)
-            if not isinstance(arg, Const | Ref):
-                name = tirx.Var(param.var.name, param.var.dtype.value)
-                bound.append((name, value))
-                value = name
-            self.variables[param.var] = value
-        result = self.emit(body)
-        for name, value in reversed(bound):
-            result = tirx.Let(name, value, result)
-        return result
+        """Return a function's body at `args`. LLVM sees to it that each argument is computed once."""
+        values = [self.emit(arg) for arg in args]
+        self.variables.update(zip((param.var for param in function.params), values, strict=True))
+        return self.emit(body)
 
     def _unary(self, op: UnaryOp, operand: TirExpr, dtype: DType) -> TirExpr:
         match op:

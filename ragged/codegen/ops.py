@@ -1,7 +1,7 @@
 """Operations on floats that TVM has no exact word for: they stand in TIR by name until it is lowered for a target.
 
 TVM's own multiplication may be contracted with an addition, and its own tanh and exp are approximations of little
-accuracy or calls into the C library. `ragged.codegen.rules_llvm` says what these are on a CPU.
+accuracy or calls into the C library. `ragged.codegen.lower_llvm` says what these are on a CPU.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ TirExpr = Any
 
 FMA, MUL = "ragged.fma", "ragged.mul"
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
+OPERATIONS = {FMA: "fma", MUL: "mul", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
+"""The names in TIR, and what those who lower them call them."""
 
 _PURE = 1  # of tirx's CallEffectKind
 
-for _name in (FMA, MUL, EXP, TANH, SIGMOID):
+for _name in OPERATIONS:
     register_op_attr(_name, "TCallEffectKind", _PURE)
     register_op_attr(_name, "TVectorizable", True)
     register_op_attr(_name, "TScriptPrinterName", _name)
@@ -60,9 +62,9 @@ def elementary(op: UnaryOp, x: TirExpr, dtype: DType) -> TirExpr:
     """Return a function of a float."""
     match op:
         case UnaryOp.SQRT:
-            return tirx.sqrt(x)
+            return library("sqrt", x, dtype)
         case UnaryOp.ABS:
-            return tirx.abs(x)
+            return library("fabs", x, dtype)
         case UnaryOp.LOG:
             return library("log", x, dtype)
         case UnaryOp.EXP if dtype is DType.FLOAT32:
@@ -83,5 +85,5 @@ def elementary(op: UnaryOp, x: TirExpr, dtype: DType) -> TirExpr:
 
 
 def library(name: str, x: TirExpr, dtype: DType) -> TirExpr:
-    """Return what the C library computes, element by element in a vector: `logf` of float32, `log` of float64."""
+    """Return LLVM's own function: an instruction, or a call of the C library's for each element."""
     return tirx.call_llvm_pure_intrin(dtype.value, f"llvm.{name}", x)

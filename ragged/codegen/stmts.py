@@ -212,7 +212,7 @@ def sequence(emitted: list[TirStmt]) -> TirStmt:
     match emitted:
         case []:
             return tirx.Evaluate(tirx.IntImm("int32", 0))
-        case [single] if not isinstance(single, tirx.Bind):
+        case [single]:
             return single
         case _:
             return tirx.SeqStmt(emitted)

@@ -24,13 +24,22 @@ def parse(text: str, *, file: str = "<program>") -> Program:
     Raises:
         ModelError: If the text is not Python's syntax or not a program; it names the line.
     """
-    scope = Scope(file)
     try:
-        nodes = ast.parse(text).body
+        return _program(Scope(file), _syntax(text, file))
+    except (RecursionError, MemoryError):
+        raise ModelError("no program: something is nested too deeply", at=Location(file, 1)) from None
+
+
+def _syntax(text: str, file: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
     except SyntaxError as error:
         raise ModelError(f"no program: {error.msg}", at=Location(file, error.lineno or 1)) from None
-    except (ValueError, RecursionError, MemoryError) as error:  # a NUL, lone surrogates, too deep a nest
+    except ValueError as error:  # a NUL, or a lone surrogate
         raise ModelError(f"no program: {error}", at=Location(file, 1)) from None
+
+
+def _program(scope: Scope, nodes: list[ast.stmt]) -> Program:
     name = _name(scope, nodes)
     declarations = [node for node in nodes[1:] if isinstance(node, ast.AnnAssign)]
     functions, buffers, facts, scope = _declarations(scope, declarations)

@@ -14,6 +14,9 @@ What prints parses back to the same program (`ragged.ir.parser`). The text is Py
             s[r]: s.init = 0.0
             for k in serial(length(r)):
                 s[r] += x[r, k]
+
+A let or an allocation lasts to the end of its suite; one that ends before is set off by `with scope:`. A statement
+whose label is named like the buffer that it writes, or like its own first word, does not say its label.
 """
 
 from __future__ import annotations

@@ -97,7 +97,9 @@ CASES: dict[str, Illegal] = {
     "overflow.float": one(carrying(vector()), x=[1.0, 1e39, 3.0]),
     "out_of_range": one(NUMBERS, word=10),
     "out_of_range.default": one(NUMBERS, word=-1),
-    "out_of_range.text": Illegal(carrying(word(rows=2)), lambda: "(3 (2 good)\n  (1 rare))", {"vocab": VOCAB}),
+    "out_of_range.text": Illegal(
+        carrying(word(rows=2)), lambda: "(3 (2 good)\n  (1 rare))", {"vocab": VOCAB}
+    ),
     "out_of_range.deep": Illegal(TREE, lambda: deep(1000)),
     "no_array": one(MATRIX, x="abc"),
     "no_conversion": one(MATRIX, x=Broken()),

@@ -89,8 +89,23 @@ def values(payload: Payload) -> st.SearchStrategy[object]:
         case "x":
             right = st.lists(floats, min_size=3, max_size=3)
             arrays = right.map(lambda v: np.array(v, np.float32))
-            forms = [right, right.map(tuple), arrays, arrays.map(lambda a: np.repeat(a, 2)[::2]), arrays.map(memoryview)]
-            wrong = [np.zeros(3), np.zeros(2, np.float32), [1.0, 2.0], [1.0, "a", 2.0], 3.0, b"abc", [1e300] * 3, None]
+            forms = [
+                right,
+                right.map(tuple),
+                arrays,
+                arrays.map(lambda a: np.repeat(a, 2)[::2]),
+                arrays.map(memoryview),
+            ]
+            wrong = [
+                np.zeros(3),
+                np.zeros(2, np.float32),
+                [1.0, 2.0],
+                [1.0, "a", 2.0],
+                3.0,
+                b"abc",
+                [1e300] * 3,
+                None,
+            ]
         case "s":
             forms = [floats, floats.map(np.float32), st.integers(-9, 9), st.integers(-9, 9).map(np.int16)]
             forms.append(floats.map(lambda v: np.array(v, np.float64)))
@@ -98,7 +113,14 @@ def values(payload: Payload) -> st.SearchStrategy[object]:
         case _:
             right = st.lists(st.lists(st.integers(-3, 4), min_size=2, max_size=2), min_size=2, max_size=2)
             forms = [right, right.map(lambda v: np.array(v, np.int8)), right.map(lambda v: np.array(v).T)]
-            wrong = [[[1, 2], [3, 9]], np.full((2, 2), 2**63, np.uint64), [[1, 2], 3], [[1, 2]], np.eye(2), None]
+            wrong = [
+                [[1, 2], [3, 9]],
+                np.full((2, 2), 2**63, np.uint64),
+                [[1, 2], 3],
+                [[1, 2]],
+                np.eye(2),
+                None,
+            ]
     return st.integers(0, 24).flatmap(lambda i: st.sampled_from(wrong) if i == 0 else st.one_of(forms))
 
 
@@ -139,7 +161,10 @@ def tuples(draw: st.DrawFn, plan: Plan) -> object:
     ints = [st.integers(0, 9), st.integers(0, 9).map(np.int32)]
     for children in draw(shapes(plan)):
         kids = tuple(None if c is None else made[c] for c in children)
-        made.append(kids or (draw(st.one_of(ints)) if draw(st.integers(0, 40)) else draw(st.sampled_from([(), 11, 2.0]))))
+        made.append(
+            kids
+            or (draw(st.one_of(ints)) if draw(st.integers(0, 40)) else draw(st.sampled_from([(), 11, 2.0])))
+        )
     return made[-1]
 
 
@@ -148,7 +173,9 @@ def texts(draw: st.DrawFn, plan: Plan) -> str:
     made: list[str] = []
     for children in draw(shapes(plan, holes=False)):
         space = draw(st.sampled_from([" ", "  ", "\n", "\t "]))
-        inside = space.join(made[c] for c in children if c is not None) or draw(st.sampled_from([*WORDS, "odd"]))
+        inside = space.join(made[c] for c in children if c is not None) or draw(
+            st.sampled_from([*WORDS, "odd"])
+        )
         made.append(f"({draw(st.integers(0, 4))}{space}{inside})")
     text = made[-1]
     match draw(st.integers(0, 12)):
@@ -218,5 +245,7 @@ def batches(draw: st.DrawFn, plan: Plan) -> object:
     if items and draw(st.integers(0, 4)) == 0:
         items.append(items[0])
     if draw(st.integers(0, 60)) == 0:
-        items.append(draw(st.sampled_from([3.5, None, True, [], {}, np.zeros((2, 2, 2)), np.float32(1), b"ab"])))
+        items.append(
+            draw(st.sampled_from([3.5, None, True, [], {}, np.zeros((2, 2, 2)), np.float32(1), b"ab"]))
+        )
     return items[0] if len(items) == 1 and draw(st.booleans()) else items

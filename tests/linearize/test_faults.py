@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize import Linearizer, faults, reference
 from cortex.linearize._native import Engine
 from ragged.errors import DataError
 from tests.linearize.illegal import CASES
-from tests.linearize.support import BARE, BINARY, TREE, check_against_reference
+from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"Names", "Place", "path"}
 ELSEWHERE = {"too_large"}
+BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -39,9 +41,6 @@ def test_more_edges_than_numbers():
     root = node(None, lambda name: None, "", children=[leaf] * 5)
     with pytest.raises(DataError, match="more than 4 edges"):
         Engine(BARE_DAG, None, None, 4).linearize(root)
-
-
-BARE_DAG = type(BARE)(kind=type(BARE.kind).DAG, min_children=0, max_children=None, payloads=(), positions=())
 
 
 def test_a_refusal_leaves_a_linearizer_as_it_was():

@@ -31,7 +31,8 @@ def test_topology_is_shared_and_payloads_too():
 
 
 @pytest.mark.parametrize(
-    "x", [[[1.0, 2, 3]] * 2, torch.ones(2, 3), np.ones((3, 2), np.float32).T, np.ones((2, 6), np.float32)[:, ::2]]
+    "x",
+    [[[1.0, 2, 3]] * 2, torch.ones(2, 3), np.ones((3, 2), np.float32).T, np.ones((2, 6), np.float32)[:, ::2]],
 )
 def test_vectors(x):
     result = check_against_reference(carrying(vector()), Forest.from_parents([-1, 0], x=x))

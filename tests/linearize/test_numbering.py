@@ -38,7 +38,9 @@ def check_invariants(result: Linearized) -> None:
 
 @given(data=st.data())
 def test_invariants(data):
-    batch = data.draw(st.lists(st.one_of(strategies.objects(LENIENT), strategies.forests(LENIENT)), max_size=4))
+    batch = data.draw(
+        st.lists(st.one_of(strategies.objects(LENIENT), strategies.forests(LENIENT)), max_size=4)
+    )
     result = check_against_reference(LENIENT, batch)
     if isinstance(result, Linearized):
         check_invariants(result)

@@ -108,7 +108,9 @@ def test_vectors(value):
 def test_read_only_memory_is_read():
     frozen = X[2].copy()
     frozen.flags.writeable = False
-    assert rows(check_against_reference(carrying(vector(Presence.ALL)), Node(x=frozen)), "x").tolist() == [[6, 7, 8]]
+    assert rows(check_against_reference(carrying(vector(Presence.ALL)), Node(x=frozen)), "x").tolist() == [
+        [6, 7, 8]
+    ]
 
 
 def test_payloads_are_copied():

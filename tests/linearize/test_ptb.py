@@ -47,7 +47,7 @@ def test_words_have_their_rows(write):
 
 FAULTS = {
     "": "the text holds no tree",
-    "(3 (2 a)\n  (1 b)))": "line 2, column 8: ')' closes no bracket",
+    "(3 (2 a)\n  (1 b)))": "line 2, column 9: ')' closes no bracket",
     "(3 a)\n(3 (2 a": "line 2, column 4: the bracket is never closed",
     "(3 a) b": "line 1, column 7: '(' expected, 'b' found",
     "(3 a)\n (2 ())": "line 2, column 5: empty brackets",
@@ -70,7 +70,10 @@ def test_a_word_that_the_vocabulary_refuses(write):
     path = write("(3 (2 a)\n (1 zz))")
     with pytest.raises(DataError) as refused:
         read_ptb(path, Vocab(["a"], unk=None))
-    assert refused.value.what == f"read_ptb: {path}, line 2, column 2: the vocabulary does not hold the word 'zz'"
+    assert (
+        refused.value.what
+        == f"read_ptb: {path}, line 2, column 2: the vocabulary does not hold the word 'zz'"
+    )
 
 
 def test_a_deep_tree(write):

@@ -20,7 +20,13 @@ SAME = [
 @pytest.mark.parametrize("data", SAME, ids=lambda data: type(data).__name__)
 def test_every_kind_reads_alike(data):
     (structure,) = read_structures(BINARY, data, vocab=Vocab(["z", "a", "b", "c"]))
-    assert [[child.row for child in node.children] for node in structure.nodes] == [[], [], [], [1, 2], [0, 3]]
+    assert [[child.row for child in node.children] for node in structure.nodes] == [
+        [],
+        [],
+        [],
+        [1, 2],
+        [0, 3],
+    ]
     assert [int(payload_value(BINARY.payloads[0], 0, node)) for node in structure.nodes] == [1, 2, 3, -1, -1]
     assert structure.roots == [structure.nodes[4]] and structure.nodes[0].is_leaf
 

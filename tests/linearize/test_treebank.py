@@ -54,7 +54,8 @@ def test_all_trees_as_the_reference_reads_them(treebank, texts, vocab):
 
 
 def test_nodes_strings_and_forests_agree(treebank, texts, vocab):
-    results = [linearize(PLAN, data, vocab=vocab) for data in (texts, (trees := read_ptb(treebank, vocab)), forest_of(trees))]
+    trees = read_ptb(treebank, vocab)
+    results = [linearize(PLAN, data, vocab=vocab) for data in (texts, trees, forest_of(trees))]
     for name in ("batch_begin", "batch_length", "child_begin", "child", "roots", "rows", "row_begin"):
         for other in results[1:]:
             assert_same_array(getattr(other, name), getattr(results[0], name), name)
@@ -71,4 +72,6 @@ def test_tokens_are_those_of_the_text(texts, vocab):
         ids = result.rows[rows]
         tokens = [key for key, n in zip(result.keys[rows], ids, strict=True) if n >= result.num_inner]
         assert tokens == [part.rstrip(")") for part in text.split(" ") if part.endswith(")")]
-        np.testing.assert_array_equal(result.payloads["word"][ids[ids >= result.num_inner]], [vocab[t] for t in tokens])
+        np.testing.assert_array_equal(
+            result.payloads["word"][ids[ids >= result.num_inner]], [vocab[t] for t in tokens]
+        )

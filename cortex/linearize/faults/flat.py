@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cortex.ilir.plan import Plan, StructureKind
-from cortex.linearize.faults.place import Place, noun, short
+from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.errors import DataError
 
 
@@ -113,7 +113,7 @@ def forest_cycle(place: Place, number: int) -> DataError:
 def column_length(place: Place, name: str, length: int, nodes: int) -> DataError:
     """A payload array with more or fewer rows than the Forest has nodes."""
     return DataError(
-        f"linearize: {place}: the Forest's payload `{name}` has {length} rows for {nodes} nodes",
+        f"linearize: {place}: the Forest's payload `{name}` has {count(length, 'row')} for {count(nodes, 'node')}",
         because="row n belongs to node n",
         fix=f"give `{name}` one row for each node",
     )

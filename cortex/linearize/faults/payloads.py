@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sized
+from typing import Any
+
+import numpy.typing as npt
 
 from cortex.ilir.plan import Payload, Presence
-from cortex.linearize.faults.place import Place, noun, short
+from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.errors import DataError
 
 _WHO = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
@@ -77,7 +80,7 @@ def no_array(place: Place, payload: Payload, value: object) -> DataError:
     """Something that is no array where one belongs."""
     return DataError(
         f"linearize: {place}: payload `{payload.name}` is {noun(value)}, not an array",
-        because=f"`{payload.name}` holds {_wanted(payload).removeprefix('a ')}",
+        because=f"`{payload.name}` holds {_wanted(payload)}",
         example=f"{payload.name} = {short(value)}",
         fix=f"give {_wanted(payload)}",
     )
@@ -93,29 +96,32 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
     )
 
 
-def wrong_dtype(place: Place, payload: Payload, dtype: np.dtype[np.generic]) -> DataError:
+def wrong_dtype(place: Place, payload: Payload, array: npt.NDArray[Any]) -> DataError:
     """An array of another dtype: nothing is converted behind the caller's back."""
     return DataError(
-        f"linearize: {place}: payload `{payload.name}` is of dtype {dtype}, not {payload.dtype.value}",
+        f"linearize: {place}: payload `{payload.name}` is of dtype {array.dtype}, not {payload.dtype.value}",
         because="arrays are not converted silently: it would cost time in each call, or digits",
+        example=f"{payload.name} = {short(array)}",
         fix=f".astype(numpy.{payload.dtype.value})",
     )
 
 
-def wrong_shape(place: Place, payload: Payload, shape: tuple[int, ...]) -> DataError:
-    """An array, or nested lists, of another shape."""
+def wrong_shape(place: Place, payload: Payload, shape: tuple[int, ...], array: npt.NDArray[Any]) -> DataError:
+    """An array of another shape; `shape` is that of one node's entry."""
     return DataError(
         f"linearize: {place}: payload `{payload.name}` is of shape {_shape(shape)}, not {_shape(payload.shape)}",
         because=f"the model declares `{payload.name}` with shape {_shape(payload.shape)} at each node",
+        example=f"{payload.name} = {short(array)}",
         fix=f"give {_wanted(payload)}",
     )
 
 
-def wrong_length(place: Place, payload: Payload, length: int, depth: int) -> DataError:
+def wrong_length(place: Place, payload: Payload, value: Sized, depth: int) -> DataError:
     """A list or tuple, `depth` levels inside the payload, with more or fewer elements than its shape says."""
     return DataError(
-        f"linearize: {place}: payload `{payload.name}` has {length} elements in dimension {depth}, not "
+        f"linearize: {place}: payload `{payload.name}` has {count(len(value), 'element')} in dimension {depth}, not "
         f"{payload.shape[depth]}",
         because=f"the model declares `{payload.name}` with shape {_shape(payload.shape)} at each node",
+        example=f"{payload.name} = {short(value)}",
         fix=f"give {_wanted(payload)}",
     )

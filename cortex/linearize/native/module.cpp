@@ -27,7 +27,8 @@ class Engine {
 
   nb::tuple linearize(nb::object data) const {
     Rows rows(plan_, limit_);
-    Context context{plan_, vocab_, words_, unknown_, children_, names_, by_position_, left_, right_};
+    Scratch scratch;
+    Context context{plan_, vocab_, words_, unknown_, children_, names_, by_position_, left_, right_, scratch};
     if (!PyList_CheckExact(data.ptr())) {
       read_member(context, data, rows);
     } else {

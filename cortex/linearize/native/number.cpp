@@ -87,15 +87,6 @@ nb::dict number_positions(const PlanSpec& plan, const Rows& rows, const Ints& id
   return positions;
 }
 
-const char* numpy_name(DType dtype) {
-  switch (dtype) {
-    case DType::Int32: return "i4";
-    case DType::Int64: return "i8";
-    case DType::Float32: return "f4";
-    default: return "f8";
-  }
-}
-
 template <class T>
 void scatter(const Ints& ids, const char* from, void* to) {
   for (std::size_t row = 0; row < ids.size(); ++row) {
@@ -110,7 +101,7 @@ nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const Ints& ids
     nb::list shape;
     shape.append(ids.size());
     for (Py_ssize_t extent : payload.shape) shape.append(extent);
-    auto [array, data] = new_array(nb::tuple(shape), nb::str(numpy_name(payload.dtype)));
+    auto [array, data] = new_array(nb::tuple(shape), payload.dtype);
     const char* from = rows.columns[i].data();
     if (payload.bytes == 4) {
       scatter<std::int32_t>(ids, from, data);

@@ -89,7 +89,7 @@ void append_nested(const PayloadSpec& payload, PyObject* value, std::size_t dept
   if (!elements.is_valid()) throw nb::python_error();
   Py_ssize_t length = PyTuple_GET_SIZE(elements.ptr());
   if (length != payload.shape[depth]) {
-    fault("wrong_length", spot.place(), payload.payload, length, depth);
+    fault("wrong_length", spot.place(), payload.payload, nb::handle(value), depth);
   }
   for (Py_ssize_t i = 0; i < length; ++i) {
     append_nested(payload, PyTuple_GET_ITEM(elements.ptr(), i), depth + 1, required, spot, to);
@@ -163,11 +163,11 @@ void check_array(const PayloadSpec& payload, const ArrayView& view, int first, c
   } else {
     fits = view.kind() == 'f' && view.itemsize() == bytes_of(payload.dtype);
   }
-  if (!fits) fault("wrong_dtype", spot.place(), payload.payload, view.array().attr("dtype"));
+  if (!fits) fault("wrong_dtype", spot.place(), payload.payload, view.array());
   if (view.has_shape(first, payload.shape)) return;
   nb::object shape = view.array().attr("shape");
   nb::object entry = nb::steal(PyTuple_GetSlice(shape.ptr(), first, PyTuple_GET_SIZE(shape.ptr())));
-  fault("wrong_shape", spot.place(), payload.payload, entry);
+  fault("wrong_shape", spot.place(), payload.payload, entry, view.array());
 }
 
 void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,

@@ -1,6 +1,5 @@
 // Objects that hold their children in attributes.
 #include "readers.h"
-#include "seen.h"
 
 namespace cortex {
 
@@ -58,7 +57,8 @@ Children find_children(const Context& context, nb::handle object) {
 
 class ObjectReader {
  public:
-  ObjectReader(const Context& context, Rows& rows) : context_(context), rows_(rows) {}
+  ObjectReader(const Context& context, Rows& rows)
+      : context_(context), rows_(rows), seen_(context.scratch.seen), pending_(context.scratch.pending) {}
 
   void read(nb::handle root);
   nb::object path(std::size_t depth) const;
@@ -73,9 +73,9 @@ class ObjectReader {
 
   const Context& context_;
   Rows& rows_;
-  Seen seen_;
+  Seen& seen_;
   std::vector<Frame> frames_;
-  std::vector<std::int32_t> pending_;  // the rows of finished children, whose parents are not finished
+  std::vector<std::int32_t>& pending_;
 };
 
 // A node so many steps below the root, along the children that the frames have reached.
@@ -108,6 +108,7 @@ nb::object ObjectReader::path(std::size_t depth) const {
 
 void ObjectReader::read(nb::handle root) {
   seen_.begin_structure();
+  frames_.reserve(32);
   open(nb::borrow(root), seen_.meet(root.ptr()).first);
   while (!frames_.empty()) {
     Frame& frame = frames_.back();

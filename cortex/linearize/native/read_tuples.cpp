@@ -13,7 +13,8 @@ struct Frame {
 
 class TupleReader {
  public:
-  TupleReader(const Context& context, Rows& rows) : context_(context), rows_(rows) {}
+  TupleReader(const Context& context, Rows& rows)
+      : context_(context), rows_(rows), pending_(context.scratch.pending) {}
 
   void read(PyObject* root);
   nb::object place(std::size_t depth, std::int64_t row) const;
@@ -26,7 +27,7 @@ class TupleReader {
   const Context& context_;
   Rows& rows_;
   std::vector<Frame> frames_;
-  std::vector<std::int32_t> pending_;
+  std::vector<std::int32_t>& pending_;
 };
 
 struct TupleSpot final : Spot {
@@ -53,6 +54,7 @@ nb::object TupleReader::place(std::size_t depth, std::int64_t row) const {
 }
 
 void TupleReader::read(PyObject* root) {
+  frames_.reserve(32);
   visit(root);
   while (!frames_.empty()) {
     Frame& frame = frames_.back();
@@ -68,16 +70,17 @@ void TupleReader::read(PyObject* root) {
     }
   }
   rows_.add_root(pending_.back());
+  pending_.clear();
   rows_.end_structure();
 }
 
 void TupleReader::visit(PyObject* element) {
-  if (is_int_leaf(element)) {
+  TupleSpot spot(*this, frames_.size(), -1);
+  if (!PyTuple_CheckExact(element)) {
+    if (!is_int_leaf(element)) fault("tuple_element", spot.place(), nb::handle(element));
     finish(element, element, pending_.size(), frames_.size());
     return;
   }
-  TupleSpot spot(*this, frames_.size(), -1);
-  if (!PyTuple_CheckExact(element)) fault("tuple_element", spot.place(), nb::handle(element));
   if (PyTuple_GET_SIZE(element) == 0) fault("empty_tuple", spot.place());
   frames_.push_back({element, 0, pending_.size()});
 }

@@ -3,8 +3,15 @@
 #pragma once
 
 #include "payloads.h"
+#include "seen.h"
 
 namespace cortex {
+
+// Room to work in, kept from one structure of a batch to the next.
+struct Scratch {
+  Seen seen;
+  std::vector<std::int32_t> pending;  // the rows of finished nodes whose parents are not finished
+};
 
 // What readers know beside the object that they read.
 struct Context {
@@ -16,6 +23,7 @@ struct Context {
   const std::vector<nb::object>& names;  // interned: of the list of children, or of each child
   bool by_position;           // names has one for each child
   nb::handle left, right;     // what is tried where `children` is None and the object has no such attribute
+  Scratch& scratch;
 };
 
 void read_member(const Context& context, nb::handle item, Rows& rows);

@@ -5,7 +5,7 @@
 namespace cortex {
 
 void Column::grow(std::size_t bytes) {
-  std::size_t capacity = std::max({capacity_ * 2, size_ + bytes, std::size_t{256}});
+  std::size_t capacity = std::max({capacity_ * 2, size_ + bytes, std::size_t{1024}});
   void* moved = std::realloc(data_, capacity);
   if (moved == nullptr) throw std::bad_alloc();
   data_ = static_cast<char*>(moved);
@@ -13,6 +13,7 @@ void Column::grow(std::size_t bytes) {
 }
 
 Rows::Rows(const PlanSpec& plan, std::int64_t limit) : columns(plan.payloads.size()), limit_(limit) {
+  for (std::vector<std::int32_t>* ints : {&heights, &slot_begin, &slots}) ints->reserve(256);
   slot_begin.push_back(0);
   root_begin.push_back(0);
   row_begin.push_back(0);

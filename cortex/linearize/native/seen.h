@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace cortex {
@@ -12,9 +13,8 @@ namespace cortex {
 // entry is ever removed within a structure, and a chain of entries may therefore end at a stale one.
 class Seen {
  public:
-  Seen() : entries_(1024) {}
-
   void begin_structure() {
+    if (entries_.empty()) entries_.resize(1024);
     first_serial_ = next_serial_;
     live_ = 0;
     rows_.clear();

@@ -104,7 +104,7 @@ def _read_nested(payload: Payload, value: object, depth: int, numbers: list[Any]
     if not isinstance(value, list | tuple):
         raise faults.no_array(place, payload, value)
     if len(value) != payload.shape[depth]:
-        raise faults.wrong_length(place, payload, len(value), depth)
+        raise faults.wrong_length(place, payload, value, depth)
     for element in value:
         _read_nested(payload, element, depth + 1, numbers, place)
 
@@ -116,7 +116,7 @@ def _read_array(payload: Payload, value: object, place: Place) -> npt.NDArray[An
         raise faults.no_conversion(place, payload, value, error) from None
     check_dtype(payload, array, place)
     if array.shape != payload.shape:
-        raise faults.wrong_shape(place, payload, array.shape)
+        raise faults.wrong_shape(place, payload, array.shape, array)
     return array
 
 
@@ -127,7 +127,7 @@ def check_dtype(payload: Payload, array: npt.NDArray[Any], place: Place) -> None
     else:
         fits = array.dtype == payload.dtype.numpy
     if not fits:
-        raise faults.wrong_dtype(place, payload, array.dtype)
+        raise faults.wrong_dtype(place, payload, array)
 
 
 def check_column(payload: Payload, array: npt.NDArray[Any], nodes: int, place: Place) -> None:
@@ -136,4 +136,4 @@ def check_column(payload: Payload, array: npt.NDArray[Any], nodes: int, place: P
         raise faults.column_length(place, payload.name, len(array), nodes)
     check_dtype(payload, array, place)
     if array.shape[1:] != payload.shape:
-        raise faults.wrong_shape(place, payload, array.shape[1:])
+        raise faults.wrong_shape(place, payload, array.shape[1:], array)

@@ -31,7 +31,7 @@ from cortex.ra.check.outputs import (
     check_placeholders_known,
     check_recursive,
 )
-from cortex.ra.check.ranges import check_defaults_in_range, check_indices_in_range, check_payloads_in_dtype
+from cortex.ra.check.ranges import check_defaults_in_range, check_indices_in_range, check_payloads_possible
 from cortex.ra.check.reads import check_index_kinds, check_rank, check_scope
 from cortex.ra.collect import Recursion
 
@@ -61,7 +61,7 @@ CHECKS = (
     check_no_child_at_leaf,
     check_indices_in_range,
     check_defaults_in_range,
-    check_payloads_in_dtype,
+    check_payloads_possible,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cortex.ra.cases import CaseAnalysis, child_reads
 from cortex.ra.collect import Recursion
+from cortex.ra.shapes import counted
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
 from ragged.errors import ModelError
 
@@ -31,8 +32,7 @@ def check_positions_in_arity(recursion: Recursion) -> None:
                 raise ModelError(
                     f"'{recursion.text(site.expr)}': there is no '{child.text()}'",
                     at=site.expr.at,
-                    because=f"a node of {recursion.structure} has at most {most} "
-                    f"{'child' if most == 1 else 'children'}, counted from 0",
+                    because=f"a node of {recursion.structure} has at most {counted(most, 'child', 'children')}, from 0 on",
                     fix=None
                     if isinstance(recursion.structure, Sequence)
                     else f"Tree(max_children={child.position + 1}), or read a lower position",
@@ -49,8 +49,7 @@ def check_no_child_at_leaf(recursion: Recursion) -> None:
                     f"'{recursion.text(site.expr)}' is read at leaves too, which have no '{child.text()}'",
                     at=site.expr.at,
                     because=f"'{recursion.name(body)}' is computed at every node",
-                    fix="put it on the inner side of ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), "
-                    "or under ra.where(ra.isleaf(n), ..., ...)",
+                    fix="ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), with the read in `inner`",
                 )
 
 

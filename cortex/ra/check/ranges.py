@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cortex.ra.bounds import Lookup, lookups
+from cortex.ra.bounds import Lookup, lookups, payload_range
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.collect import Recursion
 from cortex.ra.tensor import NodeInput
@@ -37,12 +37,17 @@ def check_defaults_in_range(recursion: Recursion) -> None:
             )
 
 
-def check_payloads_in_dtype(recursion: Recursion) -> None:
-    """The tables that a payload indexes have values in common that it may take."""
-    for found in lookups(CaseAnalysis(recursion)):
-        low, high = found.allowed
-        if found.payload is not None and low > high:
-            raise _leaves(recursion, found)
+def check_payloads_possible(recursion: Recursion) -> None:
+    """There is a value that a payload may have for all the tables that it indexes."""
+    for tensor in recursion.payloads.values():
+        ends = payload_range(CaseAnalysis(recursion), tensor)
+        if ends is not None and ends[0] > ends[1]:
+            raise ModelError(
+                f"payload '{tensor.name}' indexes tables that no value fits",
+                at=tensor.at,
+                because=f"one read needs it to be at least {ends[0]}, another at most {ends[1]}",
+                fix="make the tables agree, or guard the reads with ra.where",
+            )
 
 
 def _leaves(recursion: Recursion, found: Lookup) -> ModelError:
@@ -54,7 +59,7 @@ def _leaves(recursion: Recursion, found: Lookup) -> ModelError:
             what,
             at=found.read.at,
             because=f"the dimension has {found.extent} elements, and how large '{index}' may be is not known",
-            fix=f"index with a payload, whose values are checked, or with ({index}) % {found.extent}",
+            fix=f"index with a payload, whose values are checked, or with {recursion.text(found.expr % found.extent)}",
         )
     return ModelError(
         what,

@@ -9,7 +9,7 @@ from cortex.ra.cases import handles
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, Index, IndexVar, Read
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
-from cortex.ra.shapes import described
+from cortex.ra.shapes import counted, described
 from cortex.ra.sites import Site, sites
 from cortex.ra.tensor import Placeholder
 from ragged.errors import ModelError
@@ -23,8 +23,8 @@ def check_rank(recursion: Recursion) -> None:
             if isinstance(site.expr, Read) and len(site.expr.indices) != len(site.expr.tensor.shape):
                 read = site.expr
                 raise ModelError(
-                    f"'{recursion.text(read)}' has {len(read.indices)} indices, "
-                    f"'{recursion.name(read.tensor)}' {len(read.tensor.shape)} dimensions",
+                    f"'{recursion.text(read)}' has {counted(len(read.indices), 'index', 'indices')}, "
+                    f"'{recursion.name(read.tensor)}' {counted(len(read.tensor.shape), 'dimension')}",
                     at=read.at,
                     because=f"its shape is {described(read.tensor.shape)}",
                 )
@@ -89,9 +89,9 @@ def check_scope(recursion: Recursion) -> None:
         for site in sites(body):
             for name in _foreign(site):
                 raise ModelError(
-                    f"'{recursion.text(site.expr)}': '{name}' belongs to another function",
+                    f"'{name}' belongs to another function",
                     at=site.expr.at,
-                    because=f"it stands in '{recursion.name(body)}', whose function has an '{name}' of its own or none",
+                    because=f"it stands in '{recursion.text(site.expr)}' of '{recursion.name(body)}', which was not given it",
                     fix="read a tensor of that compute instead: other[n, i]",
                 )
 
@@ -112,10 +112,6 @@ def _variables(node: Node) -> list[NodeVar | ChildVar]:
         case NodeVar():
             return [node]
         case ChildVar():
-            return [*_variables(node.node), node]
+            return [node, *_variables(node.node)]
         case ChildAt():
             return _variables(node.node)
-
-
-def _in_scope(node: NodeVar | ChildVar, site: Site) -> bool:
-    return node is site.node or node in site.children

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cortex.ilir.loops import is_leaf
@@ -11,6 +11,7 @@ from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import Decisions, decide
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.sites import Guard
 from cortex.ra.tensor import InputTensor, NodeInput, Placeholder
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX
@@ -27,6 +28,7 @@ from ragged.ir.expr import (
     Unary,
     Var,
     add,
+    both,
 )
 from ragged.ir.ops import UnaryOp
 
@@ -36,12 +38,13 @@ class Point:
     """Where an expression is evaluated: at which node, child and indices.
 
     `children` gives, for each child variable in scope, its loop's variable (its place among the node's children)
-    and the variable that holds the child's id; `indices` the value of each dense index.
+    and the variable that holds the child's id; `indices` the value of each dense index; `guards` what holds there.
     """
 
     node: Expr
     children: Mapping[ChildVar, tuple[Var, Var]] = field(default_factory=dict)
     indices: Mapping[ra.IndexVar, Expr] = field(default_factory=dict)
+    guards: tuple[Guard, ...] = ()
 
     def with_child(self, child: ChildVar, place: Var, node: Var) -> Point:
         """Return the point within a loop over children."""
@@ -50,6 +53,10 @@ class Point:
     def with_index(self, index: ra.IndexVar, var: Var) -> Point:
         """Return the point within a loop over a dense index."""
         return replace(self, indices={**self.indices, index: Ref(var)})
+
+    def given(self, *guards: Guard) -> Point:
+        """Return the point in the branches of `where` that these conditions lead to."""
+        return replace(self, guards=(*self.guards, *guards))
 
 
 Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
@@ -89,7 +96,10 @@ class Translator:
                 if decided is not None:
                     return self.expr(if_true if decided else if_false, at)
                 return Select(
-                    self.expr(condition, at), self.expr(if_true, at), self.expr(if_false, at), where
+                    self.expr(condition, at),
+                    self.expr(if_true, at.given((condition, True))),
+                    self.expr(if_false, at.given((condition, False))),
+                    where,
                 )
             case ra.DenseReduce() | ra.ChildReduce():
                 return self.reduced(expr, at)
@@ -100,10 +110,14 @@ class Translator:
             case _:
                 raise InternalError(f"no translation for {type(expr).__name__}")
 
-    def guard(self, condition: ra.Expr, holds: bool, at: Point) -> Expr:
-        """Return the condition, or its negation, as one expression."""
-        value = self.expr(condition, at)
-        return value if holds else Unary(UnaryOp.NOT, value)
+    def guards(self, guards: Iterable[Guard], at: Point) -> Expr | None:
+        """Return whether all the guards hold, each evaluated where those before it do; None if there are none."""
+        holds: Expr | None = None
+        for condition, way in guards:
+            value = self.expr(condition, at)
+            holds = both(holds, value if way else Unary(UnaryOp.NOT, value))
+            at = at.given((condition, way))
+        return holds
 
     def node(self, node: Node, at: Point) -> Expr:
         """Return the id of a node."""

@@ -108,13 +108,21 @@ class _Run:
                 self.results[node] = {ph: run.tensor(body) for ph, body in self.model.outputs.values()}
 
     def payload(self, tensor: NodeInput, node: StructureNode) -> NDArray[Any]:
-        """Return what a node carries, in float64 or int64."""
-        if tensor.default is None and node.payload(tensor.name) is None:
+        """Return what a node carries, or its default, in float64 or int64."""
+        payload = self.payloads[tensor]
+        value = node.payload(tensor.name)
+        if value is None and tensor.default is None:
             raise DataError(
                 f"evaluate: structure {self.index}, node {node.where()} carries no '{tensor.name}'",
                 because="the model reads it at this node, and gives it no default",
             )
-        return _wide(payload_value(self.payloads[tensor], self.index, node))
+        if value is None:
+            return _wide(np.full(payload.shape, payload.default))
+        array = np.asarray(value)
+        if array.shape == payload.shape and array.dtype.kind == payload.dtype.numpy.kind:
+            return _wide(array)
+        # Whatever else it may be written as, or the error that says what is wrong with it.
+        return _wide(payload_value(payload, self.index, node))
 
 
 def _payload(tensor: NodeInput) -> Payload:

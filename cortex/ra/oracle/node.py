@@ -25,7 +25,7 @@ from cortex.ra.expr import (
     Unary,
     Where,
 )
-from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.node import ChildAt, ChildVar, Handle, Node, NodeVar
 from cortex.ra.oracle import arrays
 from cortex.ra.oracle.arrays import Value
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder, dense
@@ -147,7 +147,7 @@ class NodeRun:
         return result
 
     def _read(self, read: Read, scope: Scope) -> Value:
-        rest = [index for index in read.indices if isinstance(index, Expr)]
+        rest = [index for index in read.indices if not isinstance(index, Handle)]
         base = self._base(read, scope)
         places = [scope.axes[i] if isinstance(i, IndexVar) else self.value(i, scope) for i in rest]
         extents = [i.extent if isinstance(i, IndexVar) else None for i in rest]
@@ -162,7 +162,7 @@ class NodeRun:
         if isinstance(tensor, InputTensor):
             return self.parameters[tensor]
         node = read.indices[0]
-        assert not isinstance(node, Expr)
+        assert isinstance(node, Handle)
         match tensor:
             case NodeInput():
                 return self.payload(tensor, self._at(node, scope))

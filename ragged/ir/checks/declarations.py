@@ -46,6 +46,9 @@ def check_buffers(program: Program) -> None:
     for buffer in program.buffers:
         for extent in buffer.shape:
             _check_closed(program, buffer, extent, set(program.functions), NO_VARS)
+        if len(buffer.dims) != len(buffer.shape):
+            note = f"'{buffer.name}' has {len(buffer.shape)} dimensions and names {len(buffer.dims)}"
+            raise refusal(program, buffer, note)
         if buffer.aliases is not None and buffer.aliases not in known:
             raise refusal(program, buffer, f"'{buffer.aliases.name}' is not declared before its alias")
         known.add(buffer)

@@ -41,6 +41,8 @@ def read_buffer(scope: Scope, name: str, call: ast.Call) -> Buffer:
     if not isinstance(shape, ast.Subscript):
         raise scope.error(shape, f"'{ast.unparse(shape)}' is no dtype with a shape", fix="float32[2, 3]")
     options = scope.options(call, "dims", "scope", "order", "align", "aliases")
+    if "dims" in options and len(elements(options["dims"])) != len(elements(shape.slice)):
+        raise scope.error(options["dims"], f"'{name}' has {len(elements(shape.slice))} dimensions to name")
     try:
         return Buffer(
             name,
@@ -152,7 +154,7 @@ def _choice(scope: Scope, kind: type[Choice], node: ast.expr) -> Choice:
 
 def _int(scope: Scope, node: ast.expr) -> int:
     match node:
-        case ast.Constant(value=int() as value):
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
         case _:
             raise scope.error(node, f"'{ast.unparse(node)}' is no whole number")

@@ -91,6 +91,10 @@ BUILT = {
         program(Block(), functions=()),
         "'rows' is not declared before it is used",
     ),
+    "a buffer with a dimension too many": (
+        program(Block(), buffers=(replace(H, dims=(None, None)),)),
+        "'h' has 1 dimensions and names 2",
+    ),
     "an alias of what is not there": (
         program(Block(), buffers=(ALIAS, H)),
         "'h' is not declared before its alias",

@@ -1,0 +1,130 @@
+"""The functions that generated code calls and LLVM inlines: exact products, exp, tanh, sigmoid, floor division.
+
+Vectors, their remainders and scalars go through the same operations, so a value has the same bits wherever its
+element stands. exp, tanh and sigmoid of float32 hold to 1e-6 of the value wherever it is a normal number, at the
+infinities and NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ragged.codegen.llvm_text import Lanes, Operand, Writer
+
+_LOG2_E = 1.44269504088896341
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+"""Their sum is ln 2, and n * _LN2_HIGH is exact for |n| < 2 ** 15."""
+_EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
+"""Beyond them exp is 0 and inf in float32."""
+_EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+"""Of Cephes' expf: exp(r) = 1 + r + r * r * p(r) for |r| <= ln(2) / 2."""
+
+_TANH_BOUND = 7.99881172180175781
+"""Where the approximation of tanh reaches 1."""
+_TANH_SMALL = 0.0004
+"""Below it tanh(x) is x."""
+_TANH_ABOVE = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+    1.48572235717979e-05,
+    6.37261928875436e-04,
+    4.89352455891786e-03,
+)
+_TANH_BELOW = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+"""tanh(x) = x * above(x * x) / below(x * x): the approximation of degrees 13 and 6 that Eigen and XLA use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function of generated code: which one, for operands of which type."""
+
+    operation: str
+    type: Lanes
+
+    @property
+    def name(self) -> str:
+        """The name that it is called by."""
+        return f"ragged_{self.operation}_{self.type.suffix}"
+
+
+def helpers_text(helpers: Iterable[Helper]) -> str:
+    """Return LLVM IR that defines `helpers`; the empty text if there are none."""
+    declared: set[str] = set()
+    defined: list[str] = []
+    for helper in sorted(set(helpers), key=lambda helper: helper.name):
+        parameters, build = OPERATIONS[helper.operation]
+        writer = Writer(helper.type)
+        result = build(writer, *(f"%p{i}" for i in range(parameters)))
+        defined.append(writer.define(helper.name, parameters, result))
+        declared |= writer.declared
+    return "".join((*sorted(declared), *defined))
+
+
+def exp(w: Writer, x: Operand) -> Operand:
+    """Return the power of e: 2 ** n times that of r, with x = n * ln 2 + r."""
+    x = w.clamped(x, _EXP_LOWEST, _EXP_HIGHEST)
+    n = w.call("rint", w.mul(x, w.type.number(_LOG2_E)))
+    r = w.fma(n, w.type.number(-_LN2_LOW), w.fma(n, w.type.number(-_LN2_HIGH), x))
+    series = w.fma(w.polynomial(_EXP, r), w.mul(r, r), w.op("fadd", r, w.type.number(1.0)))
+    # in two steps: 2 ** n itself may be no float, too large or subnormal; of NaN, n is whatever it is
+    integers = w.type.of("i32")
+    power = w.emit(f"freeze {integers} {w.convert('fptosi', n, w.type, integers)}")
+    half = w.op("ashr", power, integers.number(1), integers)
+    rest = w.op("sub", power, half, integers)
+    return w.mul(w.mul(series, _power_of_two(w, half)), _power_of_two(w, rest))
+
+
+def _power_of_two(w: Writer, n: Operand) -> Operand:
+    """Return 2 ** n as float, for an i32 of -126 .. 127: `n` as a float's exponent."""
+    integers = w.type.of("i32")
+    bits = w.op("shl", w.op("add", n, integers.number(127), integers), integers.number(23), integers)
+    return w.convert("bitcast", bits, integers, w.type)
+
+
+def tanh(w: Writer, x: Operand) -> Operand:
+    """Return the hyperbolic tangent."""
+    bounded = w.clamped(x, -_TANH_BOUND, _TANH_BOUND)
+    square = w.mul(bounded, bounded)
+    above = w.mul(bounded, w.polynomial(_TANH_ABOVE, square))
+    quotient = w.op("fdiv", above, w.polynomial(_TANH_BELOW, square))
+    return w.select(w.op("fcmp olt", w.call("fabs", x), w.type.number(_TANH_SMALL)), x, quotient)
+
+
+def sigmoid(w: Writer, x: Operand) -> Operand:
+    """Return `1 / (1 + exp(-x))`, which is 0 and 1 at the infinities."""
+    one = w.type.number(1.0)
+    return w.op("fdiv", one, w.op("fadd", one, exp(w, w.emit(f"fneg {w.type} {x}"))))
+
+
+def floor_division(w: Writer, a: Operand, b: Operand) -> Operand:
+    """Return the quotient of integers, rounded toward minus infinity."""
+    quotient = w.op("sdiv", a, b)
+    return w.select(_is_rounded_up(w, a, b), w.op("sub", quotient, w.type.number(1)), quotient)
+
+
+def floor_remainder(w: Writer, a: Operand, b: Operand) -> Operand:
+    """Return what floor division leaves, which has the sign of `b`."""
+    rest = w.op("srem", a, b)
+    return w.select(_is_rounded_up(w, a, b), w.op("add", rest, b), rest)
+
+
+def _is_rounded_up(w: Writer, a: Operand, b: Operand) -> Operand:
+    """Return whether `sdiv` rounds up: the quotient is negative and not whole."""
+    rest, zero = w.op("srem", a, b), w.type.number(0)
+    opposite = w.op("icmp slt", w.op("xor", rest, b), zero)
+    return w.op("and", w.op("icmp ne", rest, zero), opposite, w.type.of("i1"))
+
+
+OPERATIONS: dict[str, tuple[int, Callable[..., Operand]]] = {
+    "fma": (3, Writer.fma),
+    "mul": (2, Writer.mul),
+    "exp": (1, exp),
+    "tanh": (1, tanh),
+    "sigmoid": (1, sigmoid),
+    "floordiv": (2, floor_division),
+    "floormod": (2, floor_remainder),
+}
+"""How many operands each operation has, and what writes it."""

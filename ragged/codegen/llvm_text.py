@@ -1,0 +1,114 @@
+"""Writing small functions as LLVM IR, for scalars and for vectors of any number of lanes.
+
+TVM links the text into its module and has LLVM inline every function of it. (Bindings in TIR expressions would not
+do: TVM's simplifier evaluates them again and fails where it folds a constant.)
+
+The order of rounding is part of a program (DESIGN, section 3), but TVM tells LLVM to contract `a * b + c` into a
+fused multiply-add wherever it can, and no setting of TVM's says otherwise. So a product is written
+`fma(a, b, -0.0)`, which is the product rounded once and cannot be contracted, with a -0.0 that LLVM may not look
+through; on any processor with fused multiply-add it costs what a multiplication costs.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Operand: TypeAlias = str
+"""A value in LLVM's text: `%t3`, or a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A type: `lanes` elements of `element`, which is "float", "double", "i32" or "i64"; one lane is a scalar."""
+
+    element: str
+    lanes: int = 1
+
+    def __str__(self) -> str:
+        return self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"
+
+    @property
+    def suffix(self) -> str:
+        """What names this type in the name of a function: `f32`, `v16f32`."""
+        short = {"float": "f32", "double": "f64"}.get(self.element, self.element)
+        return short if self.lanes == 1 else f"v{self.lanes}{short}"
+
+    def of(self, element: str) -> Lanes:
+        """Return the type of as many elements of another kind."""
+        return Lanes(element, self.lanes)
+
+    def number(self, value: float) -> Operand:
+        """Return a constant, the same in each lane."""
+        text = str(int(value)) if self.element.startswith("i") else _float(value, self.element)
+        if self.lanes == 1:
+            return text
+        return "<" + ", ".join([f"{self.element} {text}"] * self.lanes) + ">"
+
+
+def _float(value: float, element: str) -> str:
+    """Return a float constant by its bits; LLVM writes float's as those of the double of the same value."""
+    rounded = struct.unpack("f", struct.pack("f", value))[0] if element == "float" else value
+    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
+
+
+@dataclass
+class Writer:
+    """Writes the body of one function of operands of type `type`, statement by statement."""
+
+    type: Lanes
+    lines: list[str] = field(default_factory=list)
+    declared: set[str] = field(default_factory=set)
+
+    def define(self, name: str, parameters: int, result: Operand) -> str:
+        """Return the whole function: `name` of `%p0`, `%p1`.., which returns `result`."""
+        arguments = ", ".join(f"{self.type} %p{i}" for i in range(parameters))
+        body = "\n".join(f"  {line}" for line in (*self.lines, f"ret {self.type} {result}"))
+        return f"define {self.type} @{name}({arguments}) {{\n{body}\n}}\n"
+
+    def emit(self, text: str) -> Operand:
+        """Append an instruction and return its result."""
+        name = f"%t{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def call(self, intrinsic: str, *operands: Operand) -> Operand:
+        """Call LLVM's `intrinsic` of this type."""
+        name = f"@llvm.{intrinsic}.{self.type.suffix}"
+        self.declared.add(f"declare {self.type} {name}({', '.join([str(self.type)] * len(operands))})\n")
+        return self.emit(f"call {self.type} {name}({', '.join(f'{self.type} {x}' for x in operands)})")
+
+    def op(self, name: str, a: Operand, b: Operand, type: Lanes | None = None) -> Operand:
+        """Apply LLVM's binary instruction `name`."""
+        return self.emit(f"{name} {type or self.type} {a}, {b}")
+
+    def select(self, condition: Operand, if_true: Operand, if_false: Operand) -> Operand:
+        """Choose lane by lane."""
+        bits = self.type.of("i1")
+        return self.emit(f"select {bits} {condition}, {self.type} {if_true}, {self.type} {if_false}")
+
+    def convert(self, name: str, value: Operand, old: Lanes, new: Lanes) -> Operand:
+        """Apply LLVM's conversion `name`."""
+        return self.emit(f"{name} {old} {value} to {new}")
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Operand:
+        """Return `a * b + c`, rounded once."""
+        return self.call("fma", a, b, c)
+
+    def mul(self, a: Operand, b: Operand) -> Operand:
+        """Return `a * b`, rounded by itself."""
+        return self.fma(a, b, self.call("arithmetic.fence", self.type.number(-0.0)))
+
+    def polynomial(self, coefficients: tuple[float, ...], x: Operand) -> Operand:
+        """Return the polynomial of `coefficients`, highest first, by Horner's rule."""
+        value = self.type.number(coefficients[0])
+        for coefficient in coefficients[1:]:
+            value = self.fma(value, x, self.type.number(coefficient))
+        return value
+
+    def clamped(self, x: Operand, low: float, high: float) -> Operand:
+        """Return `x` kept within bounds; the comparisons are false of NaN, which so stays."""
+        least, most = self.type.number(low), self.type.number(high)
+        x = self.select(self.op("fcmp olt", x, least), least, x)
+        return self.select(self.op("fcmp ogt", x, most), most, x)

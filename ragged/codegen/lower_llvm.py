@@ -1,0 +1,78 @@
+"""What LLVM does not know by itself, as calls of functions that are compiled along and inlined.
+
+TVM's pass for this, LowerIntrin, is not used: it visits what it has lowered once more, and its simplifier fails
+where a constant was folded in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call, StringImm
+
+from ragged.codegen.elementary import Helper, helpers_text
+from ragged.codegen.llvm_text import Lanes
+from ragged.codegen.ops import OPERATIONS, TirExpr
+
+_ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
+
+
+def lower_for_llvm(function: Any) -> Any:
+    """Return a `tirx.PrimFunc` with the operations of `ragged.codegen.ops` and floor division lowered.
+
+    Comes last, after loops have become vectors.
+    """
+    lowering = _Lowering()
+    rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
+    body = tvm_ffi.structural_map(function.body, rules)
+    if lowering.used:
+        text = StringImm(helpers_text(lowering.used))
+        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
+    return function.with_body(body)
+
+
+@dataclass
+class _Lowering:
+    """Replaces single nodes and collects the helpers that are used."""
+
+    used: set[Helper] = field(default_factory=set)
+
+    def call(self, call: Any) -> TirExpr:
+        operation = OPERATIONS.get(getattr(call.op, "name", ""))
+        return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
+
+    def division(self, node: Any) -> TirExpr:
+        power = _power_of_two(node.b)
+        if power is not None:
+            return tirx.shift_right(node.a, _like(node.b, power))
+        return self._helper("floordiv", node.ty.dtype, node.a, node.b)
+
+    def remainder(self, node: Any) -> TirExpr:
+        power = _power_of_two(node.b)
+        if power is not None:
+            return tirx.bitwise_and(node.a, _like(node.b, (1 << power) - 1))
+        return self._helper("floormod", node.ty.dtype, node.a, node.b)
+
+    def _helper(self, operation: str, dtype: Any, *args: TirExpr) -> TirExpr:
+        helper = Helper(operation, Lanes(_ELEMENTS[str(dtype.with_lanes(1))], dtype.lanes))
+        self.used.add(helper)
+        return tirx.call_pure_extern(str(dtype), helper.name, *args)
+
+
+def _power_of_two(divisor: TirExpr) -> int | None:
+    """Return the logarithm of a constant divisor that is a power of two, else None."""
+    number = divisor.value if isinstance(divisor, tirx.Broadcast) else divisor
+    if not isinstance(number, tirx.IntImm):
+        return None
+    value = int(number.value)
+    return value.bit_length() - 1 if value > 0 and value & (value - 1) == 0 else None
+
+
+def _like(divisor: TirExpr, value: int) -> TirExpr:
+    """Return an integer constant of the dtype of a constant divisor, in as many lanes."""
+    if isinstance(divisor, tirx.Broadcast):
+        return tirx.Broadcast(_like(divisor.value, value), divisor.lanes)
+    return tirx.IntImm(divisor.ty, value)

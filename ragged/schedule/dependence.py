@@ -1,0 +1,161 @@
+"""Whether statements may trade places: two accesses of one element, one of them a write, keep their order.
+
+Everything is asked of the prover, with the facts of the program: `left(node)` is not in this batch because a fact
+says so. What is not proven counts as a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ragged.ir.analysis import Access, Site, regions
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import substitute
+from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
+from ragged.prove import Proof, Prover, Unproven
+
+Copies = Mapping[Var, Expr]
+"""The variables of the loops around a statement, and what they are in one of the two iterations."""
+Relation = Callable[[Copies, Copies], tuple[Expr, ...]]
+"""What holds between the iterations of two statements that are asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two statements that may touch one element of `buffer` in iterations that would trade places."""
+
+    first: Label | None
+    second: Label | None
+    buffer: Buffer
+    example: str | None
+
+    def __str__(self) -> str:
+        names = " and ".join(f"'{label.name}'" for label in (self.first, self.second) if label is not None)
+        return f"{names or 'what stands around'} may touch one element of '{self.buffer.name}'"
+
+
+def find_conflict(
+    program: Program,
+    first: Iterable[Site],
+    second: Iterable[Site],
+    common: int,
+    relation: Relation,
+    *,
+    reassociate: bool = False,
+) -> Conflict | None:
+    """Return a pair of accesses that may conflict, or None if it is proven that there is none.
+
+    Each pair of a statement of `first` and one of `second` is looked at in two iterations that agree in the
+    outermost `common` loops around both and for which `relation` holds: it is given what each variable of the loops
+    around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
+    trade places, which changes rounding.
+    """
+    prover = Prover(program)
+    others = list(second)
+    for one in first:
+        for other in others:
+            found = _between(prover, one, other, common, relation, reassociate)
+            if found is not None:
+                return found
+    return None
+
+
+def earlier(first: Copies, second: Copies, var: Var) -> Expr:
+    """Return that `var` is less in the first iteration than in the second."""
+    return Binary(BinaryOp.LT, first[var], second[var])
+
+
+def _between(
+    prover: Prover, one: Site, other: Site, common: int, relation: Relation, reassociate: bool
+) -> Conflict | None:
+    mine, yours = regions(one), regions(other)
+    first, second = _copies(one, common), _copies(other, common)
+    pairs = [(a, b) for a in mine.writes for b in (*yours.writes, *yours.reads)]
+    pairs += [(a, b) for a in mine.reads for b in yours.writes]
+    for a, b in pairs:
+        if not _overlap(a.buffer, b.buffer) or _private(one, other, a.buffer, common):
+            continue
+        if reassociate and _same_reduction(one, other, a.buffer):
+            continue
+        goal = _differ(a, first, b, second)
+        loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
+        conditions = (
+            *(substitute(c, first) for c in a.conditions),
+            *(substitute(c, second) for c in b.conditions),
+            *relation(first, second),
+        )
+        answer = prover.prove(goal, loops=loops, conditions=conditions)
+        match answer:
+            case Proof():
+                continue
+            case Unproven(example=example):
+                return Conflict(_label(one), _label(other), a.buffer, example)
+    return None
+
+
+def _copies(site: Site, common: int) -> dict[Var, Expr]:
+    """Return a variable of its own for each loop inside the common ones, and the common ones as they are."""
+    return {
+        loop.var: Ref(loop.var if depth < common else Var(loop.var.name, loop.var.dtype))
+        for depth, loop in enumerate(site.loops)
+    }
+
+
+def _ranges(site: Site, copies: Copies, common: int) -> tuple[tuple[Var, Expr], ...]:
+    found: list[tuple[Var, Expr]] = []
+    for depth, loop in enumerate(site.loops):
+        copy = copies[loop.var]
+        if depth >= common and isinstance(copy, Ref):
+            found.append((copy.var, substitute(_expanded(site, loop), copies)))
+    return tuple(found)
+
+
+def _shared(site: Site, common: int) -> tuple[tuple[Var, Expr], ...]:
+    return tuple((loop.var, _expanded(site, loop)) for loop in site.loops[:common])
+
+
+def _expanded(site: Site, loop: For) -> Expr:
+    """Return a loop's extent with the lets around the loop substituted."""
+    around = site.around[: next(i for i, outer in enumerate(site.around) if outer is loop)]
+    return Site(site.stage, loop, around).expand(loop.extent)
+
+
+def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:
+    """Return that the two accesses are of different elements."""
+    goal: Expr | None = None
+    for here, there in zip(a.indices, b.indices, strict=True):
+        different = Binary(BinaryOp.NE, substitute(here, first), substitute(there, second))
+        goal = different if goal is None else Binary(BinaryOp.OR, goal, different)
+    return Const(False, DType.BOOL) if goal is None else goal
+
+
+def _overlap(a: Buffer, b: Buffer) -> bool:
+    return a is b or a.aliases is b or b.aliases is a or (a.aliases is not None and a.aliases is b.aliases)
+
+
+def _private(one: Site, other: Site, buffer: Buffer, common: int) -> bool:
+    """True if each iteration of the loops inside the common ones has a buffer of its own."""
+    for site in (one, other):
+        depth = 0
+        for outer in site.around:
+            if isinstance(outer, For):
+                depth += 1
+            elif isinstance(outer, Alloc) and outer.buffer is buffer:
+                return depth > common
+    return False
+
+
+def _same_reduction(one: Site, other: Site, buffer: Buffer) -> bool:
+    match one.stmt, other.stmt:
+        case Reduce(buffer=mine, combiner=combiner), Reduce(buffer=yours, combiner=also):
+            return mine is yours is buffer and combiner is also
+        case _:
+            return False
+
+
+def _label(site: Site) -> Label | None:
+    return site.stmt.label if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic) else None

@@ -1,0 +1,50 @@
+"""Finding what a primitive is asked to change, and putting something else in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Var
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.stmt import For, Stmt
+
+
+def loop_site(program: Program, loop: Var, primitive: str) -> Site:
+    """Return where the loop over `loop` stands.
+
+    Raises:
+        ScheduleError: the program has no such loop; `primitive` is who asks.
+    """
+    for site in sites(program):
+        if isinstance(site.stmt, For) and site.stmt.var is loop:
+            return site
+    raise ScheduleError(
+        f"{primitive}: the program has no loop '{loop.name}'",
+        because="it was never there, or an earlier step put others in its place",
+        fix="name a loop of this program: `s.loop(name)`",
+    )
+
+
+def the_loop(program: Program, loop: Var, primitive: str) -> For:
+    """Return the loop over `loop`; `ScheduleError` as `loop_site`."""
+    stmt = loop_site(program, loop, primitive).stmt
+    assert isinstance(stmt, For)
+    return stmt
+
+
+@dataclass
+class Replace(Rewriter):
+    """Puts what `change` makes of it in place of one loop; `change` may call `copied` and `copied_loop`."""
+
+    loop: Var = field(kw_only=True)
+    change: Callable[[For, Rewriter], Stmt] = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement: the loop in question as a whole, every other as it is."""
+        if isinstance(stmt, For) and stmt.var is self.loop:
+            return self.change(stmt, self)
+        return super().stmt(stmt)

@@ -1,0 +1,122 @@
+"""A program with the primitives that were applied to it, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from ragged.errors import Location, ScheduleError
+from ragged.ir.expr import Buffer, Var
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Forwarding, Rewritten, labels_of, loops_of
+from ragged.ir.stmt import Label
+from ragged.ir.verify import verify
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Schedule:
+    """Applies primitives to a program and keeps the log of them.
+
+    Loops are named by their variables, statements by their labels: `loop` and `statement` find them by name. A
+    refused primitive leaves the schedule as it was.
+
+    Example::
+
+        s = Schedule(program)
+        outer, inner = s.apply(split, s.loop("i"), 16).loops
+        s.apply(vectorize, inner)
+        print(s.program, s.log())
+    """
+
+    def __init__(self, program: Program) -> None:
+        verify(program)
+        self.program = program
+        self._log: list[str] = []
+
+    def loop(self, name: str, nth: int | None = None) -> Var:
+        """Return the loop of that name; the `nth` of them, from zero in the order of the text, where there are several.
+
+        Raises:
+            ScheduleError: there is none, or more than one and `nth` is not given.
+        """
+        return _choose("loop", name, nth, [var for var in loops_of(self.program) if var.name == name])
+
+    def statement(self, name: str, nth: int | None = None) -> Label:
+        """Return the label of that name; arguments and errors are those of `loop`."""
+        return _choose(
+            "statement", name, nth, [label for label in labels_of(self.program) if label.name == name]
+        )
+
+    def buffer(self, name: str) -> Buffer:
+        """Return the declared buffer of that name; `ScheduleError` if there is none."""
+        return _choose(
+            "buffer", name, None, [buffer for buffer in self.program.buffers if buffer.name == name]
+        )
+
+    def apply(
+        self, primitive: Callable[Concatenate[Program, P], Rewritten], *args: P.args, **kwargs: P.kwargs
+    ) -> Forwarding:
+        """Apply a primitive to the program and return what became of its loops and statements.
+
+        Raises:
+            ScheduleError: the primitive refuses; the schedule is as it was.
+        """
+        try:
+            rewritten = primitive(self.program, *args, **kwargs)
+        except ScheduleError as error:
+            raise ScheduleError(
+                error.what,
+                at=error.at or Location.capture(),
+                because=error.because,
+                example=error.example,
+                fix=error.fix,
+            ) from None
+        verify(rewritten.program)
+        text = ", ".join(
+            [*map(self._text, args), *(f"{key}={self._text(value)}" for key, value in kwargs.items())]
+        )
+        self._log.append(f"s.apply({primitive.__name__}, {text})")
+        self.program = rewritten.program
+        return rewritten.forwarding
+
+    def log(self) -> str:
+        """Return the steps as code that takes them again on a new schedule `s` of the same program."""
+        return "\n".join(self._log)
+
+    def _text(self, value: object) -> str:
+        match value:
+            case Var():
+                return self._named(
+                    "loop", value, [var for var in loops_of(self.program) if var.name == value.name]
+                )
+            case Label():
+                same = [label for label in labels_of(self.program) if label.name == value.name]
+                return self._named("statement", value, same)
+            case Buffer():
+                return f"s.buffer({value.name!r})"
+            case tuple() | list():
+                inner = ", ".join(map(self._text, value))
+                return f"({inner},)" if len(value) == 1 else f"({inner})"
+            case _:
+                return str(value) if hasattr(value, "value") else repr(value)
+
+    @staticmethod
+    def _named(kind: str, value: Var | Label, same: list[Var] | list[Label]) -> str:
+        place = next(i for i, each in enumerate(same) if each is value)
+        return f"s.{kind}({value.name!r})" if len(same) == 1 else f"s.{kind}({value.name!r}, {place})"
+
+
+def _choose(kind: str, name: str, nth: int | None, found: list[T]) -> T:
+    if not found or (nth is not None and not 0 <= nth < len(found)):
+        raise ScheduleError(
+            f"the program has no {kind} '{name}'" + (f" number {nth}" if nth is not None else "")
+        )
+    if nth is None and len(found) > 1:
+        raise ScheduleError(
+            f"{len(found)} {kind}s are called '{name}'",
+            because="a name alone does not say which",
+            fix=f"{kind}({name!r}, 0) is the first in the text",
+        )
+    return found[nth or 0]

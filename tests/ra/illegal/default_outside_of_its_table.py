@@ -1,0 +1,11 @@
+"""NameError: name '_in_scope' is not defined"""
+
+from cortex import ra
+
+N, H = ra.N, 4
+x = ra.node_input("x", (H,))
+h_ph = ra.placeholder((N, H))
+emb = ra.input_tensor("emb", (9, H))
+word = ra.node_input("word", dtype="int32", default=-1)
+h = ra.compute((N, H), lambda n, i: emb[word[n], i] + ra.sum_children(n, lambda k: h_ph[k, i]))
+ra.recursion_op(h_ph, h)

@@ -1,0 +1,12 @@
+"""NameError: name '_in_scope' is not defined"""
+
+from cortex import ra
+
+N, H = ra.N, 4
+x = ra.node_input("x", (H,))
+h_ph = ra.placeholder((N, H))
+kind = ra.node_input("kind", dtype="int32")
+leaf = ra.compute((N, H), lambda n, i: x[n, i])
+hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
+h = ra.if_then_else((N, H), lambda n, i: (kind[n] == 3, leaf, hs))
+ra.recursion_op(h_ph, h)

@@ -1,0 +1,9 @@
+"""NameError: name '_in_scope' is not defined"""
+
+from cortex import ra
+
+N, H = ra.N, 4
+x = ra.node_input("x", (H,))
+h_ph = ra.placeholder((N, H))
+h = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: ra.sum_children(k, lambda m: h_ph[m, i])))
+ra.recursion_op(h_ph, h)

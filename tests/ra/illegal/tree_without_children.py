@@ -1,0 +1,8 @@
+"""ModelError: ra.Tree: max_children=0 allows no recursion
+at tree_without_children.py:8
+fix: give the largest number of children, or None for any
+"""
+
+from cortex import ra
+
+ra.Tree(max_children=0)
