@@ -12,7 +12,6 @@ from cortex.compiler import Spread
 
 _HEADINGS = (
     "model",
-    "hidden",
     "trees",
     "nodes",
     "batches",

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cortex.ilir.structure import NODE
-from ragged.ir.expr import Binary, Expr, Load, Ref, Role, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Binary, Expr, Load, Ref, Role, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Alloc, Block, Check, For, If, Label, Let, LoopKind, Stmt, block
-from ragged.ir.walk import expressions, subexpressions
+from ragged.ir.walk import expressions
+from ragged.passes.insert_bound_checks import evaluated
 
 
 def insert_order_checks(program: Program) -> Rewritten:
@@ -70,21 +71,24 @@ class _Insert(Rewriter):
         """Yield a check for each different node whose results `stmt` reads."""
         if self.node is None:
             return
-        seen: set[Expr] = set()
+        seen: set[tuple[Expr, Expr | None]] = set()
         for expr in expressions(stmt):
-            for load in subexpressions(expr):
-                if isinstance(load, Load) and load.buffer.role is Role.OUTPUT and load.indices[0] not in seen:
-                    seen.add(load.indices[0])
-                    yield from self.check(load, self.node)
+            for load, path in evaluated(expr):
+                if not isinstance(load, Load) or load.buffer.role is not Role.OUTPUT:
+                    continue
+                if (load.indices[0], path) not in seen:
+                    seen.add((load.indices[0], path))
+                    yield from self.check(load, self.node, path)
 
-    def check(self, load: Load, node: Var) -> Iterator[Check]:
+    def check(self, load: Load, node: Var, path: Expr | None) -> Iterator[Check]:
+        """Yield the check that what `load` reads, where `path` holds, was computed before."""
         other = load.indices[0]
         if other == Ref(node):
             return
-        if self.least is None:
-            condition, least = Binary(BinaryOp.GT, other, Ref(node)), Ref(node)
-        else:
-            condition, least = Binary(BinaryOp.GE, other, self.least), self.least
+        op, least = (BinaryOp.GT, Ref(node)) if self.least is None else (BinaryOp.GE, self.least)
+        condition = Binary(op, other, least)
+        if path is not None:
+            condition = Binary(BinaryOp.OR, Unary(UnaryOp.NOT, path), condition)
         message = "node {0} reads node {1}, which is computed no earlier (bound {2})"
         yield Check(
             Label(f"{load.buffer.name}.order"), condition, message, (Ref(node), other, least), load.at

@@ -75,7 +75,9 @@ def structure_functions(plan: Plan) -> StructureFunctions:
     num_children = _difference("num_children", child_begin, Call(num_nodes))
     positions = {j: _array(_position_name(plan, j), "n", Call(num_inner)) for j in plan.positions}
     payloads = {
-        payload.name: _array(payload.name, "n", Call(num_nodes), Source.PAYLOAD)
+        payload.name: Function(
+            payload.name, (Param(Var("n"), Call(num_nodes)),), Source.PAYLOAD, storage=payload.dtype
+        )
         for payload in plan.payloads
         if payload.dtype.is_int and not payload.shape
     }
@@ -116,8 +118,8 @@ def structure_functions(plan: Plan) -> StructureFunctions:
     )
 
 
-def _array(name: str, parameter: str, extent: Expr, source: Source = Source.STRUCTURE) -> Function:
-    return Function(name, (Param(Var(parameter), extent),), source)
+def _array(name: str, parameter: str, extent: Expr) -> Function:
+    return Function(name, (Param(Var(parameter), extent),), Source.STRUCTURE)
 
 
 def _difference(name: str, offset: Function, extent: Expr) -> Function:

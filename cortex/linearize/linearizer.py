@@ -10,13 +10,15 @@ from cortex.linearize.result import Linearized
 from cortex.linearize.vocab import Vocab
 
 try:
-    from cortex.linearize._native import Engine, parse_ptb
+    from cortex.linearize import _native
 except ImportError as error:
     raise ImportError(
         "cortex.linearize: its native extension is not built; run `make test`, or `pip install -e .`"
     ) from error
 
 __all__ = ["Linearizer", "linearize", "parse_ptb"]
+
+parse_ptb = _native.parse_ptb
 
 _LIMIT = 2**31 - 1
 
@@ -33,7 +35,7 @@ class Linearizer:
 
     def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
         self.plan = plan
-        self._engine = Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
+        self._engine = _native.Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
 
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""

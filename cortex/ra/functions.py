@@ -28,6 +28,7 @@ from cortex.ra.expr import (
     unary,
 )
 from cortex.ra.node import ChildVar, Node
+from cortex.ra.shapes import counted
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp

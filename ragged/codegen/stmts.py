@@ -9,6 +9,7 @@ from tvm import tirx
 
 from ragged.codegen.entry import CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
+from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, literal
 from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
@@ -101,7 +102,7 @@ class Statements:
                 assert_never(stmt)
 
     def _variable(self, var: Var) -> TirExpr:
-        bound = tirx.Var(var.name, var.dtype.value)
+        bound = tirx.Var(identifier(var.name), var.dtype.value)
         self.expressions.variables[var] = bound
         return bound
 
@@ -148,7 +149,7 @@ class Statements:
         flat = tirx.decl_buffer(
             (self._stack_elements(buffer),),
             buffer.dtype.value,
-            buffer.name,
+            identifier(buffer.name),
             data_alignment=buffer.align,
             scope="local",
         )

@@ -29,6 +29,8 @@ _CUDA = (
     "max_shared_memory_per_block",
     "thread_warp_size",
 )
+_ARITHMETIC = ("avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
+"""What the features that generated code is made of begin with."""
 _OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 
@@ -85,10 +87,24 @@ def parse_target(target: TargetLike) -> Target:
 
 @cache
 def host_target() -> Target:
-    """Return the target of the processor that this process runs on, as LLVM knows it by name."""
-    from tvm.target import codegen  # here: parsing a target must not cost the compiler's import
+    """Return the target of the processor that this process runs on: its name, and how it differs from that name.
 
-    return Target("llvm", (("mcpu", str(codegen.llvm_get_system_cpu())),))
+    A virtual machine may hide some of what the processor has, which the name alone would promise.
+    """
+    import tvm  # here: parsing a target must not cost the compiler's import
+    from tvm.target import codegen
+
+    name = str(codegen.llvm_get_system_cpu())
+    native = tvm.target.Target({"kind": "llvm", "mcpu": name})
+    promised = {str(feature) for feature in codegen.llvm_get_cpu_features(native)}
+    present = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")() or {}
+    differing = sorted(
+        f"{'+' if on else '-'}{feature}"
+        for feature, on in present.items()
+        if str(feature).startswith(_ARITHMETIC) and bool(on) != (feature in promised)
+    )
+    settings: dict[str, Setting] = {"mattr": tuple(differing)} if differing else {}
+    return Target("llvm", (*settings.items(), ("mcpu", name)))
 
 
 def require_cpu(target: Target) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from tvm.ir import PointerType, PrimType
 
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
+from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr
 from ragged.codegen.stmts import Statements, has_team, sequence
 from ragged.codegen.vector import root
@@ -64,7 +64,7 @@ def workers_of(program: Program) -> Function | None:
 
 def symbol_name(program: Program, stage: Stage) -> str:
     """Return the name of a stage's function."""
-    return f"{re.sub(r'[^0-9A-Za-z_]', '_', program.name)}_{stage.kind.value}"
+    return f"{identifier(program.name)}_{stage.kind.value}"
 
 
 class _Builder:
@@ -108,11 +108,11 @@ class _Builder:
         return StageFunction(name, function, tuple(emitter.sites.values()))
 
     def _param(self, name: str, dtype: DType) -> TirExpr:
-        self.params.append(tirx.Var(name, dtype.value))
+        self.params.append(tirx.Var(identifier(name), dtype.value))
         return self.params[-1]
 
     def _param_pointer(self, name: str, dtype: DType) -> TirExpr:
-        self.params.append(tirx.Var(name, PointerType(PrimType(dtype.value))))
+        self.params.append(tirx.Var(identifier(name), PointerType(PrimType(dtype.value))))
         return self.params[-1]
 
     def _pointer(self, argument: Argument) -> TirExpr:
@@ -123,7 +123,7 @@ class _Builder:
         return self._flat(argument.name, argument.dtype, size, pointer, argument.align)
 
     def _flat(self, name: str, dtype: DType, size: TirExpr, pointer: TirExpr, align: int) -> TirBuffer:
-        buffer = tirx.decl_buffer((size,), dtype.value, name, data=pointer, data_alignment=align)
+        buffer = tirx.decl_buffer((size,), dtype.value, identifier(name), data=pointer, data_alignment=align)
         self.declarations.append(tirx.DeclBuffer(buffer, data=pointer))
         return buffer
 

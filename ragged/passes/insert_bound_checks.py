@@ -59,24 +59,30 @@ def insert_bound_checks(program: Program) -> Rewritten:
 
 def accesses(expr: Expr, path: Expr | None = None) -> Iterator[Access]:
     """Yield the obligations of evaluating `expr` where `path` holds, innermost first."""
+    for inner, way in evaluated(expr, path):
+        if isinstance(inner, Load):
+            yield from element(inner.buffer.name, inner.indices, inner.buffer.shape, way)
+        elif isinstance(inner, Call):
+            yield from _call(inner, way)
+
+
+def evaluated(expr: Expr, path: Expr | None = None) -> Iterator[tuple[Expr, Expr | None]]:
+    """Yield everything in `expr`, innermost first, with the condition under which it is evaluated."""
     match expr:
         case Select(condition=condition, if_true=if_true, if_false=if_false):
-            yield from accesses(condition, path)
-            yield from accesses(if_true, both(path, condition))
-            yield from accesses(if_false, both(path, Unary(UnaryOp.NOT, condition)))
+            yield from evaluated(condition, path)
+            yield from evaluated(if_true, both(path, condition))
+            yield from evaluated(if_false, both(path, Unary(UnaryOp.NOT, condition)))
         case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            yield from accesses(lhs, path)
-            yield from accesses(rhs, both(path, lhs))
+            yield from evaluated(lhs, path)
+            yield from evaluated(rhs, both(path, lhs))
         case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
-            yield from accesses(lhs, path)
-            yield from accesses(rhs, both(path, Unary(UnaryOp.NOT, lhs)))
+            yield from evaluated(lhs, path)
+            yield from evaluated(rhs, both(path, Unary(UnaryOp.NOT, lhs)))
         case _:
             for operand in operands(expr):
-                yield from accesses(operand, path)
-            if isinstance(expr, Load):
-                yield from element(expr.buffer.name, expr.indices, expr.buffer.shape, path)
-            elif isinstance(expr, Call):
-                yield from _call(expr, path)
+                yield from evaluated(operand, path)
+    yield expr, path
 
 
 def element(
@@ -119,6 +125,11 @@ class _Insert(Rewriter):
             yield Check(Label(name), access.condition, message, (access.index, access.extent), stmt.at)
 
     def obligations(self, stmt: Stmt) -> Iterator[Access]:
+        if isinstance(stmt, Check):
+            yield from accesses(stmt.condition)
+            for expr in stmt.witness:
+                yield from accesses(expr, Unary(UnaryOp.NOT, stmt.condition))
+            return
         for expr in expressions(stmt):
             yield from accesses(expr)
         if isinstance(stmt, Store | Reduce):

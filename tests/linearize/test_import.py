@@ -22,6 +22,9 @@ def test_a_missing_extension_is_said_plainly():
 
 def test_the_reference_is_not_imported():
     # A package `cortex` without its contents: the oracle, which may read structures through the reference.
-    alone = "import sys, types; sys.modules['cortex'] = p = types.ModuleType('cortex'); p.__path__ = ['cortex']; "
-    done = run(alone + "import cortex.linearize; print([m for m in sys.modules if 'linearize.reference' in m])")
+    alone = (
+        "import sys, types; p = sys.modules['cortex'] = types.ModuleType('cortex'); p.__path__ = ['cortex']"
+    )
+    ask = "import cortex.linearize; print([name for name in sys.modules if 'linearize.reference' in name])"
+    done = run(f"{alone}; {ask}")
     assert done.stdout.strip() == "[]", done.stderr

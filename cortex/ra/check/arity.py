@@ -32,7 +32,7 @@ def check_positions_in_arity(recursion: Recursion) -> None:
                 raise ModelError(
                     f"'{recursion.text(site.expr)}': there is no '{child.text()}'",
                     at=site.expr.at,
-                    because=f"a node of {recursion.structure} has at most {counted(most, 'child', 'children')}, from 0 on",
+                    because=f"a node of {recursion.structure} has {counted(most, 'child', 'children')} at most",
                     fix=None
                     if isinstance(recursion.structure, Sequence)
                     else f"Tree(max_children={child.position + 1}), or read a lower position",
@@ -48,7 +48,7 @@ def check_no_child_at_leaf(recursion: Recursion) -> None:
                 raise ModelError(
                     f"'{recursion.text(site.expr)}' is read at leaves too, which have no '{child.text()}'",
                     at=site.expr.at,
-                    because=f"'{recursion.name(body)}' is computed at every node",
+                    because=f"'{recursion.name(body)}' is computed at leaves",
                     fix="ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), with the read in `inner`",
                 )
 

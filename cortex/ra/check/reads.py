@@ -91,7 +91,7 @@ def check_scope(recursion: Recursion) -> None:
                 raise ModelError(
                     f"'{name}' belongs to another function",
                     at=site.expr.at,
-                    because=f"it stands in '{recursion.text(site.expr)}' of '{recursion.name(body)}', which was not given it",
+                    because=f"the function of '{recursion.name(body)}' was not given it",
                     fix="read a tensor of that compute instead: other[n, i]",
                 )
 
@@ -101,9 +101,8 @@ def _foreign(site: Site) -> list[str]:
     expr = site.expr
     if isinstance(expr, IndexVar) and all(expr is not index for index in site.indices):
         return [expr.name]
-    return [
-        node.text() for handle in handles(expr) for node in _variables(handle) if not _in_scope(node, site)
-    ]
+    used = (node for handle in handles(expr) for node in _variables(handle))
+    return [node.text() for node in used if node is not site.node and node not in site.children]
 
 
 def _variables(node: Node) -> list[NodeVar | ChildVar]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cortex.ilir.structure import CHILD
 from cortex.ra import expr as ra
@@ -12,14 +12,35 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import Decisions, decide
 from cortex.ra.lower.translate import Point, Translator
 from cortex.ra.node import ChildVar, Node
+from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Var, both
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Var
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
 
 Reduction = ra.DenseReduce | ra.ChildReduce
 Axis = ra.IndexVar | ChildVar
-Guards = tuple[tuple[ra.Expr, bool], ...]
+Guards = tuple[Guard, ...]
 """Conditions on the way to an expression, and which way they went."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Where the value of a reduction is kept: for each of `axes`, computed where `guards` hold.
+
+    What depends on several children at once has no storage of its own size: it is `nested`, computed anew in the
+    loops of the reduction that reads it.
+    """
+
+    buffer: Buffer
+    axes: tuple[Axis, ...]
+    guards: Guards = ()
+    nested: bool = False
+
+    def serves(self, guards: Guards) -> bool:
+        """Return whether the value is there wherever `guards` hold."""
+        return len(self.guards) <= len(guards) and all(
+            own[0] is other[0] and own[1] is other[1] for own, other in zip(self.guards, guards, strict=False)
+        )
 
 
 @dataclass
@@ -30,7 +51,7 @@ class Nests:
     decisions: Decisions
     results: Callable[[Tensor], Buffer]
     node: Expr
-    hoisted: dict[Reduction, tuple[Buffer, tuple[Axis, ...]]] = field(default_factory=dict)
+    kept: dict[Reduction, list[Kept]] = field(default_factory=dict)
     translator: Translator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,7 +66,7 @@ class Nests:
         body = compute.body
         if isinstance(body, ra.DenseReduce | ra.ChildReduce):
             inner = list(self.hoist(body.body, (*axes, _axis(body)), (), target.name))
-            return block(*inner, self.accumulate(body, target, axes, ()))
+            return block(*inner, self.accumulate(body, Kept(target, axes), Point(self.node)))
         before = list(self.hoist(body, axes, (), target.name))
 
         def store(at: Point) -> Stmt:
@@ -98,8 +119,13 @@ class Nests:
 
     def reduced(self, reduction: Reduction, at: Point) -> Expr:
         """Return the value of a reduction whose nest stands before."""
-        buffer, axes = self.hoisted[reduction]
-        return Load(buffer, self.element(axes, at), reduction.at)
+        kept = self.find(reduction, at.guards)
+        assert kept is not None, "hoist has been there"
+        return Load(kept.buffer, self.element(kept.axes, at), reduction.at)
+
+    def find(self, reduction: Reduction, guards: Guards) -> Kept | None:
+        """Return where a reduction's value is kept for places where `guards` hold, or None."""
+        return next((kept for kept in self.kept.get(reduction, ()) if kept.serves(guards)), None)
 
     def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
         """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
@@ -114,51 +140,73 @@ class Nests:
                     elif decided is way:
                         yield from self.hoist(branch, scope, guards, name)
             case ra.DenseReduce() | ra.ChildReduce():
-                if expr not in self.hoisted:
+                if self.find(expr, guards) is None:
                     yield from self.hoist(expr.body, (*scope, _axis(expr)), guards, name)
-                    yield self.reduction(expr, scope, guards, name)
+                    kept = self.keep(expr, scope, guards, name)
+                    if not kept.nested:
+                        yield self.accumulate(expr, kept, Point(self.node))
             case _:
                 for operand in ra.operands(expr):
                     yield from self.hoist(operand, scope, guards, name)
 
-    def reduction(self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str) -> Stmt:
-        """Return the nest of one reduction over as many of the axes around it as it depends on."""
+    def keep(self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str) -> Kept:
+        """Return a new place for a reduction's value, for as many of the axes around it as it depends on."""
         used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
         axes = tuple(axis for axis in scope if axis in used)
+        nested = sum(isinstance(axis, ChildVar) for axis in axes) > 1
+        axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
-        self.hoisted[reduction] = (buffer, axes)
-        return self.accumulate(reduction, buffer, axes, guards)
+        kept = Kept(buffer, axes, guards, nested)
+        self.kept.setdefault(reduction, []).append(kept)
+        return kept
 
-    def accumulate(
-        self, reduction: Reduction, buffer: Buffer, axes: tuple[Axis, ...], guards: Guards
-    ) -> Stmt:
-        """Return the nest that reduces to `buffer`, for each of `axes`; where a guard fails, it holds the identity."""
-        start = Const(reduction.combiner.identity, reduction.dtype)
+    def accumulate(self, reduction: Reduction, kept: Kept, at: Point) -> Stmt:
+        """Return the nest that reduces for each of the axes; where a guard fails, the identity is kept."""
+        buffer, start = kept.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
 
         def reduce(at: Point) -> Stmt:
-            indices = self.element(axes, at)
-            loop = self.axis(
-                reduction,
-                at,
-                lambda var, inner: Reduce(
-                    update,
-                    buffer,
-                    indices,
-                    reduction.combiner,
-                    self.translator.expr(reduction.body, inner),
-                    (var,),
-                    start,
-                    reduction.at,
-                ),
-            )
-            condition: Expr | None = None
-            for guard, way in guards:
-                condition = both(condition, self.translator.guard(guard, way, at))
+            indices = self.element(kept.axes, at)
+
+            def step(var: Var, inner: Point) -> Stmt:
+                before = self.before(reduction.body, inner)
+                value = self.translator.expr(reduction.body, inner)
+                axes, combiner = (var,), reduction.combiner
+                return block(
+                    *before, Reduce(update, buffer, indices, combiner, value, axes, start, reduction.at)
+                )
+
+            loop = self.axis(reduction, at.given(*kept.guards), step)
+            condition = self.translator.guards(kept.guards, at)
             guarded = loop if condition is None else If(condition, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
-        return self.loops(axes, Point(self.node), reduce)
+        return self.loops(kept.axes, at, reduce)
+
+    def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
+        """Yield the nests that stand right before `expr`, within its loops."""
+        found = {id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards)}
+        for reduction, kept in found.values():
+            yield self.accumulate(reduction, kept, replace(at, guards=()))
+
+    def nested(self, expr: ra.Expr, guards: Guards) -> Iterator[tuple[Reduction, Kept]]:
+        """Yield the reductions that `expr` reads and that are computed within its loops."""
+        match expr:
+            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
+                decided = decide(condition, self.decisions)
+                if decided is not None:
+                    yield from self.nested(if_true if decided else if_false, guards)
+                    return
+                yield from self.nested(condition, guards)
+                yield from self.nested(if_true, (*guards, (condition, True)))
+                yield from self.nested(if_false, (*guards, (condition, False)))
+            case ra.DenseReduce() | ra.ChildReduce():
+                kept = self.find(expr, guards)
+                if kept is not None and kept.nested:
+                    yield expr, kept
+            case _:
+                for operand in ra.operands(expr):
+                    yield from self.nested(operand, guards)
 
     def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
         """Return the loop of a reduction's own axis."""

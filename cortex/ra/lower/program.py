@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cortex.ilir.loops import Cases, node_loops
@@ -14,7 +14,7 @@ from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.translate import Point
 from cortex.ra.model import Model
-from cortex.ra.tensor import Compute, IfThenElse
+from cortex.ra.tensor import Body, Compute, IfThenElse
 from ragged.ir.expr import Buffer, Call, Expr, Function
 from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
 from ragged.ir.program import Program, Stage, StageKind
@@ -46,12 +46,8 @@ class _Lowering:
     splits: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.splits = any(
-            key(atom) == LEAF
-            for tensor in self.model.computes
-            if isinstance(tensor, IfThenElse)
-            for atom in atoms(tensor.condition)
-        )
+        conditions = (c for tensor in self.model.computes for c in _choices(tensor, {}))
+        self.splits = any(key(atom) == LEAF for condition in conditions for atom in atoms(condition))
 
     def kernel(self, *, batched: bool, specialized: bool) -> Stmt:
         if not self.splits:
@@ -92,8 +88,10 @@ class _Case:
     def undecided(self) -> ra.Expr | None:
         """Return an atomic condition that this case needs and does not know, or None."""
         for tensor in self.needed():
-            if isinstance(tensor, IfThenElse):
-                return next(atom for atom in atoms(tensor.condition) if key(atom) not in self.decisions)
+            for condition in _choices(tensor, self.decisions):
+                for atom in atoms(condition):
+                    if key(atom) is not None and key(atom) not in self.decisions:
+                        return atom
         return None
 
     def resolve(self, tensor: Tensor) -> Tensor:
@@ -156,6 +154,35 @@ class _Case:
         source = self.resolve(tensor)
         assert isinstance(source, Compute)
         return self.written[source]
+
+
+def _choices(tensor: Tensor, decisions: Decisions) -> Iterator[ra.Expr]:
+    """Yield the conditions that choose, in a case, which computes a tensor depends on.
+
+    A branch of `where` that reads a compute chooses as one of `if_then_else` does: the compute may have no value, and
+    no place to take one from, at nodes that go the other way.
+    """
+    match tensor:
+        case IfThenElse(condition=condition):
+            if decide(condition, decisions) is None:
+                yield condition
+        case Compute(body=body):
+            yield from _wheres(body, decisions)
+        case _:
+            pass
+
+
+def _wheres(expr: ra.Expr, decisions: Decisions) -> Iterator[ra.Expr]:
+    if isinstance(expr, ra.Where):
+        decided = decide(expr.condition, decisions)
+        if decided is not None:
+            yield from _wheres(expr.if_true if decided else expr.if_false, decisions)
+            return
+        branches = (*_reads(expr.if_true, decisions), *_reads(expr.if_false, decisions))
+        if any(isinstance(tensor, Body) for tensor in branches):
+            yield expr.condition
+    for operand in ra.operands(expr):
+        yield from _wheres(operand, decisions)
 
 
 def _reads(expr: ra.Expr, decisions: Decisions) -> Iterable[Tensor]:

@@ -1,5 +1,3 @@
-"""NameError: name '_in_scope' is not defined"""
-
 from cortex import ra
 
 N, H = ra.N, 4
@@ -9,3 +7,9 @@ hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
 leaf = ra.compute((N, 2), lambda n, i: x[n, i])
 h = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, hs))
 ra.recursion_op(h_ph, h)
+
+MESSAGE = """\
+ModelError: 'h' has shape (ra.N, 4), its branch 'leaf' (ra.N, 2)
+  at branch_of_another_shape.py:8
+  fix: give all three one shape
+"""

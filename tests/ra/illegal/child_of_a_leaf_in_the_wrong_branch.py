@@ -1,5 +1,3 @@
-"""NameError: name '_in_scope' is not defined"""
-
 from cortex import ra
 
 N, H = ra.N, 4
@@ -9,3 +7,10 @@ hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
 rec = ra.compute((N, H), lambda n, i: h_ph[n.left, i])
 h = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), rec, hs))
 ra.recursion_op(h_ph, h)
+
+MESSAGE = """\
+ModelError: 'h_ph[n.left, i]' is read at leaves too, which have no 'n.left'
+  at child_of_a_leaf_in_the_wrong_branch.py:7
+  because: 'rec' is computed at leaves
+  fix: ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), with the read in `inner`
+"""

@@ -1,11 +1,12 @@
-"""ModelError: 'x[n, i] & x[n, i]' mixes types
-at number_in_logic.py:11
-because: the operator is for truth values
-fix: compare numbers with ==, <, ...; combine truth values with &, | and ~
-"""
-
 from cortex import ra
 
 N, H = ra.N, 4
 x = ra.node_input("x", (H,))
 ra.compute((N, H), lambda n, i: ra.where(x[n, i] & x[n, i], 1.0, 0.0))
+
+MESSAGE = """\
+ModelError: 'x[n, i] & x[n, i]' mixes types
+  at number_in_logic.py:5
+  because: the operator is for truth values
+  fix: compare numbers with ==, <, ...; combine truth values with &, | and ~
+"""

@@ -1,11 +1,12 @@
-"""ModelError: recursion_op: output 'h' is not a placeholder and its compute
-at output_that_is_no_compute.py:11
-fix: recursion_op({"h": (h_ph, h)}), where h is what ra.compute or ra.if_then_else returned
-"""
-
 from cortex import ra
 
 N, H = ra.N, 4
 x = ra.node_input("x", (H,))
 h_ph = ra.placeholder((N, H))
 ra.recursion_op(h_ph, x)
+
+MESSAGE = """\
+ModelError: recursion_op: output 'h' is not a placeholder and its compute
+  at output_that_is_no_compute.py:6
+  fix: recursion_op({"h": (h_ph, h)}), where h is what ra.compute or ra.if_then_else returned
+"""

@@ -1,5 +1,3 @@
-"""NameError: name '_in_scope' is not defined"""
-
 from cortex import ra
 
 N, H = ra.N, 4
@@ -9,3 +7,10 @@ leaf = ra.compute((N, H), lambda n, i: x[n, i])
 hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
 h = ra.if_then_else((N, H), lambda n, i: (hs[n, 0] > 0.5, leaf, hs))
 ra.recursion_op(h_ph, h)
+
+MESSAGE = """\
+ModelError: 'hs[n, 0] > 0.5' decides 'h': control flow may depend on the structure alone (P.1)
+  at p1_branch_on_a_result.py:8
+  because: 'hs[n, 0]' is no property of how the node is connected
+  fix: decide by ra.isleaf(n) or ra.num_children(n); choose between values with ra.where
+"""

@@ -1,11 +1,12 @@
-"""ModelError: 'n.left' cannot decide a Python branch (P.1)
-at p1_python_branch_on_a_node.py:11
-because: the model is written once for all nodes, and what a value is, is known only when it runs
-fix: ra.if_then_else to branch on the structure, ra.where to choose a value, & | ~ for and, or, not
-"""
-
 from cortex import ra
 
 N, H = ra.N, 4
 x = ra.node_input("x", (H,))
 ra.compute((N, H), lambda n, i: x[n.left, i] if n.left else 0.0)
+
+MESSAGE = """\
+ModelError: 'n.left' cannot decide a Python branch (P.1)
+  at p1_python_branch_on_a_node.py:5
+  because: the model is written once for all nodes, and what a value is, is known only when it runs
+  fix: ra.if_then_else to branch on the structure, ra.where to choose a value, & | ~ for and, or, not
+"""

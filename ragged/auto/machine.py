@@ -1,0 +1,73 @@
+"""What a schedule needs to know of a processor."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_LANES = (("avx512f", 64, 32), ("avx2", 32, 16), ("asimd", 16, 32))
+"""What a processor says of its vectors: a flag, bytes of a register, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor: bytes of a vector register and how many there are, cores, and bytes of each core's caches.
+
+    `cores` are those that this process may use.
+    """
+
+    vector_bytes: int
+    vector_registers: int
+    cores: int
+    l1_bytes: int
+    l2_bytes: int
+
+    def lanes(self, element_bytes: int) -> int:
+        """Return how many elements a vector register holds."""
+        return self.vector_bytes // element_bytes
+
+
+@cache
+def this_machine() -> Machine:
+    """Return what this process runs on; what cannot be read is taken to be small."""
+    flags = _flags()
+    vector_bytes, registers = next(((size, count) for flag, size, count in _LANES if flag in flags), (16, 16))
+    caches = _cache_sizes()
+    return Machine(
+        vector_bytes,
+        registers,
+        len(os.sched_getaffinity(0)),
+        caches.get(1, 32 * 1024),
+        caches.get(2, 256 * 1024),
+    )
+
+
+def _flags() -> frozenset[str]:
+    """Return the features that the kernel lists for the first processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    for line in lines:
+        name, _, words = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(words.split())
+    return frozenset()
+
+
+def _cache_sizes() -> dict[int, int]:
+    """Return the bytes of the first processor's data caches, by level."""
+    sizes: dict[int, int] = {}
+    for folder in sorted(_CACHES.glob("index*")):
+        try:
+            kind = (folder / "type").read_text(encoding="utf-8").strip()
+            level = int((folder / "level").read_text(encoding="utf-8"))
+            size = (folder / "size").read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            continue
+        if kind != "Instruction":
+            sizes[level] = int(size.rstrip("KM")) * {"K": 1024, "M": 1024**2}.get(size[-1], 1)
+    return sizes

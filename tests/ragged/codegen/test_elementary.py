@@ -1,0 +1,130 @@
+"""Elementary functions are accurate over all floats, and arithmetic is rounded as the program says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Expr, Fma
+from ragged.ir.program import StageKind
+from tests.ragged.codegen.hand import F32, F64, call, check_both, elementwise, op, run
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4e38, -3.4e38]
+EDGES = [88.72, 88.73, 89.0, -87.3, -87.4, -103.9, -104.0, -105.0, 4e-4, 3.9e-4, 7.99, 8.0, 9.02, 10.0, 1.0, -1.0]
+
+EXACT = {
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "-": np.negative,
+}
+
+
+def all_floats(stride: int = 65_521) -> np.ndarray:
+    """Every `stride`-th float32, and where functions change their ways."""
+    bits = np.arange(0, 2**32, stride, dtype=np.uint64).astype(np.uint32)
+    return np.concatenate([bits.view(np.float32), np.array(SPECIAL + EDGES, np.float32)])
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("width", [None, 16])
+def test_functions_of_float32_are_accurate_everywhere(name, width):
+    x = all_floats()
+    got = run(elementwise(lambda a, b: call(name, a), width=width), n=len(x), x=x, y=x)["out"]
+    with np.errstate(all="ignore"):
+        exact = EXACT[name](x.astype(np.float64))
+        nearest = exact.astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(exact))
+    infinite = np.isinf(nearest)
+    np.testing.assert_array_equal(got[infinite], nearest[infinite])
+    finite = np.isfinite(exact) & ~infinite
+    error = np.abs(got[finite].astype(np.float64) - exact[finite])
+    assert (error <= 1e-6 * np.abs(exact[finite]) + np.finfo(np.float32).tiny).all()
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_functions_of_float64_are_the_c_library_s(name):
+    x = np.concatenate([np.linspace(-20, 20, 1001), SPECIAL])
+    got = run(elementwise(lambda a, b: call(name, a), dtype=F64), n=len(x), x=x, y=x)["out"]
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, EXACT[name](x), rtol=1e-14, atol=1e-300)
+
+
+def busy(a: Expr, b: Expr) -> Expr:
+    """An expression that a compiler would love to contract, reassociate or replace."""
+    product = op("+", op("*", a, b), op("*", b, call("tanh", a)))
+    return op("-", op("/", product, call("exp", b)), call("sigmoid", op("*", a, op("-", a, b))))
+
+
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_a_value_has_the_same_bits_wherever_it_stands(dtype):
+    rng = np.random.default_rng(0)
+    pool = rng.standard_normal((2, 7)).astype(dtype.numpy)
+    programs = [compile_program(elementwise(busy, dtype=dtype, width=w)) for w in (None, 2, 4, 16, 64)]
+    reference = run(programs[0], n=7, x=pool[0], y=pool[1])["out"]
+    for compiled in programs:
+        for count in (1, 2, 3, 15, 16, 17, 31, 64, 67, 100):
+            place = rng.integers(0, 7, count)
+            out = run(compiled, n=count, x=pool[0][place].copy(), y=pool[1][place].copy())["out"]
+            np.testing.assert_array_equal(out.view(np.uint8), reference[place].view(np.uint8))
+
+
+@pytest.mark.parametrize("width", [None, 16])
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_nothing_is_contracted_that_the_program_does_not_fuse(width, dtype):
+    rng = np.random.default_rng(1)
+    x, y = (rng.standard_normal(133).astype(dtype.numpy) for _ in range(2))
+    check_both(elementwise(lambda a, b: op("+", op("*", a, a), b), dtype=dtype, width=width), n=133, x=x, y=y)
+    check_both(elementwise(lambda a, b: op("-", b, op("*", a, b)), dtype=dtype, width=width), n=133, x=x, y=y)
+    check_both(elementwise(lambda a, b: Fma(a, b, op("*", b, b)), dtype=dtype, width=width), n=133, x=x, y=y)
+
+
+@pytest.mark.parametrize("width", [None, 16])
+def test_a_fused_multiply_add_is_an_instruction(width):
+    compiled = compile_program(elementwise(lambda a, b: Fma(a, b, a), width=width), "llvm -mcpu=znver4")
+    assert "vfmadd" in compiled.asm(StageKind.KERNEL)
+    assert not {"fma", "fmaf"} & compiled.undefined_symbols()
+
+
+def test_the_bits_do_not_depend_on_the_processor():
+    x, y = np.random.default_rng(2).standard_normal((2, 50)).astype(np.float32)
+    native, oldest = (run(compile_program(elementwise(busy), t), n=50, x=x, y=y) for t in ("cpu", "llvm -mcpu=x86-64"))
+    np.testing.assert_array_equal(native["out"], oldest["out"])
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("width", [None, 4])
+def test_comparisons_with_nan(operator, width):
+    values = np.array([np.nan, 1.0, 0.0, -0.0, np.inf], np.float32)
+    x, y = (array.ravel().astype(np.float32) for array in np.meshgrid(values, values))
+    check_both(elementwise(lambda a, b: op(operator, a, b), result=DType.BOOL, width=width), n=25, x=x, y=y)
+
+
+@pytest.mark.parametrize("operator", ["min", "max"])
+@pytest.mark.parametrize("width", [None, 16])
+def test_the_larger_and_the_smaller_of_special_values(operator, width):
+    values = np.array([np.nan, 1.0, 0.0, -0.0, np.inf, -np.inf], np.float32)
+    x, y = (array.ravel().astype(np.float32) for array in np.meshgrid(values, values))
+    out = check_both(elementwise(lambda a, b: op(operator, a, b), width=width), n=36, x=x, y=y)["out"]
+    choose = (x < y) if operator == "min" else (x > y)
+    np.testing.assert_array_equal(np.signbit(out), np.signbit(np.where(choose, x, y)))
+
+
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+@pytest.mark.parametrize("operator", ["//", "%"])
+@pytest.mark.parametrize("divisor", [None, 1, 3, 8, -3, -8])
+@pytest.mark.parametrize("width", [None, 8])
+def test_division_of_integers_rounds_down(dtype, operator, divisor, width):
+    x, y = np.meshgrid(np.arange(-9, 10), [-8, -3, -1, 1, 2, 3, 8])
+    x, y = x.ravel().astype(dtype.numpy), y.ravel().astype(dtype.numpy)
+    from ragged.ir.expr import Const
+
+    what = elementwise(
+        lambda a, b: op(operator, a, b if divisor is None else Const(divisor, dtype)), dtype=dtype, width=width
+    )
+    check_both(what, n=len(x), x=x, y=y)
