@@ -60,17 +60,13 @@ def _rows(report: Report) -> Iterator[list[str]]:
             _microseconds(profile.linearize_us.median),
             _microseconds(profile.kernel_us.median),
             _microseconds(total.median),
-            f"{_percent(total.low / total.median)} {_percent(total.high / total.median)}",
+            f"{100 * total.low / total.median - 100:+.0f} {100 * total.high / total.median - 100:+.0f}%",
             f"{batch.agreement.largest:.1e}",
         ]
 
 
 def _microseconds(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio - 1:+.0%}"
 
 
 def _sentence(report: Report) -> str:

@@ -115,7 +115,7 @@ class RecursiveFunction:
             case "loops":
                 return to_text(compilation.program)
             case "checks":
-                return "\n".join(note for step in compilation.steps for note in step.notes)
+                return "\n".join(dict.fromkeys(note for step in compilation.steps for note in step.notes))
             case "tir":
                 return compilation.compiled.tir(StageKind.KERNEL)
             case "asm":

@@ -51,6 +51,19 @@ class Payload:
     default: int | float
     range: tuple[int, int] | None
 
+    def __str__(self) -> str:
+        """Return the payload's declaration in words: `word: int32 in [0, 10), carried by leaves, else -1`."""
+        shape = "" if not self.shape else str(list(self.shape))
+        within = "" if self.range is None else f" in [{self.range[0]}, {self.range[1]})"
+        carriers = {
+            Presence.NOWHERE: "may be missing",
+            Presence.LEAVES: "carried by leaves",
+            Presence.INNER: "carried by inner nodes",
+            Presence.ALL: "carried by all nodes",
+        }
+        other = "" if self.required is Presence.ALL else f", else {self.default}"
+        return f"{self.name}: {self.dtype.value}{shape}{within}, {carriers[self.required]}{other}"
+
     def __post_init__(self) -> None:
         if self.dtype is DType.BOOL:
             raise InternalError(f"Payload: {self.name!r} is of dtype bool, which nodes cannot carry")
@@ -93,6 +106,13 @@ class Plan:
         if self.kind is StructureKind.SEQUENCE:
             return 1
         return self.max_children
+
+    def __str__(self) -> str:
+        """Return what a user has to know of it, a line for each payload."""
+        most = "any number of" if self.most_children is None else f"at most {self.most_children}"
+        lines = [f"{self.kind.value}s; an inner node has at least {max(1, self.min_children)} and {most} children"]
+        lines += [f"  {payload}" for payload in self.payloads]
+        return "\n".join(lines)
 
     def payload(self, name: str) -> Payload | None:
         """Return the payload of that name, or None if the kernel reads none."""

@@ -158,7 +158,7 @@ def _computed_child(node: Node, position: Computed) -> ModelError:
     call = f"'{node.text()}.child({position.text()})'"
     if position.calls:
         return ModelError(
-            f"{call}: a recursive call depends on a sibling call's result (P.3)",
+            f"{call}: a recursive call depends on a sibling's result (P.3)",
             at=Location.capture(),
             because="the calls at a node's children must be free to run in any order",
             fix="write the position as a number, or reduce over all children with ra.sum_children",

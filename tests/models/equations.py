@@ -98,7 +98,7 @@ def mv_rnn(params: Params, children: Children, payload: Payload) -> dict[str, Ar
 
 
 def leaky_tree_lstm(params: Params, children: Children, payload: Payload) -> dict[str, Array]:
-    """A child-sum TreeLSTM under other names, and with one gate more: the cell leaks through `leak` (not in MODELS.md)."""
+    """Not in MODELS.md: a child-sum TreeLSTM under other names and with one gate more, whose cell leaks."""
     state: list[Array] = []
     memory: list[Array] = []
     for row, below in enumerate(children):

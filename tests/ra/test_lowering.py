@@ -33,12 +33,20 @@ def test_the_running_example(batched, specialized, golden):
         schedule.specialize_if_else(body)
     program = schedule.lower()
     verify(program)
-    golden(f"running_example_{'batches' if batched else 'nodes'}_{'specialized' if specialized else 'checked'}.txt", str(program))
+    golden(
+        f"running_example_{'batches' if batched else 'nodes'}_{'specialized' if specialized else 'checked'}.txt",
+        str(program),
+    )
 
 
 @pytest.mark.parametrize(
     "model",
-    [models.tree_fc(H, V), models.tree_lstm(H, 3, V), models.mv_rnn(3, V), models.tree_lstm(H, 3, V, input="projected")],
+    [
+        models.tree_fc(H, V),
+        models.tree_lstm(H, 3, V),
+        models.mv_rnn(3, V),
+        models.tree_lstm(H, 3, V, input="projected"),
+    ],
     ids=["tree_fc", "tree_lstm", "mv_rnn", "tree_lstm_projected"],
 )
 def test_library_models(model, golden, request):
@@ -53,8 +61,10 @@ def test_a_reduction_under_a_branch_is_guarded(golden):
     ph = ra.placeholder((N, H))
     looked_up = ra.compute(
         (N, H),
-        lambda n, i: ra.where(word[n] >= 0, ra.sum(H, lambda j: w[i, j] * emb[word[n], j]), 0.0)
-        + ra.sum_children(n, lambda k: ph[k, i]),
+        lambda n, i: (
+            ra.where(word[n] >= 0, ra.sum(H, lambda j: w[i, j] * emb[word[n], j]), 0.0)
+            + ra.sum_children(n, lambda k: ph[k, i])
+        ),
         name="looked_up",
     )
     golden("guarded_reduction.txt", str(ra.Schedule(ra.recursion_op(ph, looked_up)).lower()))
@@ -97,12 +107,18 @@ def test_refusals_leave_the_schedule_as_it_was():
     before = str(schedule.lower())
     assert refusal(lambda: schedule.specialize_if_else(rec)) == "specialize_if_else: 'rec' has no branches"
     other = running_example()[1]
-    assert refusal(lambda: schedule.specialize_if_else(other)) == "specialize_if_else: 'body' is not a tensor of this model"
+    assert (
+        refusal(lambda: schedule.specialize_if_else(other))
+        == "specialize_if_else: 'body' is not a tensor of this model"
+    )
     assert str(schedule.lower()) == before and schedule.log() == ""
     schedule.dynamic_batch()
     assert refusal(schedule.dynamic_batch) == "dynamic_batch: the nodes are batched already"
     schedule.specialize_if_else(body)
-    assert refusal(lambda: schedule.specialize_if_else(body)) == "specialize_if_else: 'body' is specialized already"
+    assert (
+        refusal(lambda: schedule.specialize_if_else(body))
+        == "specialize_if_else: 'body' is specialized already"
+    )
 
 
 def test_a_branch_that_does_not_ask_for_leaves_is_not_specialized():

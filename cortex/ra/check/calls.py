@@ -20,7 +20,7 @@ def check_siblings_independent(recursion: Recursion) -> None:
             isinstance(i, Expr) and i.calls for i in read.indices
         ):
             raise ModelError(
-                f"'{recursion.text(read)}': a recursive call depends on a sibling call's result (P.3)",
+                f"'{recursion.text(read)}': a recursive call depends on a sibling's result (P.3)",
                 at=site.expr.at,
                 because="the calls at a node's children must be free to run in any order",
                 fix="index a result with indices, numbers and payloads only; choose between values with ra.where",

@@ -10,7 +10,7 @@ h = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, rec))
 ra.recursion_op(h_ph, h)
 
 MESSAGE = """\
-ModelError: 'h_ph[n.right, z[n]]': a recursive call depends on a sibling call's result (P.3)
+ModelError: 'h_ph[n.right, z[n]]': a recursive call depends on a sibling's result (P.3)
   at p3_index_from_a_sibling_through_a_compute.py:8
   because: the calls at a node's children must be free to run in any order
   fix: index a result with indices, numbers and payloads only; choose between values with ra.where

@@ -7,7 +7,7 @@ import pytest
 
 from ragged.codegen.build import compile_program
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Expr, Fma
+from ragged.ir.expr import Const, Expr, Fma
 from ragged.ir.program import StageKind
 from tests.ragged.codegen.hand import F32, F64, call, check_both, elementwise, op, run
 
@@ -122,8 +122,6 @@ def test_the_larger_and_the_smaller_of_special_values(operator, width):
 def test_division_of_integers_rounds_down(dtype, operator, divisor, width):
     x, y = np.meshgrid(np.arange(-9, 10), [-8, -3, -1, 1, 2, 3, 8])
     x, y = x.ravel().astype(dtype.numpy), y.ravel().astype(dtype.numpy)
-    from ragged.ir.expr import Const
-
     what = elementwise(
         lambda a, b: op(operator, a, b if divisor is None else Const(divisor, dtype)), dtype=dtype, width=width
     )
