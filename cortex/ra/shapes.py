@@ -75,8 +75,8 @@ def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None)
 
 
 def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Location | None) -> list[str]:
-    """Return what the function calls the index of each dimension of the shape."""
-    named = list(inspect.signature(function).parameters.values())
+    """Return what the function calls the index of each dimension; arguments with a default are its own."""
+    named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     positional = [p for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.VAR_POSITIONAL for p in named):
         rest = ["n", *(("k",) if K in shape else ()), *(f"i{axis}" for axis in range(len(shape)))]
