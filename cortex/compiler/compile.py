@@ -16,7 +16,7 @@ from ragged.errors import UserError
 from ragged.passes.pipeline import run_passes
 
 
-def compile(  # noqa: A001
+def compile(
     model: Model | Schedule,
     params: Mapping[str, object],
     *,
@@ -29,9 +29,10 @@ def compile(  # noqa: A001
     """Compile a model for one machine and bind its parameters.
 
     Args:
-        model: what `ra.recursion_op` or a constructor of `cortex.models` returned, or an `ra.Schedule` of it. A model is
-            scheduled as `ra.default_schedule` says: batched by height, leaves specialized.
-        params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are copied.
+        model: what `ra.recursion_op` or a constructor of `cortex.models` returned, or an `ra.Schedule` of it. A
+            model is scheduled with its nodes batched by height and its leaves specialized.
+        params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
+            copied.
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
         threads: the most worker threads that a call may use. Kernels of this version run on one.
         vocab: the numbers of the words in bracketed strings; without it strings are refused.
@@ -55,7 +56,9 @@ def compile(  # noqa: A001
     if keep not in ("nodes", "roots"):
         raise UserError(f"compile: keep={keep!r} is neither 'nodes' nor 'roots'")
     if threads is not None and (isinstance(threads, bool) or threads < 1):
-        raise UserError(f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None")
+        raise UserError(
+            f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
+        )
     schedule = model if isinstance(model, Schedule) else default_schedule(model)
     steps = run_passes(schedule.lower(), PASSES)
     compiled = compile_program(steps[-1].program, target)

@@ -46,7 +46,12 @@ class RecursiveFunction:
     """
 
     def __init__(
-        self, compilation: Compilation, params: Mapping[str, object], linearizer: Linearizer, *, keep_nodes: bool
+        self,
+        compilation: Compilation,
+        params: Mapping[str, object],
+        linearizer: Linearizer,
+        *,
+        keep_nodes: bool,
     ) -> None:
         self._compilation = compilation
         self._linearizer = linearizer
@@ -154,5 +159,5 @@ class RecursiveFunction:
 
     def __repr__(self) -> str:
         outputs = ", ".join(self._compilation.schedule.model.outputs)
-        return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {self._compilation.compiled.target}>"
-
+        target = self._compilation.compiled.target
+        return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {target}>"

@@ -48,8 +48,8 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         for i_t in serial(n % 8):
             x[n // 8 * 8 + i_t] = 0.0
 
-    An extent that `factor` divides has no tail. The loop's forwarding is (outer, inner), and (outer, inner, tail) where a
-    tail is peeled.
+    An extent that `factor` divides has no tail. The loop's forwarding is (outer, inner), and (outer, inner, tail)
+    where a tail is peeled.
 
     Raises:
         ScheduleError: there is no such loop, the factor is less than 1, or the loop is vectorized or a team's.

@@ -48,6 +48,7 @@ def test_first_text(trees, tree_lstm):
         assert out.keys(index)[-1] is trees[index]
 
 
+# fmt: off
 def test_the_recursive_api_text():
     N, H, V = ra.N, 256, 10_000
     table = np.random.default_rng(0).standard_normal((V, H)).astype(np.float32)
@@ -61,7 +62,7 @@ def test_the_recursive_api_text():
     body   = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, rec))
     rnn    = ra.recursion_op(rnn_ph, body, structure=ra.Tree(max_children=2))
     s = ra.Schedule(rnn)
-    s.dynamic_batch(); s.specialize_if_else(body)
+    s.dynamic_batch(); s.specialize_if_else(body)  # noqa: E702
     assert "for n in parallel(batch_length(b), N):" in str(s.lower())
     fn = cortex.compile(s, {"emb": table})
     tree = ((1, 2), (3, 4))
@@ -94,6 +95,7 @@ def test_the_child_sum_text():
         assert error(out.nodes(name)[1], ra.evaluate(model, params, tree.children[1])[name]) < 1e-5
 
 
+# fmt: on
 def test_every_kind_of_structure_in_one_batch(tree_lstm, trees, vocab):
     _, _, fn = tree_lstm
 
@@ -168,13 +170,18 @@ def test_with_params_compiles_nothing(tree_lstm, trees):
     assert error(fn(trees[0])["h"][0], ra.evaluate(model, params, trees[0])["h"][-1]) < 1e-5
 
 
+def misaligned(array):
+    copy = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert copy.ctypes.data % 4
+    return copy
+
+
 def test_parameters_of_torch_and_of_any_layout(tree_lstm, trees):
-    model, params, fn = tree_lstm
+    _, params, fn = tree_lstm
     wide = {name: np.repeat(array, 2, axis=-1)[..., ::2] for name, array in params.items()}
     assert not all(array.flags.c_contiguous for array in wide.values())
-    raw = {name: np.empty(array.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(array.shape) for name, array in params.items()}
-    for name, array in params.items():
-        raw[name][...] = array
+    raw = {name: misaligned(array) for name, array in params.items()}
     tensors = {name: torch.nn.Parameter(torch.from_numpy(array.copy())) for name, array in params.items()}
     want = fn(trees[:3])["h"]
     for given in (wide, raw, tensors):
@@ -234,7 +241,9 @@ def test_the_code_is_ours(tree_lstm):
     _, _, fn = tree_lstm
     symbols = fn._compilation.compiled.undefined_symbols()
     mathematics = {"expf", "tanhf", "logf", "sqrtf", "exp", "tanh", "log", "memset", "memcpy"}
-    runtime = {name for name in symbols if name.startswith(("TVMFFI", "__TVM", "TVMBackend", "_GLOBAL_OFFSET"))}
+    runtime = {
+        name for name in symbols if name.startswith(("TVMFFI", "__TVM", "TVMBackend", "_GLOBAL_OFFSET"))
+    }
     assert symbols <= mathematics | runtime, symbols - mathematics - runtime
 
 

@@ -246,7 +246,8 @@ class _Builder:
             case 5:
                 return self.integer(scope, 1) * 0.25
             case 6 | 7:
-                return self.compute_read(scope) or self.vector(scope, at)
+                read = self.compute_read(scope)
+                return self.vector(scope, at) if read is None else read
             case 8:
                 extents = [extent for _, extent in scope.indices][: self.number(2)]
                 return self.parameter(tuple(extents))[tuple(self.index(scope, extent) for extent in extents)]

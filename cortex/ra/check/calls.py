@@ -30,8 +30,7 @@ def check_siblings_independent(recursion: Recursion) -> None:
 def check_calls_at_children(recursion: Recursion) -> None:
     """P.2: the recursion goes from a node to its children and nowhere else."""
     for _, read in _reads(recursion):
-        node = read.indices[0]
-        if isinstance(read.tensor, Placeholder) and isinstance(node, NodeVar):
+        if isinstance(read.tensor, Placeholder) and isinstance(read.indices[0], NodeVar):
             raise ModelError(
                 f"'{recursion.text(read)}': a recursive call at the node itself (P.2)",
                 at=read.at,
@@ -58,8 +57,7 @@ def check_no_grandchildren(recursion: Recursion) -> None:
 def check_computes_at_own_node(recursion: Recursion) -> None:
     """What is computed at a child is seen by its parent only if it is a result."""
     for _, read in _reads(recursion):
-        node = read.indices[0]
-        if isinstance(read.tensor, Body) and not isinstance(node, NodeVar):
+        if isinstance(read.tensor, Body) and not isinstance(read.indices[0], NodeVar):
             name = recursion.name(read.tensor)
             raise ModelError(
                 f"'{recursion.text(read)}': '{name}' is read at a child",

@@ -149,11 +149,16 @@ class NodeRun:
     def _read(self, read: Read, scope: Scope) -> Value:
         rest = [index for index in read.indices if not isinstance(index, Handle)]
         base = self._base(read, scope)
-        places = [scope.axes[i] if isinstance(i, IndexVar) else self.value(i, scope) for i in rest]
-        extents = [i.extent if isinstance(i, IndexVar) else None for i in rest]
-        for axis, (place, extent) in enumerate(zip(places, extents, strict=True)):
-            if extent is None:
-                places[axis] = arrays.inside(place, base.shape[axis], scope.mask, read.text())
+        places: list[Value] = []
+        extents: list[int | None] = []
+        for index, size in zip(rest, base.shape, strict=True):
+            # An index that may leave the tensor does so where a `where` takes its other branch.
+            if isinstance(index, IndexVar) and index.extent <= size:
+                places.append(scope.axes[index])
+                extents.append(index.extent)
+            else:
+                places.append(arrays.inside(self.value(index, scope), size, scope.mask, read.text()))
+                extents.append(None)
         return arrays.take(base, places, extents, scope.depth)
 
     def _base(self, read: Read, scope: Scope) -> NDArray[Any]:

@@ -6,7 +6,22 @@ import numpy as np
 
 from ragged.codegen.build import Compiled, compile_program
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Param, Ref, Role, Source, Unary, Var, index
+from ragged.ir.expr import (
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    Function,
+    Load,
+    Param,
+    Ref,
+    Role,
+    Source,
+    Unary,
+    Var,
+    index,
+)
 from ragged.ir.interpret import interpret
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 from ragged.ir.program import Program, Stage, StageKind
@@ -38,7 +53,9 @@ def program(kernel: Stmt, *symbols: Function | Buffer, name: str = "p", **stages
     functions = tuple(symbol for symbol in symbols if isinstance(symbol, Function))
     buffers = tuple(symbol for symbol in symbols if isinstance(symbol, Buffer))
     bodies = {**stages, "kernel": kernel}
-    return Program(name, functions, buffers, (), tuple(Stage(k, bodies[k.value]) for k in StageKind if k.value in bodies))
+    return Program(
+        name, functions, buffers, (), tuple(Stage(k, bodies[k.value]) for k in StageKind if k.value in bodies)
+    )
 
 
 def f32(value: float) -> Const:
@@ -72,7 +89,9 @@ def loop(var: Var, extent, body: Stmt, kind: LoopKind = LoopKind.SERIAL) -> For:
     return For(var, index(extent), body, kind)
 
 
-def elementwise(value, *, dtype: DType = F32, result: DType | None = None, width: int | None = None) -> Program:
+def elementwise(
+    value, *, dtype: DType = F32, result: DType | None = None, width: int | None = None
+) -> Program:
     """out[i] = value(x[i], y[i]) for i < n; in vectors of `width` if it is given, what is over in scalars."""
     n, i, j, k = size("n"), Var("i"), Var("j"), Var("k")
     x, y = buffer("x", n, dtype=dtype), buffer("y", n, dtype=dtype)
@@ -85,7 +104,9 @@ def elementwise(value, *, dtype: DType = F32, result: DType | None = None, width
         return program(loop(i, n, body(Ref(i))), n, x, y, out)
     begin = op("*", Ref(j), Const(width))
     rest = op("*", op("//", Call(n), Const(width)), Const(width))
-    vectors = loop(j, op("//", Call(n), Const(width)), loop(i, width, body(op("+", begin, Ref(i))), LoopKind.VECTORIZED))
+    vectors = loop(
+        j, op("//", Call(n), Const(width)), loop(i, width, body(op("+", begin, Ref(i))), LoopKind.VECTORIZED)
+    )
     scalars = loop(k, op("-", Call(n), rest), body(op("+", rest, Ref(k))))
     return program(block(vectors, scalars), n, x, y, out)
 

@@ -12,7 +12,24 @@ from ragged.ir.program import StageKind
 from tests.ragged.codegen.hand import F32, F64, call, check_both, elementwise, op, run
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4e38, -3.4e38]
-EDGES = [88.72, 88.73, 89.0, -87.3, -87.4, -103.9, -104.0, -105.0, 4e-4, 3.9e-4, 7.99, 8.0, 9.02, 10.0, 1.0, -1.0]
+EDGES = [
+    88.72,
+    88.73,
+    89.0,
+    -87.3,
+    -87.4,
+    -103.9,
+    -104.0,
+    -105.0,
+    4e-4,
+    3.9e-4,
+    7.99,
+    8.0,
+    9.02,
+    10.0,
+    1.0,
+    -1.0,
+]
 
 EXACT = {
     "exp": np.exp,
@@ -93,7 +110,9 @@ def test_a_fused_multiply_add_is_an_instruction(width):
 
 def test_the_bits_do_not_depend_on_the_processor():
     x, y = np.random.default_rng(2).standard_normal((2, 50)).astype(np.float32)
-    native, oldest = (run(compile_program(elementwise(busy), t), n=50, x=x, y=y) for t in ("cpu", "llvm -mcpu=x86-64"))
+    native, oldest = (
+        run(compile_program(elementwise(busy), t), n=50, x=x, y=y) for t in ("cpu", "llvm -mcpu=x86-64")
+    )
     np.testing.assert_array_equal(native["out"], oldest["out"])
 
 
@@ -123,6 +142,8 @@ def test_division_of_integers_rounds_down(dtype, operator, divisor, width):
     x, y = np.meshgrid(np.arange(-9, 10), [-8, -3, -1, 1, 2, 3, 8])
     x, y = x.ravel().astype(dtype.numpy), y.ravel().astype(dtype.numpy)
     what = elementwise(
-        lambda a, b: op(operator, a, b if divisor is None else Const(divisor, dtype)), dtype=dtype, width=width
+        lambda a, b: op(operator, a, b if divisor is None else Const(divisor, dtype)),
+        dtype=dtype,
+        width=width,
     )
     check_both(what, n=len(x), x=x, y=y)

@@ -9,8 +9,24 @@ from ragged.codegen.build import compile_program
 from ragged.codegen.entry import CheckFailed
 from ragged.errors import Location, ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Scope, Select, Source, Var, add, sub
+from ragged.ir.expr import (
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Function,
+    Param,
+    Ref,
+    Role,
+    Scope,
+    Select,
+    Source,
+    Var,
+    add,
+    sub,
+)
 from ragged.ir.program import StageKind
+from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -85,7 +101,9 @@ def test_a_loop_that_carries_a_value_is_not_made_vectors(kind):
     i = Var("i")
     x, s = buffer("x", 16), output("s", 16)
     before = Select(op(">", Ref(i), Const(0)), at(s, sub(Ref(i), 1)), f32(0.0))
-    check_both(program(loop(i, 16, store(s, (i,), op("+", before, at(x, i))), kind), x, s), x=np.ones(16, np.float32))
+    check_both(
+        program(loop(i, 16, store(s, (i,), op("+", before, at(x, i))), kind), x, s), x=np.ones(16, np.float32)
+    )
     one = output("one", 1)
     total = block(store(one, (0,), f32(0.0)), loop(i, 16, reduce(one, (0,), at(x, i), i), kind))
     assert check_both(program(total, x, one), x=np.arange(16, dtype=np.float32))["one"] == 120
@@ -95,18 +113,28 @@ def test_ragged_rows_and_a_table():
     rows, i, j, word = size("rows"), Var("i"), Var("j"), table("word", size("rows"))
     rows = word.params[0].extent.function
     offset = table("offset", add(Call(rows), 1), storage=I64)
-    x, emb, out = buffer("x", at(offset, rows), role=Role.PAYLOAD), buffer("emb", 3, 4), output("out", rows, 4)
+    x, emb, out = (
+        buffer("x", at(offset, rows), role=Role.PAYLOAD),
+        buffer("emb", 3, 4),
+        output("out", rows, 4),
+    )
     length = sub(at(offset, add(Ref(i), 1)), at(offset, i))
     value = op("+", at(emb, at(word, i), 1), at(x, add(at(offset, i), j)))
-    body = block(loop(j, 4, store(out, (i, j), f32(0.0))), loop(j2 := Var("j"), length, _at(out, i, j2, value, j)))
+    body = block(
+        loop(j, 4, store(out, (i, j), f32(0.0))), loop(j2 := Var("j"), length, _at(out, i, j2, value, j))
+    )
     offsets, words = np.array([0, 2, 2, 6]), np.array([2, 0, 1], np.int32)
     values = {"x": np.arange(6, dtype=np.float32), "emb": RNG.standard_normal((3, 4)).astype(np.float32)}
-    check_both(program(loop(i, rows, body), rows, word, offset, x, emb, out), rows=3, word=words, offset=offsets, **values)
+    check_both(
+        program(loop(i, rows, body), rows, word, offset, x, emb, out),
+        rows=3,
+        word=words,
+        offset=offsets,
+        **values,
+    )
 
 
 def _at(out, i, j, value, old):
-    from ragged.ir.rewrite import substitute
-
     return store(out, (i, j), substitute(value, {old: Ref(j)}))
 
 
@@ -120,7 +148,9 @@ def test_functions_that_are_expressions_are_expanded():
     double = Function("double", (Param(w, Const(100)),), Source.EXPRESSION, add(Ref(w), w))
     out = output("out", n, dtype=I64)
     body = store(out, (i,), at(double, at(double, at(length, i))))
-    got = check_both(program(loop(i, n, body), n, begin, length, double, out), n=3, begin=np.array([0, 2, 2, 5], np.int32))
+    got = check_both(
+        program(loop(i, n, body), n, begin, length, double, out), n=3, begin=np.array([0, 2, 2, 5], np.int32)
+    )
     assert got["out"].tolist() == [8, 0, 12]
 
 
@@ -130,7 +160,9 @@ def test_only_the_taken_branch_is_evaluated():
     known = op(">=", at(word, i), Const(0))
     picked = Select(known, at(emb, at(word, i)), f32(-1.0))
     far = op("and", known, op(">", at(emb, op("*", at(word, i), Const(1))), f32(0.0)))
-    near = op("or", op("<", at(word, i), Const(0)), op("==", op("//", Const(4), add(at(word, i), 1)), Const(4)))
+    near = op(
+        "or", op("<", at(word, i), Const(0)), op("==", op("//", Const(4), add(at(word, i), 1)), Const(4))
+    )
     value = op("+", op("+", picked, Cast(F32, far)), Cast(F32, near))
     words = np.array([-(2**30), 0, 1, -1, -(2**31)], np.int32)
     for kind in (LoopKind.SERIAL, LoopKind.VECTORIZED):
@@ -185,7 +217,9 @@ def test_an_alias_has_the_memory_of_what_it_aliases():
     view = Buffer("view", F32, (Const(2), Const(2)), Role.OUTPUT, aliases=out)
     body = block(
         loop(i, 4, store(out, (i,), at(x, i)), LoopKind.VECTORIZED),
-        loop(j, 2, store(view, (1, j), op("+", at(view, 0, j), at(out, add(Ref(j), 2)))), LoopKind.VECTORIZED),
+        loop(
+            j, 2, store(view, (1, j), op("+", at(view, 0, j), at(out, add(Ref(j), 2)))), LoopKind.VECTORIZED
+        ),
     )
     got = run(program(body, x, out, view), x=np.array([1, 2, 3, 4], np.float32))
     assert got["out"].tolist() == [1, 2, 4, 6]
@@ -194,9 +228,14 @@ def test_an_alias_has_the_memory_of_what_it_aliases():
 
 def test_empty_extents():
     b = np.zeros((16, 7), np.float32)
-    assert run(matrix_product(LoopKind.VECTORIZED), n=0, a=np.empty((0, 7), np.float32), b=b)["c"].shape == (0, 16)
+    assert run(matrix_product(LoopKind.VECTORIZED), n=0, a=np.empty((0, 7), np.float32), b=b)["c"].shape == (
+        0,
+        16,
+    )
     out = output("out", 1)
-    nothing = program(block(store(out, (0,), f32(1.0)), loop(Var("i"), 0, Block(), LoopKind.UNROLLED), Block()), out)
+    nothing = program(
+        block(store(out, (0,), f32(1.0)), loop(Var("i"), 0, Block(), LoopKind.UNROLLED), Block()), out
+    )
     assert run(nothing)["out"].tolist() == [1.0]
 
 
@@ -206,7 +245,9 @@ def test_empty_extents():
 def checked():
     n, i = size("n"), Var("i")
     word, x, out = table("word", Call(n)), buffer("x", n), output("out", n)
-    low = Check(Label("low"), op(">=", at(word, i), Const(0)), "row {0}: word {1} is negative", (Ref(i), at(word, i)))
+    low = Check(
+        Label("low"), op(">=", at(word, i), Const(0)), "row {0}: word {1} is negative", (Ref(i), at(word, i))
+    )
     high = Check(
         Label("high"),
         op("<", at(x, i), f32(4.0)),
@@ -310,7 +351,9 @@ def test_local_buffers_are_on_the_stack(elements):
     x, out = buffer("x", n, elements), output("out", n)
     tmp = Buffer("tmp", F32, (Const(elements),), Role.LOCAL)
     fill = loop(j, elements, store(tmp, (j,), at(x, i, op("-", Const(elements - 1), Ref(j)))))
-    body = Alloc(tmp, block(fill, store(out, (i,), f32(0.0)), loop(k, elements, reduce(out, (i,), at(tmp, k), k))))
+    body = Alloc(
+        tmp, block(fill, store(out, (i,), f32(0.0)), loop(k, elements, reduce(out, (i,), at(tmp, k), k)))
+    )
     compiled = compile_program(program(loop(i, n, body), n, x, out))
     assert "Workspace" not in compiled.asm(StageKind.KERNEL)
     assert not any("Workspace" in name for name in compiled.undefined_symbols())
@@ -331,7 +374,9 @@ def test_a_prefetch_has_no_effect_on_values():
 def test_names_that_are_no_identifiers(dtype):
     x, out = buffer("x.y", 2, dtype=dtype), output("in", 2, dtype=dtype)
     i = Var("1st")
-    what = program(loop(i, 2, Let(v := Var("a b", dtype), at(x, i), store(out, (i,), Ref(v)))), x, out, name="a-b")
+    what = program(
+        loop(i, 2, Let(v := Var("a b", dtype), at(x, i), store(out, (i,), Ref(v)))), x, out, name="a-b"
+    )
     compiled = compile_program(what)
     assert "def a_b_kernel(x_y" in compiled.tir(StageKind.KERNEL)
     assert run(compiled, **{"x.y": np.array([0, 1], dtype.numpy)})["in"].tolist() == [0, 1]

@@ -17,7 +17,9 @@ def run(case: Case) -> dict[str, np.ndarray]:
     given = {**case.sizes, **case.arrays}
     stored = {a.name: _stored(a.symbol, given[a.name]) for a in compiled.signature if a.name in given}
     bound = bind(compiled.entries, stored)
-    entries = [compiled.entries[kind] for kind in (StageKind.PRELUDE, StageKind.KERNEL) if kind in compiled.entries]
+    entries = [
+        compiled.entries[kind] for kind in (StageKind.PRELUDE, StageKind.KERNEL) if kind in compiled.entries
+    ]
     kept = {name: bound[name] for name in bound if name not in case.sizes}
     return Caller(entries, kept)(case.sizes)
 

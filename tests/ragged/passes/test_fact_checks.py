@@ -40,7 +40,9 @@ def checking(index: int) -> Program:
     """Return the program whose prelude checks the fact at `index`."""
     program = parse(PROGRAM)
     prelude = Stage(StageKind.PRELUDE, block(fact_check(program.facts[index])))
-    return Program(program.name, program.functions, program.buffers, program.facts, (prelude, *program.stages))
+    return Program(
+        program.name, program.functions, program.buffers, program.facts, (prelude, *program.stages)
+    )
 
 
 FACTS = range(len(parse(PROGRAM).facts))
@@ -63,9 +65,12 @@ def data(draw):
         return np.array(sorted(values) if ordered else values, np.int32)
 
     lengths = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
-    offset = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32) if draw(st.booleans()) else some(size + 1, True)
-    begin = np.array([2, 1, 0][:count] if draw(st.booleans()) else draw(st.lists(small, min_size=count, max_size=count)), np.int32)
-    tall = np.array([size - 2, 1, 1][:count] if draw(st.booleans()) else draw(st.lists(small, min_size=count, max_size=count)), np.int32)
+
+    def nearly(right):
+        return np.array(right, np.int32) if draw(st.booleans()) else some(len(right), False)
+
+    offset = np.array([0, *np.cumsum(lengths)], np.int32) if draw(st.booleans()) else some(size + 1, True)
+    begin, tall = nearly([2, 1, 0][:count]), nearly([size - 2, 1, 1][:count])
     arrays = {
         "value": some(size, draw(st.booleans())),
         "offset": offset,

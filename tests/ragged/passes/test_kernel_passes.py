@@ -97,7 +97,9 @@ def test_storage_stays_where_a_read_comes_first():
 
 def test_large_storage_is_shared_by_serial_iterations_only():
     text = TREE.replace("lh: workspace(float32[num_nodes, 4])", "lh: workspace(float32[num_nodes, 5000])")
-    text = text.replace("for i in serial(4):\n                lh", "for i in serial(5000):\n                lh")
+    text = text.replace(
+        "for i in serial(4):\n                lh", "for i in serial(5000):\n                lh"
+    )
     text = text.replace("h[left(node), i]", "h[left(node), 0]")
     parallel = contract_storage(parse(text)).program
     assert "lh: workspace(float32[num_nodes, 5000])" in to_text(parallel)

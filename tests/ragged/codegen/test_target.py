@@ -1,0 +1,98 @@
+"""Targets: what is accepted, what is refused and how."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.codegen.target import Target, host_target, parse_target
+from ragged.errors import ScheduleError, UserError
+from ragged.ir.program import StageKind
+from tests.ragged.codegen.hand import elementwise, op
+
+EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("llvm", {"kind": "llvm"}),
+        ("llvm -mcpu=znver4", {"kind": "llvm", "mcpu": "znver4"}),
+        (
+            "llvm -mattr=+avx2,-fma -mcpu=x86-64 -num-cores=2",
+            {"kind": "llvm", "mattr": ["+avx2", "-fma"], "mcpu": "x86-64", "num-cores": 2},
+        ),
+        ({"kind": "llvm", "mcpu": "znver4"}, {"kind": "llvm", "mcpu": "znver4"}),
+        ("cuda", {"kind": "cuda"}),
+        ("cuda -arch=sm_90", {"kind": "cuda", "arch": "sm_90"}),
+    ],
+)
+def test_targets(given, wanted):
+    target = parse_target(given)
+    assert target.tvm == wanted
+    assert parse_target(target) is target
+    assert parse_target(str(target)) == target == parse_target(wanted)
+    assert hash(parse_target(wanted)) == hash(target)
+
+
+def test_this_machine():
+    host = parse_target("cpu")
+    assert host is host_target()
+    assert host.kind == "llvm"
+    assert dict(host.settings)["mcpu"] not in ("", "generic")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "opencl -x=1",
+            "target: no target 'opencl' in 'opencl -x=1'\n  because: the kinds are llvm, cuda\n"
+            f"  fix: one of {EXAMPLES}",
+        ),
+        ("", f"target: no target '' in ''\n  because: the kinds are llvm, cuda\n  fix: one of {EXAMPLES}"),
+        (
+            7,
+            f"target: 7 is not a target\n  because: it is neither a string nor a dict\n  fix: one of {EXAMPLES}",
+        ),
+        (
+            "llvm mcpu=znver4",
+            "target: cannot read 'mcpu=znver4' in 'llvm mcpu=znver4'\n"
+            f"  because: an option is written -name=value\n  fix: for example {EXAMPLES}",
+        ),
+        (
+            "cuda -sm=90",
+            "target: 'cuda' has no option 'sm' in 'cuda -sm=90'\n  because: its options are arch, host, keys, "
+            "max_num_threads, max_shared_memory_per_block, max_threads_per_block, tag, thread_warp_size\n"
+            f"  fix: for example {EXAMPLES}",
+        ),
+    ],
+)
+def test_what_is_no_target(given, message):
+    with pytest.raises(UserError) as error:
+        parse_target(given)
+    assert str(error.value) == message
+
+
+def test_a_processor_that_llvm_does_not_know():
+    with pytest.raises(UserError, match="target: no processor 'zen99' in 'llvm -mcpu=zen99'"):
+        parse_target("llvm -mcpu=zen99")
+
+
+def test_no_code_for_gpus_yet():
+    with pytest.raises(ScheduleError) as error:
+        compile_program(elementwise(lambda a, b: a), "cuda -arch=sm_90")
+    assert str(error.value) == (
+        "compile: cannot generate code for 'cuda -arch=sm_90' yet\n"
+        "  because: this version generates code for CPUs only\n"
+        "  fix: target='cpu'"
+    )
+
+
+def test_the_target_decides_the_instructions():
+    program = elementwise(lambda a, b: op("+", a, b), width=16)
+    assert "zmm" in compile_program(program, "llvm -mcpu=znver4").asm(StageKind.KERNEL)
+    assert "ymm" not in compile_program(program, "llvm -mcpu=x86-64").asm(StageKind.KERNEL)
+    assert compile_program(program, Target("llvm", (("mcpu", "haswell"),))).target.settings == (
+        ("mcpu", "haswell"),
+    )

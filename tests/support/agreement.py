@@ -1,0 +1,92 @@
+"""Running a model every way there is, and comparing with the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cortex import ra
+from cortex.ilir.structure import position_of
+from cortex.linearize import Linearized
+from cortex.ra.tensor import IfThenElse
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Function, Role, Source
+from ragged.ir.interpret import interpret
+from ragged.ir.program import Program
+
+BOUND = 1e-5
+"""The largest error of DESIGN section 5."""
+
+Rows = Mapping[str, np.ndarray[Any, Any]]
+"""One structure's results by name, (nodes, ...) in post-order rows."""
+
+
+def error(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+    """Return max|a - b| / max(1, max|b|); NaN and infinities are failures."""
+    assert result.shape == expected.shape, (result.shape, expected.shape)
+    if not expected.size:
+        return 0.0
+    if not np.isfinite(result).all():
+        return float("inf")
+    return float(np.abs(result - expected).max() / max(1.0, np.abs(expected).max()))
+
+
+def check_agreement(results: Sequence[Rows], expected: Sequence[Rows], what: str, bound: float = BOUND) -> None:
+    """Compare the results of every structure with the oracle's."""
+    assert len(results) == len(expected), what
+    for number, (mine, oracle) in enumerate(zip(results, expected, strict=True)):
+        assert set(mine) == set(oracle), what
+        for name in oracle:
+            found = error(mine[name], oracle[name])
+            assert found <= bound, f"{what}: structure {number}, {name}: error {found:.1e}"
+
+
+def schedules(model: ra.Model) -> dict[str, ra.Schedule]:
+    """Return every legal schedule of a model's recursion, by name."""
+    made = {name: ra.Schedule(model) for name in ("unscheduled", "batched", "specialized", "default")}
+    for name in ("batched", "default"):
+        made[name].dynamic_batch()
+    branches = [tensor for tensor in model.computes if isinstance(tensor, IfThenElse)]
+    if not any([_specialize(made[name], branches) for name in ("specialized", "default")]):
+        del made["specialized"], made["default"]
+    return made
+
+
+def _specialize(schedule: ra.Schedule, branches: Sequence[IfThenElse]) -> bool:
+    for branch in branches:
+        try:
+            schedule.specialize_if_else(branch)
+        except ScheduleError:
+            continue
+        return True
+    return False
+
+
+def interpreted(program: Program, linearized: Linearized, params: Mapping[str, Any], seed: int = 0) -> list[Rows]:
+    """Interpret a program on a batch; parallel iterations run in the order that `seed` says."""
+    sizes = {function.name: int(getattr(linearized, function.name)) for function in program.sizes()}
+    arrays = {function.name: _array(linearized, function) for function in program.arrays()}
+    for buffer in program.buffers:
+        if buffer.role is Role.PARAMETER:
+            arrays[buffer.name] = params[buffer.name]
+        elif buffer.role is Role.PAYLOAD:
+            arrays[buffer.name] = linearized.payloads[buffer.name]
+    results = interpret(program, sizes, arrays, seed=seed)
+    names = [buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT]
+    return by_structure({name: results[name] for name in names}, linearized)
+
+
+def by_structure(results: Rows, linearized: Linearized) -> list[Rows]:
+    """Return each structure's rows of results that are by node id."""
+    begin = linearized.row_begin
+    rows = [linearized.rows[begin[s] : begin[s + 1]] for s in range(linearized.num_structures)]
+    return [{name: array[own] for name, array in results.items()} for own in rows]
+
+
+def _array(linearized: Linearized, function: Function) -> np.ndarray[Any, Any]:
+    if function.source is Source.PAYLOAD:
+        return linearized.payloads[function.name]
+    position = position_of(function)
+    return getattr(linearized, function.name) if position is None else linearized.positions[position]

@@ -1,0 +1,102 @@
+"""Random models on random structures: every way to run them agrees with the oracle.
+
+Each example draws a model and a batch. The oracle says what the results are; machine code and the interpreter, of
+every schedule and after every pass, have to give the same, and a structure's bits may not depend on its batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+import cortex
+from cortex import ra
+from cortex.compiler.pipeline import PASSES
+from cortex.linearize import Linearized, linearize
+from ragged.ir.equal import difference
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.passes.pipeline import run_passes
+from tests.support.agreement import Rows, check_agreement, error, interpreted, schedules
+from tests.support.random_models import models
+from tests.support.random_structures import batches
+
+SHAKE = 2.0**-22
+WELL_CONDITIONED = 1e-6
+"""How much the oracle may move when its parameters do by `SHAKE`: beyond it, float32 cannot reach the bound."""
+
+Batch = list[cortex.Node]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ra.Model, dict[str, Any], Batch, list[Rows]]:
+    """Draw a model, its parameters, a batch, and what the oracle makes of it."""
+    model = draw(models())
+    params = model.init_params(seed=draw(st.integers(0, 3)))
+    batch = draw(batches(model.plan()))
+    expected = ra.evaluate(model, params, batch)
+    hypothesis.assume(_well_conditioned(model, params, batch, expected))
+    return model, params, batch, expected
+
+
+def _well_conditioned(model: ra.Model, params: dict[str, Any], batch: Batch, expected: list[Rows]) -> bool:
+    random = np.random.default_rng(0)
+    shaken = {
+        name: array * (1.0 + SHAKE * random.choice([-1.0, 1.0], array.shape))
+        for name, array in params.items()
+    }
+    moved = ra.evaluate(model, shaken, batch)
+    pairs = [(m[name], e[name]) for m, e in zip(moved, expected, strict=True) for name in e]
+    return all(np.isfinite(e).all() and error(m, e) <= WELL_CONDITIONED for m, e in pairs)
+
+
+@hypothesis.given(cases(), st.data())
+def test_every_way_to_run_agrees_with_the_oracle(case, data):
+    model, params, batch, expected = case
+    hypothesis.note(repr(model))
+    ways = schedules(model)
+    compiled = data.draw(st.permutations(list(ways)), label="schedules")
+    for name in compiled[:1]:
+        check_machine_code(ways[name], params, batch, expected, name)
+    linearized = linearize(model.plan(), batch)
+    for name in compiled[-1:]:
+        check_steps(ways[name], params, linearized, expected, name)
+    for name in compiled[:-1]:
+        check_agreement(interpreted(ways[name].lower(), linearized, params), expected, f"{name}, interpreted")
+
+
+def check_machine_code(
+    schedule: ra.Schedule, params: dict[str, Any], batch: Batch, expected: list[Rows], what: str
+) -> None:
+    """Compile, run, and compare; then run structures by themselves and in another order: the same bits."""
+    function = cortex.compile(schedule, params)
+    whole = _rows(function, batch)
+    check_agreement(whole, expected, f"{what}, compiled")
+    alone = [_rows(function, structure)[0] for structure in batch]
+    backward = _rows(function, batch[::-1])[::-1]
+    for name in schedule.model.outputs:
+        for structure, rows in enumerate(whole):
+            assert rows[name].tobytes() == alone[structure][name].tobytes(), f"{what}: alone"
+            assert rows[name].tobytes() == backward[structure][name].tobytes(), f"{what}: in another order"
+
+
+def check_steps(
+    schedule: ra.Schedule, params: dict[str, Any], linearized: Linearized, expected: list[Rows], what: str
+) -> None:
+    """Interpret the program as it is printed and parsed after each pass, and at the end as it is."""
+    steps = run_passes(schedule.lower(), PASSES)
+    for step in steps:
+        again = parse(to_text(step.program))
+        assert difference(step.program, again) is None, f"{what}, after {step.name}"
+        check_agreement(interpreted(again, linearized, params), expected, f"{what}, after {step.name}")
+    results = interpreted(steps[-1].program, linearized, params, seed=1)
+    check_agreement(results, expected, f"{what}, interpreted at the end")
+
+
+def _rows(function: cortex.RecursiveFunction, data: Any) -> list[Rows]:
+    output = function(data)
+    nodes = {name: output.nodes(name) for name in output}
+    return [{name: rows[structure] for name, rows in nodes.items()} for structure in range(len(output))]
