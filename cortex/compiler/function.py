@@ -59,11 +59,7 @@ class RecursiveFunction:
         self._params = self._bind(params)
         self._caller = self._stages(StageKind.PRELUDE, StageKind.KERNEL)
         self._arguments = Arguments(self._caller.wanted)
-        self._outputs = {
-            argument.name: argument.symbol.name
-            for argument in compilation.compiled.signature
-            if isinstance(argument.symbol, Buffer) and argument.symbol.role is Role.OUTPUT
-        }
+        self._outputs = _named(compilation.compiled, Role.OUTPUT)
 
     def __call__(self, data: object) -> Output:
         """Run the model over structures and return its results, which the caller owns.
@@ -149,15 +145,19 @@ class RecursiveFunction:
 
     def _bind(self, params: Mapping[str, object]) -> dict[str, Array]:
         """Return copies of the parameters by the names of the arguments that they are."""
-        arguments = {
-            argument.name: argument.symbol
-            for argument in self._compilation.compiled.signature
-            if isinstance(argument.symbol, Buffer) and argument.symbol.role is Role.PARAMETER
-        }
-        arrays = bind_parameters(tuple(arguments.values()), params)
-        return {name: arrays[symbol.name] for name, symbol in arguments.items()}
+        arrays = bind_parameters(self._compilation.schedule.model, params)
+        return {name: arrays[own] for name, own in _named(self._compilation.compiled, Role.PARAMETER).items()}
 
     def __repr__(self) -> str:
         outputs = ", ".join(self._compilation.schedule.model.outputs)
         target = self._compilation.compiled.target
         return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {target}>"
+
+
+def _named(compiled: Compiled, role: Role) -> dict[str, str]:
+    """Return, for the arguments that are buffers of a role, the buffers' own names by the arguments'."""
+    return {
+        argument.name: argument.symbol.name
+        for argument in compiled.signature
+        if isinstance(argument.symbol, Buffer) and argument.symbol.role is role
+    }

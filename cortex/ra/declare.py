@@ -10,7 +10,7 @@ import numpy as np
 from cortex.ra.base import Dim, K, N, Shape
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
 from cortex.ra.node import ChildVar, NodeVar
-from cortex.ra.shapes import assigned_name, dense_shape, node_shape, parameters, stored_dtype
+from cortex.ra.shapes import assigned_name, check_name, dense_shape, node_shape, parameters, stored_dtype
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
@@ -31,6 +31,7 @@ def input_tensor(name: str, shape: Sequence[int], dtype: str | DType = "float32"
         >>> emb = input_tensor("emb", (10_000, 256))
     """
     at = Location.capture()
+    check_name("input_tensor", name, at)
     what = f"input_tensor '{name}'"
     return InputTensor(name, dense_shape(what, shape, at), stored_dtype(what, dtype, at), at=at)
 
@@ -54,6 +55,7 @@ def node_input(
         >>> word = node_input("word", dtype="int32", default=-1)
     """
     at = Location.capture()
+    check_name("node_input", name, at)
     what = f"node_input '{name}'"
     stored = stored_dtype(what, dtype, at)
     if default is not None and stored.is_int and not isinstance(default, (int, np.integer)):

@@ -28,6 +28,17 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def check_name(what: str, name: object, at: Location | None) -> None:
+    """Refuse a name that callers could not give an array or an attribute."""
+    if not isinstance(name, str) or name in ("", "children"):
+        raise ModelError(
+            f"{what}: {name!r} is no name",
+            at=at,
+            because="a node's children have that name" if name == "children" else "a name is a string",
+            fix=f'{what}("some_name", shape)',
+        )
+
+
 def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[int, ...]:
     """Return the shape, all of dense extents."""
     dims = tuple(shape)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
+from dataclasses import dataclass
 from math import prod
 from time import perf_counter_ns
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,27 @@ from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value, marshal
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
-from ragged.runtime.memory import ALIGN, Array, BlockPool, aligned_empty, as_aligned, raw_address
+from ragged.runtime.memory import (
+    ALIGN,
+    Array,
+    BlockPool,
+    aligned_empty,
+    as_aligned,
+    placed_empty,
+    raw_address,
+)
 from ragged.runtime.sizes import Shape, shapes_of
 
-Slot: TypeAlias = tuple[int, Argument]
-"""An argument and its place among all arguments."""
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An argument's place among all, and what a call asks of it, at hand: its name, and its elements' dtype."""
+
+    place: int
+    name: str
+    dtype: np.dtype[Any]
+    argument: Argument
+
 
 _ONE_WORKER = (0, 1)
 """The worker's number, and how many there are: the only team until there is a resident one."""
@@ -47,27 +64,30 @@ class Caller:
         self._template: list[Any] = [
             marshal(argument, self._bound.get(argument.name)) for argument in signature
         ]
-        self._sort(list(enumerate(signature)))
+        self._sort([Slot(place, a.name, a.dtype.numpy, a) for place, a in enumerate(signature)])
         self._pool = BlockPool(max(entry.status_words for entry in entries))
 
     def _sort(self, slots: list[Slot]) -> None:
         def of_role(role: Role) -> list[Slot]:
-            return [(i, a) for i, a in slots if isinstance(a.symbol, Buffer) and a.symbol.role is role]
+            buffers = ((slot, slot.argument.symbol) for slot in slots)
+            return [slot for slot, symbol in buffers if isinstance(symbol, Buffer) and symbol.role is role]
 
-        self._sizes = [(i, a) for i, a in slots if a.kind is ArgumentKind.SIZE]
+        self._sizes = [slot for slot in slots if slot.argument.kind is ArgumentKind.SIZE]
         self._outputs, self._workspaces = of_role(Role.OUTPUT), of_role(Role.WORKSPACE)
-        made = {i for i, _ in (*self._sizes, *self._outputs, *self._workspaces)}
-        self._given = [(i, a) for i, a in slots if i not in made and a.name not in self._bound]
-        shapes = shapes_of([a.shape for _, a in (*self._outputs, *self._workspaces)])
-        names = {a.symbol: a.name for _, a in slots}
+        made = {slot.name for slot in (*self._sizes, *self._outputs, *self._workspaces)}
+        self._given = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
+        shapes = shapes_of([slot.argument.shape for slot in (*self._outputs, *self._workspaces)])
+        names = {slot.argument.symbol: slot.name for slot in slots}
         self._shape_names = [names[function] for function in shapes.functions]
         self._shapes = shapes.compute
-        self._axes = {a.name: axes for _, a in self._outputs if (axes := _transposition(a)) is not None}
+        axes = ((slot.name, _transposition(slot.argument)) for slot in self._outputs)
+        self._axes = {name: order for name, order in axes if order is not None}
 
     @property
     def wanted(self) -> tuple[Argument, ...]:
         """The arguments that each call has to give, in order."""
-        return (*(a for _, a in self._sizes if a.name not in self._bound), *(a for _, a in self._given))
+        sizes = (slot.argument for slot in self._sizes if slot.name not in self._bound)
+        return (*sizes, *(slot.argument for slot in self._given))
 
     def __call__(self, values: Mapping[str, Value]) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
@@ -95,18 +115,17 @@ class Caller:
 
     def _call(self, values: Mapping[str, Value], run: Callable[[Entry, list[Any]], None]) -> dict[str, Array]:
         args = self._template.copy()
-        for slot, argument in self._sizes:
-            if argument.name in values:
-                args[slot] = values[argument.name]
-        for slot, argument in self._given:
-            args[slot] = _pointer(argument, values[argument.name])
+        for slot in self._sizes:
+            if slot.name in values:
+                args[slot.place] = int(values[slot.name])
+        for slot in self._given:
+            args[slot.place] = _pointer(slot, values[slot.name])
         known = [values[name] if name in values else self._bound[name] for name in self._shape_names]
         shapes = self._shapes(*known)
         outputs = {}
-        for (slot, argument), shape in zip(self._outputs, shapes, strict=False):
-            array = aligned_empty(shape, argument.dtype.numpy)
-            args[slot] = c_void_p(raw_address(array))
-            outputs[argument.name] = array
+        for slot, shape in zip(self._outputs, shapes, strict=False):
+            outputs[slot.name], address = placed_empty(shape, slot.dtype)
+            args[slot.place] = c_void_p(address)
         self._run(args, shapes[len(self._outputs) :], run)
         for name, axes in self._axes.items():
             outputs[name] = outputs[name].transpose(axes)
@@ -115,12 +134,14 @@ class Caller:
     def _run(
         self, args: list[Any], shapes: tuple[Shape, ...], run: Callable[[Entry, list[Any]], None]
     ) -> None:
-        sizes = [prod(shape) * a.dtype.bytes for (_, a), shape in zip(self._workspaces, shapes, strict=True)]
+        sizes = [
+            prod(shape) * slot.dtype.itemsize for slot, shape in zip(self._workspaces, shapes, strict=True)
+        ]
         block = self._pool.take(sum(sizes) + ALIGN * len(sizes))
         try:
             address = block.address
-            for (slot, _), size in zip(self._workspaces, sizes, strict=True):
-                args[slot] = c_void_p(address)
+            for slot, size in zip(self._workspaces, sizes, strict=True):
+                args[slot.place] = c_void_p(address)
                 address += -(-size // ALIGN) * ALIGN
             args += (block.pointer, *_ONE_WORKER)
             for entry in self.entries:
@@ -156,13 +177,13 @@ def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def _pointer(argument: Argument, value: Value) -> c_void_p:
+def _pointer(slot: Slot, value: Value) -> c_void_p:
     """Return the address of an array that a call gives, after a quick look; `marshal` says what is wrong with it."""
-    if isinstance(value, np.ndarray) and value.dtype == argument.dtype.numpy and value.flags.carray:
+    if isinstance(value, np.ndarray) and value.dtype == slot.dtype and value.flags.carray:
         return c_void_p(raw_address(value))
-    pointer = marshal(argument, value)
+    pointer = marshal(slot.argument, value)
     if not isinstance(pointer, c_void_p):
-        raise DataError(f"'{argument.name}': {argument.dtype.value} array expected, not {value!r}")
+        raise DataError(f"'{slot.name}': {slot.argument.dtype.value} array expected, not {value!r}")
     return pointer
 
 

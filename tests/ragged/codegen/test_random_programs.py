@@ -29,7 +29,12 @@ def _stored(symbol, value):
     return value.transpose(order) if isinstance(value, np.ndarray) and order else value
 
 
-@settings(max_examples=25, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=25,
+    deadline=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
 @given(cases(teams=False))
 def test_machine_code_is_the_interpreter(case):
     expected = interpret(case.program, case.sizes, case.arrays)

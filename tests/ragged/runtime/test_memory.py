@@ -48,7 +48,7 @@ def test_what_is_not_aligned_is_copied(make):
 def test_addresses_of_all_kinds_of_arrays():
     frozen = np.arange(3)
     frozen.flags.writeable = False
-    for array in (frozen, np.empty(0), np.ones((4, 4))[:, 1], np.float64(3) + np.zeros(())):
+    for array in (frozen, np.empty(0), np.ones((4, 4))[:, 1], np.zeros(())):
         assert raw_address(array) == array.ctypes.data
 
 

@@ -1,0 +1,59 @@
+"""Parameters that do not fit are refused, with everything that is wrong."""
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import models
+
+MODEL = models.tree_fc(3, 5)
+
+
+def message(params):
+    with pytest.raises(cortex.ModelError) as caught:
+        cortex.compile(MODEL, params)
+    return str(caught.value)
+
+
+def changed(**changes):
+    params = {**MODEL.init_params(), **changes}
+    return {name: array for name, array in params.items() if array is not None}
+
+
+def test_missing_extra_and_misshapen():
+    text = message(changed(b=None, bias=np.zeros(3, np.float32), W=np.zeros((6, 3), np.float32)))
+    assert "'b' (3,) is missing" in text
+    assert "'bias' is no parameter of the model" in text
+    assert "'W' has shape (6, 3), not (3, 6)" in text
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_another_width(dtype):
+    text = message(changed(b=np.zeros(3, dtype)))
+    assert text.splitlines()[0] == f"parameter 'b' is of dtype {np.dtype(dtype)}, not float32"
+    assert "fix: convert it: .astype(numpy.float32)" in text
+
+
+def test_another_kind():
+    assert "'b' is of dtype int32, not float32" in message(changed(b=np.zeros(3, np.int32)))
+
+
+def test_nothing_is_half_done():
+    fn = cortex.compile(MODEL, MODEL.init_params())
+    before = fn((1, 2))["h"]
+    with pytest.raises(cortex.ModelError):
+        fn.with_params(changed(b=None))
+    np.testing.assert_array_equal(fn((1, 2))["h"], before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({"keep": "leaves"}, "compile: keep='leaves' is neither 'nodes' nor 'roots'"),
+        ({"threads": 0}, "compile: threads=0 leaves nobody to do the work"),
+    ],
+)
+def test_other_arguments(arguments, what):
+    with pytest.raises(cortex.UserError) as caught:
+        cortex.compile(MODEL, MODEL.init_params(), **arguments)
+    assert caught.value.what == what

@@ -1,0 +1,223 @@
+"""Weights of PyTorch modules, each written node by node as its authors lay it out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cortex import models, ra
+from cortex.models import from_torch
+from ragged.errors import ModelError
+from tests.models.structures import Drawn
+
+H, E, V = 4, 3, 7
+CHILDREN = [[], [], [], [0, 1, 2], [], [3, 4], [5]]
+WORDS = [1, 2, 3, 6, 0, None, 5]
+
+
+class Fused(nn.Module):
+    """The PyTorch ports of the authors' code: two biases a gate, the first three gates in one layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.ioux, self.iouh = nn.Linear(E, 3 * H), nn.Linear(H, 3 * H)
+        self.fx, self.fh = nn.Linear(E, H), nn.Linear(H, H)
+
+    def node(self, x, below):
+        hs = sum((h for h, _ in below), torch.zeros(H))
+        i, o, u = torch.split(self.ioux(x) + self.iouh(hs), H)
+        c = torch.sigmoid(i) * torch.tanh(u)
+        for h_k, c_k in below:
+            c = c + torch.sigmoid(self.fx(x) + self.fh(h_k)) * c_k
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class Separate(nn.Module):
+    """A layer for each gate and side, as `ix` and `ih`, with a bias on one side."""
+
+    def __init__(self):
+        super().__init__()
+        for gate in "iouf":
+            setattr(self, f"{gate}x", nn.Linear(E, H))
+            setattr(self, f"{gate}h", nn.Linear(H, H, bias=False))
+
+    def node(self, x, below):
+        hs = sum((h for h, _ in below), torch.zeros(H))
+        i, o = torch.sigmoid(self.ix(x) + self.ih(hs)), torch.sigmoid(self.ox(x) + self.oh(hs))
+        c = i * torch.tanh(self.ux(x) + self.uh(hs))
+        for h_k, c_k in below:
+            c = c + torch.sigmoid(self.fx(x) + self.fh(h_k)) * c_k
+        return o * torch.tanh(c), c
+
+
+class Matrices(nn.Module):
+    """A matrix for each gate and side and a vector for each gate: MODELS.md's own names, not as layers."""
+
+    def __init__(self):
+        super().__init__()
+        for gate in "iouf":
+            self.register_parameter(f"W_{gate}", nn.Parameter(torch.randn(H, E)))
+            self.register_parameter(f"U_{gate}", nn.Parameter(torch.randn(H, H)))
+            self.register_parameter(f"b_{gate}", nn.Parameter(torch.randn(H)))
+
+    def node(self, x, below):
+        hs = sum((h for h, _ in below), torch.zeros(H))
+        i = torch.sigmoid(self.W_i @ x + self.U_i @ hs + self.b_i)
+        o = torch.sigmoid(self.W_o @ x + self.U_o @ hs + self.b_o)
+        c = i * torch.tanh(self.W_u @ x + self.U_u @ hs + self.b_u)
+        for h_k, c_k in below:
+            c = c + torch.sigmoid(self.W_f @ x + self.U_f @ h_k + self.b_f) * c_k
+        return o * torch.tanh(c), c
+
+
+class Dgl(nn.Module):
+    """DGL's cell: forget gates do not see the input, and the bias of the others is a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.W_iou, self.U_iou = nn.Linear(E, 3 * H, bias=False), nn.Linear(H, 3 * H, bias=False)
+        self.b_iou = nn.Parameter(torch.randn(1, 3 * H))
+        self.U_f = nn.Linear(H, H)
+
+    def node(self, x, below):
+        hs = sum((h for h, _ in below), torch.zeros(H))
+        i, o, u = torch.chunk(self.W_iou(x) + self.U_iou(hs) + self.b_iou[0], 3)
+        c = torch.sigmoid(i) * torch.tanh(u)
+        for h_k, c_k in below:
+            c = c + torch.sigmoid(self.U_f(h_k)) * c_k
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class Whole(nn.Module):
+    """An embedding and a cell under the names that a training script gave them."""
+
+    def __init__(self, cell, embedding="emb", name="childsumtreelstm"):
+        super().__init__()
+        self.names = embedding, name
+        setattr(self, embedding, nn.Embedding(V, E))
+        setattr(self, name, cell)
+
+    def forward(self):
+        embedding, cell = (getattr(self, name) for name in self.names)
+        rows = []
+        for below, word in zip(CHILDREN, WORDS, strict=True):
+            x = torch.zeros(E) if word is None else embedding(torch.tensor(word))
+            rows.append(cell.node(x, [rows[k] for k in below]))
+        return [torch.stack(part).detach().numpy() for part in zip(*rows, strict=True)]
+
+
+@pytest.fixture
+def model():
+    return models.tree_lstm(hidden=H, embed=E, vocab=V)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize(
+    ("cell", "layout"), [(Fused, "fused"), (Separate, "separate"), (Matrices, "separate"), (Dgl, "dgl")]
+)
+@pytest.mark.parametrize("embedding", ["emb", "embedding"])
+@pytest.mark.parametrize("asked", ["auto", "named"])
+def test_a_module_written_node_by_node_agrees(model, cell, layout, embedding, asked):
+    module = Whole(cell(), embedding)
+    params = from_torch(module.state_dict(), model, layout=layout if asked == "named" else "auto")
+    assert list(params) == list(model.inputs)
+    assert all(a.dtype == np.float32 and a.flags.c_contiguous for a in params.values())
+    out = ra.evaluate(model, params, Drawn(CHILDREN, {"word": WORDS}).root)
+    h, c = module()
+    np.testing.assert_allclose(out["h"], h, atol=1e-6)
+    np.testing.assert_allclose(out["c"], c, atol=1e-6)
+
+
+def test_a_model_without_an_embedding():
+    vector = models.tree_lstm(hidden=H, embed=E, input="vector")
+    cell = Fused()
+    params = from_torch(cell.state_dict(), vector)
+    np.testing.assert_array_equal(params["b_f"], (cell.fx.bias + cell.fh.bias).detach().numpy())
+    np.testing.assert_array_equal(params["U_o"], cell.iouh.weight[H : 2 * H].detach().numpy())
+
+
+def test_an_embedding_kept_elsewhere_is_left_to_the_caller(model):
+    assert "emb" not in from_torch(Separate().state_dict(), model)
+
+
+def test_the_result_is_the_callers_own(model):
+    module = Whole(Matrices())
+    params = from_torch(module.state_dict(), model)
+    before = module.emb.weight.detach().numpy().copy()
+    params["emb"][:] = 0
+    params["U_i"][:] = 0
+    np.testing.assert_array_equal(module.emb.weight.detach().numpy(), before)
+    assert module.childsumtreelstm.U_i.abs().min() > 0
+
+
+def test_other_precisions_are_read_as_float32(model):
+    state = Whole(Fused()).double().state_dict()
+    halves = {name: tensor.bfloat16() for name, tensor in state.items()}
+    for given in (state, halves, {name: tensor.numpy() for name, tensor in state.items()}):
+        params = from_torch(given, model)
+        assert {array.dtype.name for array in params.values()} == {"float32"}
+        np.testing.assert_allclose(params["emb"], state["emb.weight"].numpy(), atol=1e-2)
+
+
+def refusal(state, model, layout="auto"):
+    with pytest.raises(ModelError) as caught:
+        from_torch(state, model, layout)
+    assert caught.value.at.file == __file__
+    return str(caught.value).replace(str(caught.value.at), "HERE")
+
+
+def test_every_entry_that_does_not_fit_is_listed(model):
+    state = dict(Whole(Fused()).state_dict())
+    del state["childsumtreelstm.fh.weight"]
+    state["linear.weight"] = torch.zeros(5, H)
+    state["childsumtreelstm.fx.weight"] = torch.zeros(E, H)
+    state["other.iouh.weight"] = torch.zeros(3 * H, H)
+    assert refusal(state, model) == (
+        "from_torch: the state does not fit the model (layout 'fused')\n"
+        "  at HERE\n"
+        "  because: 'childsumtreelstm.fx.weight' has shape (3, 4), not (4, 3); "
+        "'linear.weight' is of no use to the model; "
+        "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_i'; "
+        "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_o'; "
+        "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_u'; "
+        "nothing gives 'W_f' (4, 3); nothing gives 'U_f' (4, 4)\n"
+        "  fix: pass the entries of the TreeLSTM alone, or name the layout"
+    )
+
+
+def test_two_layouts_at_once(model):
+    state = {**Fused().state_dict(), **Dgl().state_dict()}
+    assert refusal(state, model) == (
+        "from_torch: the state is of two layouts\n"
+        "  at HERE\n"
+        "  because: it has both 'iouh.weight' and 'U_iou.weight'\n"
+        "  fix: pass the entries of one module alone"
+    )
+
+
+def test_an_unknown_layout(model):
+    assert refusal({}, model, "torchscript") == (
+        'from_torch: layout=\'torchscript\' is unknown\n  at HERE\n  fix: "auto", "fused", "dgl", "separate"'
+    )
+
+
+def test_another_model():
+    assert refusal({}, models.tree_sum(H, V)) == (
+        "from_torch: the model has not the parameters of a child-sum TreeLSTM\n"
+        "  at HERE\n"
+        "  because: they are emb\n"
+        "  fix: a model of cortex.models.tree_lstm; for another, name each parameter yourself"
+    )
+
+
+def test_a_binary_cell_is_not_a_child_sum_cell(model):
+    state = dict(Dgl().state_dict())
+    state["U_f.weight"], state["U_f.bias"] = torch.zeros(2 * H, 2 * H), torch.zeros(2 * H)
+    state["U_iou.weight"] = torch.zeros(3 * H, 2 * H)
+    assert "'U_iou.weight' has shape (12, 8), not (12, 4)" in refusal(state, model)

@@ -1,0 +1,91 @@
+"""What the oracle is given and cannot run."""
+
+import numpy as np
+import pytest
+
+from cortex import ra
+from cortex.linearize import Node
+from ragged.errors import DataError, ModelError
+
+N, H = ra.N, 3
+
+
+def closed(function, params=None):
+    """The evaluation of a model h = function(n, i) + the sum of the children's h."""
+    h_ph = ra.placeholder((N, H))
+    h = ra.compute((N, H), lambda n, i: function(n, i) + ra.sum_children(n, lambda k: h_ph[k, i]))
+    model = ra.recursion_op(h_ph, h)
+    return lambda data: ra.evaluate(model, params or {}, data)
+
+
+def layered():
+    U, h_ph = ra.input_tensor("U", (H, H)), ra.placeholder((N, H))
+    hs = ra.compute((N, H), lambda n, i: 1 + ra.sum_children(n, lambda k: h_ph[k, i]))
+    h = ra.compute((N, H), lambda n, i: ra.tanh(ra.sum(H, lambda j: U[i, j] * hs[n, j])))
+    return ra.recursion_op(h_ph, h)
+
+
+def refusal(function, error):
+    with pytest.raises(error) as caught:
+        function()
+    return str(caught.value)
+
+
+def test_a_payload_that_is_missing():
+    x = ra.node_input("x", (H,))
+    run = closed(lambda n, i: x[n, i])
+    assert refusal(lambda: run([Node(x=[0.0] * H), Node([Node()], x=[0.0] * H)]), DataError) == (
+        "evaluate: structure 1, node root.children[0] carries no 'x'\n"
+        "  because: the model reads it at this node, and gives it no default"
+    )
+
+
+def test_an_index_outside_of_its_table():
+    emb = ra.input_tensor("emb", (5, H))
+    word = ra.node_input("word", dtype="int32")
+    run = closed(lambda n, i: emb[word[n], i], params={"emb": np.zeros((5, H))})
+    for index in (5, -1):
+        assert refusal(lambda index=index: run(index), DataError) == (
+            f"evaluate: 'emb[word[n], i]': index {index} is outside of 5 elements"
+        )
+
+
+def test_a_child_that_is_missing():
+    leaf, h_ph = ra.compute((N,), lambda n: 1.0), ra.placeholder((N,))
+    rec = ra.compute((N,), lambda n: h_ph[n.right])
+    h = ra.if_then_else((N,), lambda n: (ra.isleaf(n), leaf, rec))
+    model = ra.recursion_op(h_ph, h)
+    assert refusal(lambda: ra.evaluate(model, {}, Node([Node()])), DataError) == (
+        "evaluate: node root has no child 1\n  because: the model reads n.right there, and the node has 1 children"
+    )
+
+
+def test_parameters_that_do_not_fit():
+    model = layered()
+    wrong = {"V": np.zeros(3)}
+    with pytest.raises(ModelError) as caught:
+        ra.evaluate(model, wrong, Node())
+    assert str(caught.value) == (
+        f"the parameters do not fit the model\n  at {caught.value.at}\n"
+        "  because: 'U' (3, 3) is missing; 'V' is no parameter of the model\n"
+        "  fix: the model has U (3, 3); see model.init_params()"
+    )
+    for array, reason in (
+        (np.zeros((3, 2)), "'U' has shape (3, 2), not (3, 3)"),
+        (np.zeros((3, 3), int), "'U' is of dtype int64, not float32"),
+    ):
+        with pytest.raises(ModelError) as caught:
+            ra.evaluate(model, {"U": array}, Node())
+        assert caught.value.because == reason
+
+
+def test_parameters_of_torch_are_taken():
+    import torch
+
+    model = layered()
+    params = model.init_params()
+    root = Node([Node()])
+    tensors = {name: torch.tensor(array, requires_grad=True) for name, array in params.items()}
+    np.testing.assert_array_equal(
+        ra.evaluate(model, tensors, root)["h"], ra.evaluate(model, params, root)["h"]
+    )
