@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from cortex.compiler.arguments import Arguments
 from cortex.compiler.output import Output
-from cortex.compiler.parameters import Array, bind_parameters
-from cortex.compiler.profile import Profile, spread
+from cortex.compiler.parameters import bind_parameters
+from cortex.compiler.profile import Profile, percentiles, spread
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer
 from cortex.ra.schedule import Schedule
 from ragged.codegen.build import Compiled
+from ragged.codegen.entry import Entry, Value
 from ragged.errors import UserError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program, StageKind
 from ragged.passes.pipeline import Step
-from ragged.runtime.call import Caller
+from ragged.runtime.call import Caller, bind
 
 STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
 """What `show` prints, from the user's model down."""
@@ -56,8 +57,7 @@ class RecursiveFunction:
         self._compilation = compilation
         self._linearizer = linearizer
         self._keep_nodes = keep_nodes
-        self._params = self._bind(params)
-        self._caller = self._stages(StageKind.PRELUDE, StageKind.KERNEL)
+        self._caller = Caller(_call_stages(compilation.compiled), self._bind(params))
         self._arguments = Arguments(self._caller.wanted)
         self._outputs = _named(compilation.compiled, Role.OUTPUT)
 
@@ -127,31 +127,34 @@ class RecursiveFunction:
     def profile(self, data: object, repeats: int = 20) -> Profile:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
         linearized = self._linearizer(data)
-        prelude, kernel = self._stages(StageKind.PRELUDE), self._stages(StageKind.KERNEL)
         arguments = self._arguments(linearized)
+        stages = [self._caller.timed(arguments) for _ in range(repeats + 1)][1:]
         return Profile(
             linearized.num_structures,
             linearized.num_nodes,
             linearized.num_batches,
             spread(lambda: self._linearizer(data), repeats),
-            spread(lambda: prelude(arguments), repeats),
-            spread(lambda: kernel(arguments), repeats),
+            percentiles([times.get(StageKind.PRELUDE, 0) for times in stages]),
+            percentiles([times[StageKind.KERNEL] for times in stages]),
             spread(lambda: self(data), repeats),
         )
 
-    def _stages(self, *kinds: StageKind) -> Caller:
-        entries = self._compilation.compiled.entries
-        return Caller([entries[kind] for kind in kinds if kind in entries], self._params)
-
-    def _bind(self, params: Mapping[str, object]) -> dict[str, Array]:
-        """Return copies of the parameters by the names of the arguments that they are."""
+    def _bind(self, params: Mapping[str, object]) -> dict[str, Value]:
+        """Return copies of the parameters, and what the bind stage makes of them, by the names of arguments."""
+        compiled = self._compilation.compiled
         arrays = bind_parameters(self._compilation.schedule.model, params)
-        return {name: arrays[own] for name, own in _named(self._compilation.compiled, Role.PARAMETER).items()}
+        named = {name: arrays[own] for name, own in _named(compiled, Role.PARAMETER).items()}
+        return bind(compiled.entries, named)
 
     def __repr__(self) -> str:
         outputs = ", ".join(self._compilation.schedule.model.outputs)
         target = self._compilation.compiled.target
         return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {target}>"
+
+
+def _call_stages(compiled: Compiled) -> list[Entry]:
+    """Return the stages that a call runs, in order."""
+    return [entry for kind, entry in compiled.entries.items() if kind is not StageKind.BIND]
 
 
 def _named(compiled: Compiled, role: Role) -> dict[str, str]:

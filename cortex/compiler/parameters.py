@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cortex.ra.model import Model
 from cortex.ra.params import check_params
 from ragged.errors import Location, ModelError
-from ragged.runtime.memory import aligned_empty
+from ragged.runtime.memory import aligned_copy
 
 Array = npt.NDArray[Any]
 
@@ -33,10 +33,4 @@ def bind_parameters(model: Model, params: Mapping[str, object]) -> dict[str, Arr
                 because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
                 fix=f"convert it: .astype(numpy.{tensor.dtype.value})",
             )
-    return {name: _copied(array) for name, array in arrays.items()}
-
-
-def _copied(array: Array) -> Array:
-    copy = aligned_empty(array.shape, array.dtype)
-    copy[...] = array
-    return copy
+    return {name: aligned_copy(array) for name, array in arrays.items()}

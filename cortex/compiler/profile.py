@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ class Profile:
     """The parts of a call, each timed by itself, and the whole of it from the caller's own objects to the result.
 
     `linearize_us` makes arrays of structures; `prelude_us` checks what the kernel assumes of them; `kernel_us` is the
-    kernel, with the making of its outputs; `total_us` a call from beginning to end.
+    kernel alone; `total_us` a call from beginning to end.
     """
 
     structures: int
@@ -52,6 +52,11 @@ def spread(action: Callable[[], object], repeats: int) -> Spread:
     for _ in range(repeats):
         begin = time.perf_counter_ns()
         action()
-        times.append((time.perf_counter_ns() - begin) / 1000)
-    low, median, high = np.percentile(times, (10, 50, 90))
+        times.append(time.perf_counter_ns() - begin)
+    return percentiles(times)
+
+
+def percentiles(nanoseconds: Sequence[int]) -> Spread:
+    """Return the spread of times in nanoseconds."""
+    low, median, high = np.percentile(nanoseconds, (10, 50, 90)) / 1000
     return Spread(float(median), float(low), float(high))
