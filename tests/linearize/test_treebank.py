@@ -1,4 +1,4 @@
-"""Real parse trees, or the sample where there are none: file, strings and flat arrays say the same."""
+"""Parse trees of a treebank: file, strings and flat arrays say the same."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cortex.data import sample_treebank
 from cortex.linearize import Forest, Linearized, Node, Vocab, linearize, read_ptb
 from tests.linearize.support import BINARY, assert_same_array, carrying, check_against_reference, word
+from tests.support.treebank import treebank_path
 
 PLAN = type(BINARY)(BINARY.kind, 2, 2, (word(rows=100_000),), (0, 1))
 
 
 @pytest.fixture(scope="module")
 def treebank() -> Path:
-    real = Path(__file__).parents[3] / "shared" / "data" / "sst" / "dev.txt"
-    return real if real.exists() else sample_treebank()
+    return treebank_path()
 
 
 @pytest.fixture(scope="module")

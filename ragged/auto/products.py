@@ -1,0 +1,111 @@
+"""Finding the sums of products in a program: what a schedule spends its effort on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Block, For, Label, Reduce, Store
+from ragged.ir.walk import subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix.
+
+    `outputs` are the loops right around it that its place in `out` depends on, outermost first, of constant extents.
+    `vector` is the one of them to compute side by side, if there is one: consecutive elements of one operand, or
+    of one that can be packed so (`packed`, and the dimension that the loop indexes), the other operand being the
+    same for all. `rows` is another of them that the operand along `vector` does not depend on.
+    """
+
+    init: Label
+    update: Label
+    outputs: tuple[For, ...]
+    axis: For
+    vector: For | None
+    rows: For | None
+    packed: tuple[Buffer, int] | None
+
+
+def products(program: Program) -> Iterator[Product]:
+    """Yield the sums of products of the kernel, in the order of the text."""
+    for site in sites(program):
+        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
+            found = _product(site, site.stmt)
+            if found is not None:
+                yield found
+
+
+def _product(site: Site, update: Reduce) -> Product | None:
+    """Return the product at a site, or None if it has another form."""
+    value = update.value
+    if update.combiner is not Combiner.SUM or len(update.axes) != 1 or not update.buffer.dtype.is_float:
+        return None
+    if not (isinstance(value, Binary) and value.op is BinaryOp.MUL):
+        return None
+    axis, outputs = site.loops[-1], _outputs(site)
+    init = _init(site, update)
+    if axis.var is not update.axes[0] or init is None or not outputs or not isinstance(axis.extent, Const):
+        return None
+    vector, rows, packed = _sides(value.lhs, value.rhs, outputs)
+    return Product(init, update.label, outputs, axis, vector, rows, packed)
+
+
+def _outputs(site: Site) -> tuple[For, ...]:
+    """Return the loops over the output that stand one in the other around init and axis."""
+    found: list[For] = []
+    around = [outer for outer in site.around if isinstance(outer, For)][:-1]
+    inner: object = None
+    for loop in reversed(around):
+        direct = loop.body is inner or (inner is None and isinstance(loop.body, Block))
+        if not direct or not isinstance(loop.extent, Const):
+            break
+        found.append(loop)
+        inner = loop
+    return tuple(reversed(found))
+
+
+def _init(site: Site, update: Reduce) -> Label | None:
+    """Return the label of the store that stands right before the reduction's loop."""
+    outer = site.loops[-2] if len(site.loops) > 1 else None
+    match outer:
+        case For(body=Block(body=(Store(label=label, buffer=buffer), For(body=Reduce() as inner)))):
+            return label if buffer is update.buffer and inner is update else None
+        case _:
+            return None
+
+
+def _sides(
+    lhs: Expr, rhs: Expr, outputs: tuple[For, ...]
+) -> tuple[For | None, For | None, tuple[Buffer, int] | None]:
+    """Return the loop to compute side by side, another for rows, and what to pack for it."""
+    for loop in reversed(outputs):
+        for along, other in ((lhs, rhs), (rhs, lhs)):
+            if _depends(other, loop.var) or not isinstance(along, Load):
+                continue
+            place = _dimension(along, loop.var)
+            if place is None:
+                continue
+            rows = next((row for row in outputs if row is not loop and not _depends(along, row.var)), None)
+            if place == len(along.indices) - 1:
+                return loop, rows, None
+            if along.buffer.role is Role.PARAMETER:
+                return loop, rows, (along.buffer, place)
+    return None, outputs[-1], None
+
+
+def _dimension(load: Load, var: Var) -> int | None:
+    """Return the dimension that the variable alone indexes, if it stands in no other."""
+    places = [d for d, index in enumerate(load.indices) if _depends(index, var)]
+    if len(places) == 1 and load.indices[places[0]] == Ref(var):
+        return places[0]
+    return None
+
+
+def _depends(expr: Expr, var: Var) -> bool:
+    return any(isinstance(inner, Ref) and inner.var is var for inner in subexpressions(expr))
