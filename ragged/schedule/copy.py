@@ -1,22 +1,44 @@
-"""A second copy of statements, with identities of its own."""
+"""Statements under other loops, as they are or as a second copy with identities of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Var
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Let, Reduce, Stmt, Store
+from ragged.schedule.fold import FoldedSubstitution
 
 
 @dataclass
-class Copier(Rewriter):
-    """Copies statements: loops, lets, local buffers and labels get new identities, recorded with `owner`."""
+class Moved(FoldedSubstitution):
+    """Puts statements under other loops: `values` is what a variable is there, `axes` what reductions name instead."""
+
+    axes: Mapping[Var, tuple[Var, ...]] = field(default_factory=dict)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement."""
+        if isinstance(stmt, Reduce):
+            stmt = replace(stmt, axes=tuple(b for a in stmt.axes for b in self.axes.get(a, (a,))))
+        return super().stmt(stmt)
+
+
+@dataclass
+class Copier(FoldedSubstitution):
+    """Copies statements: loops, lets, local buffers and labels get new identities, recorded with `owner`.
+
+    `variables` is what the variables of loops that are not copied are in the copy, `axes` what the copy's reductions
+    name instead of those loops. A reduction over `resumed` starts in the copy from what its accumulator holds: others
+    of its iterations came before.
+    """
 
     owner: Rewriter = field(kw_only=True)
     suffix: str = field(kw_only=True)
     variables: dict[Var, Expr] = field(default_factory=dict)
+    axes: dict[Var, tuple[Var, ...]] = field(default_factory=dict)
     buffers: dict[Buffer, Buffer] = field(default_factory=dict)
+    resumed: Var | None = None
 
     def expr(self, expr: Expr) -> Expr:
         """Rewrite an expression over the copies."""
@@ -37,7 +59,7 @@ class Copier(Rewriter):
         match stmt:
             case For(var=var):
                 copy = self.owner.copied_loop(var, self.suffix)
-                self.variables[var] = Ref(copy)
+                self.variables[var], self.axes[var] = Ref(copy), (copy,)
                 loop = super().stmt(stmt)
                 assert isinstance(loop, For)
                 return replace(loop, var=copy)
@@ -47,13 +69,13 @@ class Copier(Rewriter):
                 self.variables[var] = Ref(fresh)
                 return replace(stmt, var=fresh, value=value, body=self.stmt(stmt.body))
             case Alloc(buffer=buffer):
-                self.buffers[buffer] = replace(buffer, shape=self.exprs(buffer.shape))
+                storage = None if buffer.aliases is None else self.buffer(buffer.aliases)
+                self.buffers[buffer] = replace(buffer, shape=self.exprs(buffer.shape), aliases=storage)
                 return super().stmt(stmt)
-            case Reduce(axes=axes):
+            case Reduce():
                 copied = super().stmt(stmt)
                 assert isinstance(copied, Reduce)
-                label = self.owner.copied(stmt.label, self.suffix)
-                return replace(copied, label=label, axes=tuple(map(self.axis, axes)))
+                return self._reduction(stmt, copied)
             case Store() | Check() | Barrier() | Intrinsic():
                 leaf = super().stmt(stmt)
                 assert isinstance(leaf, Store | Check | Barrier | Intrinsic)
@@ -61,7 +83,8 @@ class Copier(Rewriter):
             case _:
                 return super().stmt(stmt)
 
-    def axis(self, var: Var) -> Var:
-        """Return the copy of a loop that is copied, any other as it is."""
-        value = self.variables.get(var)
-        return value.var if isinstance(value, Ref) else var
+    def _reduction(self, old: Reduce, copied: Reduce) -> Reduce:
+        label = self.owner.copied(old.label, self.suffix)
+        axes = tuple(b for a in old.axes for b in self.axes.get(a, (a,)))
+        init = Load(copied.buffer, copied.indices) if self.resumed in old.axes else copied.init
+        return replace(copied, label=label, axes=axes, init=init)

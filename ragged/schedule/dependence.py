@@ -7,7 +7,7 @@ says so. What is not proven counts as a conflict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragged.ir.analysis import Access, Site, regions
 from ragged.ir.dtype import DType
@@ -26,16 +26,23 @@ Relation = Callable[[Copies, Copies], tuple[Expr, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two statements that may touch one element of `buffer` in iterations that would trade places."""
+    """Two statements that may touch one element of `buffer` in iterations that would trade places.
+
+    Without a buffer, one of them is a check or a barrier, which orders all that is around it.
+    """
 
     first: Label | None
     second: Label | None
-    buffer: Buffer
+    buffer: Buffer | None
     example: str | None
 
     def __str__(self) -> str:
-        names = " and ".join(f"'{label.name}'" for label in (self.first, self.second) if label is not None)
-        return f"{names or 'what stands around'} may touch one element of '{self.buffer.name}'"
+        labels = dict.fromkeys(label for label in (self.first, self.second) if label is not None)
+        names = " and ".join(f"'{label.name}'" for label in labels) or "what stands around"
+        if self.buffer is None:
+            return f"{names} may not change places with anything: what comes after may rely on it"
+        twice = "in both iterations " if len(labels) == 1 else ""
+        return f"{names} may {twice}touch one element of '{self.buffer.name}'"
 
 
 def find_conflict(
@@ -72,8 +79,11 @@ def earlier(first: Copies, second: Copies, var: Var) -> Expr:
 def _between(
     prover: Prover, one: Site, other: Site, common: int, relation: Relation, reassociate: bool
 ) -> Conflict | None:
+    first, second = _copies(one, common, ""), _copies(other, common, "'")
+    ordering = next((site for site in (one, other) if isinstance(site.stmt, Check | Barrier)), None)
+    if ordering is not None:
+        return Conflict(_label(ordering), None, None, None)
     mine, yours = regions(one), regions(other)
-    first, second = _copies(one, common), _copies(other, common)
     pairs = [(a, b) for a in mine.writes for b in (*yours.writes, *yours.reads)]
     pairs += [(a, b) for a in mine.reads for b in yours.writes]
     for a, b in pairs:
@@ -97,10 +107,10 @@ def _between(
     return None
 
 
-def _copies(site: Site, common: int) -> dict[Var, Expr]:
+def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:
     """Return a variable of its own for each loop inside the common ones, and the common ones as they are."""
     return {
-        loop.var: Ref(loop.var if depth < common else Var(loop.var.name, loop.var.dtype))
+        loop.var: Ref(loop.var if depth < common else Var(f"{loop.var.name}{mark}", loop.var.dtype))
         for depth, loop in enumerate(site.loops)
     }
 
@@ -125,7 +135,9 @@ def _expanded(site: Site, loop: For) -> Expr:
 
 
 def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:
-    """Return that the two accesses are of different elements."""
+    """Return that the two accesses are of different elements: never known of two names of one memory."""
+    if a.buffer is not b.buffer:
+        return Const(False, DType.BOOL)
     goal: Expr | None = None
     for here, there in zip(a.indices, b.indices, strict=True):
         different = Binary(BinaryOp.NE, substitute(here, first), substitute(there, second))
@@ -134,7 +146,12 @@ def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:
 
 
 def _overlap(a: Buffer, b: Buffer) -> bool:
-    return a is b or a.aliases is b or b.aliases is a or (a.aliases is not None and a.aliases is b.aliases)
+    return storage(a) is storage(b)
+
+
+def storage(buffer: Buffer) -> Buffer:
+    """Return the buffer whose memory `buffer` is: itself, or what it aliases."""
+    return buffer if buffer.aliases is None else storage(buffer.aliases)
 
 
 def _private(one: Site, other: Site, buffer: Buffer, common: int) -> bool:
@@ -150,11 +167,24 @@ def _private(one: Site, other: Site, buffer: Buffer, common: int) -> bool:
 
 
 def _same_reduction(one: Site, other: Site, buffer: Buffer) -> bool:
+    """True if both update `buffer` alike and look at it in no other way."""
     match one.stmt, other.stmt:
         case Reduce(buffer=mine, combiner=combiner), Reduce(buffer=yours, combiner=also):
-            return mine is yours is buffer and combiner is also
+            alike = mine is yours is buffer and combiner is also
+            return alike and not any(_looks_at(site, buffer) for site in (one, other))
         case _:
             return False
+
+
+def _looks_at(site: Site, buffer: Buffer) -> bool:
+    """True if what a reduction adds, where it adds it or what stands around reads `buffer`.
+
+    What it starts from does not count: the accumulator's own contents, in whatever order it is updated.
+    """
+    assert isinstance(site.stmt, Reduce)
+    started = replace(site, stmt=replace(site.stmt, init=Const(0)))
+    reads = [read for read in regions(started).reads if _overlap(read.buffer, buffer)]
+    return len(reads) > 1  # the update itself is one
 
 
 def _label(site: Site) -> Label | None:

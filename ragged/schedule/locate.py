@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewriter
-from ragged.ir.stmt import For, Stmt
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, LoopKind, Stmt
 
 
 def loop_site(program: Program, loop: Var, primitive: str) -> Site:
@@ -48,3 +48,12 @@ class Replace(Rewriter):
         if isinstance(stmt, For) and stmt.var is self.loop:
             return self.change(stmt, self)
         return super().stmt(stmt)
+
+
+def with_kind(program: Program, loop: Var, kind: LoopKind) -> Rewritten:
+    """Return the program with the loop over `loop` of that kind."""
+
+    def change(found: For, owner: Rewriter) -> Stmt:
+        return replace(found, kind=kind)
+
+    return Replace(loop=loop, change=change).program(program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragged.errors import Location, ScheduleError
@@ -14,6 +15,14 @@ from ragged.ir.verify import verify
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A schedule as it was at one time."""
+
+    program: Program
+    log: tuple[str, ...]
 
 
 class Schedule:
@@ -80,6 +89,15 @@ class Schedule:
         self._log.append(f"s.apply({primitive.__name__}, {text})")
         self.program = rewritten.program
         return rewritten.forwarding
+
+    def checkpoint(self) -> Checkpoint:
+        """Return what `restore` goes back to."""
+        return Checkpoint(self.program, tuple(self._log))
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take back every step since `checkpoint`."""
+        self.program = checkpoint.program
+        self._log = list(checkpoint.log)
 
     def log(self) -> str:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""

@@ -6,13 +6,15 @@ from dataclasses import replace
 from enum import Enum
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Expr, Ref, Var, add
+from ragged.ir.expr import Binary, Const, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewriter, Rewritten, Substitution
-from ragged.ir.stmt import For, If, LoopKind, Reduce, Stmt, block
-from ragged.schedule.copy import Copier
-from ragged.schedule.locate import Replace, the_loop
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, If, LoopKind, Stmt, block
+from ragged.schedule.copy import Copier, Moved
+from ragged.schedule.fold import ZERO, at_least_zero, floordiv, modulo, plus, times
+from ragged.schedule.legality import holds, require_fixed
+from ragged.schedule.locate import Replace, loop_site, the_loop
 
 
 class Tail(Enum):
@@ -48,11 +50,12 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         for i_t in serial(n % 8):
             x[n // 8 * 8 + i_t] = 0.0
 
-    An extent that `factor` divides has no tail. The loop's forwarding is (outer, inner), and (outer, inner, tail)
-    where a tail is peeled.
+    An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
+    The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:
-        ScheduleError: there is no such loop, the factor is less than 1, or the loop is vectorized or a team's.
+        ScheduleError: there is no such loop, the factor is less than 1, the loop is vectorized or a team's, or its
+            iterations write what its extent reads.
     """
     old = the_loop(program, loop, "split")
     if factor < 1:
@@ -66,62 +69,44 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
             fix="split first",
         )
 
+    require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
+    runs = old.extent if tail is Tail.GUARD or _is_length(program, loop) else at_least_zero(old.extent)
+
     def change(found: For, owner: Rewriter) -> Stmt:
-        return _split(found, owner, factor, tail)
+        return _split(replace(found, extent=runs), owner, factor, tail)
 
     return Replace(loop=loop, change=change).program(program)
 
 
+def _is_length(program: Program, loop: Var) -> bool:
+    """True if the loop's extent is known not to be negative: then its remainder is that of its iterations."""
+    site = loop_site(program, loop, "split")
+    assert isinstance(site.stmt, For)
+    return holds(program, site, Binary(BinaryOp.LE, ZERO, site.stmt.extent))
+
+
 def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
     outer, inner = owner.copied_loop(old.var, "o"), owner.copied_loop(old.var, "i")
-    width = Const(factor)
-    place = add(Binary(BinaryOp.MUL, Ref(outer), width), Ref(inner))
-    body = _Axes(values={old.var: place}, split=old.var, parts=(outer, inner)).stmt(old.body)
-    whole = isinstance(old.extent, Const) and old.extent.value % factor == 0
-    if whole or tail is Tail.PEEL:
-        blocks = _floordiv(old.extent, factor)
-        main = replace(old, var=outer, extent=blocks, body=For(inner, width, body, old.kind, old.dim, old.at))
-        return main if whole else block(main, _peeled(old, owner, factor))
-    guarded = If(Binary(BinaryOp.LT, place, old.extent), body)
-    blocks = _floordiv(_raised(old.extent, factor - 1), factor)
-    return replace(old, var=outer, extent=blocks, body=For(inner, width, guarded, old.kind, old.dim, old.at))
+    place = plus(times(Ref(outer), Const(factor)), Ref(inner))
+    whole = modulo(old.extent, factor) == ZERO
+    blocks = floordiv(
+        old.extent if whole or tail is Tail.PEEL else plus(old.extent, Const(factor - 1)), factor
+    )
+    body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
+    if not whole and tail is Tail.GUARD:
+        body = If(Binary(BinaryOp.LT, place, old.extent), body)
+    main = replace(
+        old, var=outer, extent=blocks, body=For(inner, Const(factor), body, old.kind, old.dim, old.at)
+    )
+    return main if whole or tail is Tail.GUARD else block(main, _peeled(old, owner, factor))
 
 
 def _peeled(old: For, owner: Rewriter, factor: int) -> Stmt:
     """Return the loop over the iterations after the last whole block."""
     rest = owner.copied_loop(old.var, "t")
-    start = Binary(BinaryOp.MUL, _floordiv(old.extent, factor), Const(factor))
-    copier = Copier(owner=owner, suffix="t", variables={old.var: add(start, Ref(rest))})
-    body = _Axes(values={}, split=old.var, parts=(rest,)).stmt(copier.stmt(old.body))
-    return replace(old, var=rest, extent=_remainder(old.extent, factor), body=body)
-
-
-class _Axes(Substitution):
-    """Puts the new loops where a reduction names the old one."""
-
-    def __init__(self, values: dict[Var, Expr], split: Var, parts: tuple[Var, ...]) -> None:
-        super().__init__(values=values)
-        self.split = split
-        self.parts = parts
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Reduce):
-            axes = (new for old in stmt.axes for new in (self.parts if old is self.split else (old,)))
-            stmt = replace(stmt, axes=tuple(axes))
-        return super().stmt(stmt)
-
-
-def _floordiv(extent: Expr, factor: int) -> Expr:
-    if isinstance(extent, Const):
-        return Const(int(extent.value) // factor)
-    return Binary(BinaryOp.FLOORDIV, extent, Const(factor))
-
-
-def _remainder(extent: Expr, factor: int) -> Expr:
-    if isinstance(extent, Const):
-        return Const(int(extent.value) % factor)
-    return Binary(BinaryOp.MOD, extent, Const(factor))
-
-
-def _raised(extent: Expr, by: int) -> Expr:
-    return Const(int(extent.value) + by) if isinstance(extent, Const) else add(extent, by)
+    start = times(floordiv(old.extent, factor), Const(factor))
+    place = plus(start, Ref(rest))
+    copier = Copier(
+        owner=owner, suffix="t", variables={old.var: place}, axes={old.var: (rest,)}, resumed=old.var
+    )
+    return replace(old, var=rest, extent=modulo(old.extent, factor), body=copier.stmt(old.body))

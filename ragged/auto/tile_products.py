@@ -1,0 +1,162 @@
+"""Register tiles for sums of products: the default schedule of a matrix times a vector, or times a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ragged.auto.machine import Machine
+from ragged.auto.products import Product, products
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.stmt import For, Label
+from ragged.schedule.cache_write import cache_write
+from ragged.schedule.fission import fission
+from ragged.schedule.pack import pack
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import Tail, split
+from ragged.schedule.unroll import unroll
+from ragged.schedule.vectorize import vectorize
+
+MOST_VECTORS = 8
+"""Accumulators of one row that are kept in registers: enough to hide the latency of a multiply-add on two units."""
+ROWS = 4
+"""Rows of a matrix product that share each vector that is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """A parameter to be packed, with the dimension that is read side by side and the width of its blocks."""
+
+    buffer: Buffer
+    dimension: int
+    width: int
+
+
+def tile_products(schedule: Schedule, machine: Machine) -> None:
+    """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
+
+    The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
+    registers; where the other operand has rows that share the columns, four of them together. The order of each
+    sum stays. What a primitive refuses is left as it is.
+    """
+    packings: dict[Buffer, set[tuple[int, int]]] = {}
+    for label in [product.update for product in products(schedule.program)]:
+        for packing in _tile(schedule, machine, label):
+            packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
+    for buffer, ways in packings.items():
+        _pack(schedule, buffer, ways)
+
+
+def _tile(schedule: Schedule, machine: Machine, update: Label) -> Iterator[Packing]:
+    """Tile one product, and what its width leaves over as products of their own."""
+    pending = [update]
+    while pending:
+        label = pending.pop()
+        product = next((p for p in products(schedule.program) if p.update is label), None)
+        if product is None:
+            continue
+        before = schedule.checkpoint()
+        try:
+            width, rest = _tile_once(schedule, machine, product)
+        except ScheduleError:
+            schedule.restore(before)
+            continue
+        pending.extend(rest)
+        if product.packed is not None and width:
+            yield Packing(product.packed[0], product.packed[1], width)
+
+
+def _tile_once(schedule: Schedule, machine: Machine, product: Product) -> tuple[int, tuple[Label, ...]]:
+    """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
+    loop = product.vector if product.vector is not None else product.outputs[-1]
+    extent = _extent(loop)
+    lanes = _lanes(machine, extent) if product.vector is not None else 1
+    rows = _rows(product, loop)
+    vectors = _vectors(extent // lanes, MOST_VECTORS // (2 if rows > 1 else 1))
+    width = lanes * vectors
+    if width < 2:
+        return 0, ()
+    parts = schedule.apply(split, loop.var, width, Tail.PEEL)
+    outer, inner = parts.loops[loop.var][:2]
+    rest = tuple(label for label in parts.labels[product.update] if label is not product.update)
+    around = [inner]
+    if rows > 1 and product.rows is not None:
+        blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
+        schedule.apply(reorder, (blocks, outer, row, inner))
+        around = [row, inner]
+    held = schedule.apply(cache_write, product.update, outer)
+    written = [held.loops[var][-1] for var in around]
+    started, summed = _separate(schedule, around, product.init)
+    schedule.apply(reorder, (product.axis.var, *summed))
+    for nest in (started, summed, written):
+        _lay_out(schedule, nest, lanes)
+    return width, rest
+
+
+def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
+    """Give the store that a sum starts from loops of its own; return its loops and those of the sum."""
+    started: list[Var] = []
+    summed: list[Var] = []
+    cut: Label | Var = init
+    for var in reversed(around):
+        first, second = schedule.apply(fission, var, cut).loops[var]
+        started.insert(0, first)
+        summed.insert(0, second)
+        cut = first
+    return started, summed
+
+
+def _lay_out(schedule: Schedule, nest: list[Var], lanes: int) -> None:
+    """Unroll the loops of a nest, the innermost one in vectors."""
+    *rows, columns = nest
+    for row in rows:
+        schedule.apply(unroll, row)
+    if lanes == 1:
+        schedule.apply(unroll, columns)
+        return
+    vectors, lane = schedule.apply(split, columns, lanes).loops[columns]
+    schedule.apply(unroll, vectors)
+    schedule.apply(vectorize, lane)
+
+
+def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]]) -> None:
+    """Pack a parameter so that what is read side by side is side by side in memory."""
+    if len({dimension for dimension, _ in ways}) > 1:
+        return
+    dimension, width = next(iter(ways))
+    extent = buffer.shape[dimension]
+    name, last = f"{buffer.name}_packed", len(buffer.shape)
+    if len(ways) == 1 and isinstance(extent, Const) and extent.value % width == 0:
+        order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
+        schedule.apply(pack, buffer, name, ((dimension, width),), order)
+    else:
+        order = (*(place for place in range(last) if place != dimension), dimension)
+        schedule.apply(pack, buffer, name, (), order)
+
+
+def _rows(product: Product, vector: For) -> int:
+    """Return how many rows to compute together."""
+    if product.vector is None or product.rows is None or product.rows is vector:
+        return 1
+    return next(count for count in (ROWS, 2, 1) if _extent(product.rows) % count == 0)
+
+
+def _lanes(machine: Machine, extent: int) -> int:
+    """Return the widest vector, in elements, that the extent fills."""
+    lanes = machine.lanes(4)
+    while lanes > extent:
+        lanes //= 2
+    return lanes
+
+
+def _vectors(count: int, most: int) -> int:
+    """Return how many vectors to compute at once: as many as divide the count, unless that is few."""
+    even = max(n for n in range(1, most + 1) if count % n == 0)
+    return even if 2 * even >= min(count, most) else min(count, most)
+
+
+def _extent(loop: For) -> int:
+    assert isinstance(loop.extent, Const)
+    return int(loop.extent.value)

@@ -1,0 +1,121 @@
+"""expand_storage: a local buffer with room for every iteration of a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site
+from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Var
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import statements, subexpressions
+from ragged.schedule.locate import the_loop
+from ragged.schedule.storage import allocation, check_alone
+
+_SHARED = (LoopKind.SERIAL, LoopKind.UNROLLED)
+
+
+def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
+    """Give a buffer that is allocated in `loop` one dimension more, the loop's, and allocate it outside the loop.
+
+    before::
+
+        for n in serial(4):
+            t = local(float32[16])
+            for i in serial(16):
+                t[i] = x[n, i]
+            for i in serial(16):
+                y[n, i] = t[i] + t[0]
+
+    after::
+
+        t = local(float32[4, 16])
+        for n in serial(4):
+            for i in serial(16):
+                t[n, i] = x[n, i]
+            for i in serial(16):
+                y[n, i] = t[n, i] + t[n, 0]
+
+    Then no iteration touches what another one does, and the loop can be fissioned. The new dimension comes first.
+    Loops between `loop` and the allocation share the storage, one iteration after another.
+
+    Raises:
+        ScheduleError: the buffer is not local, shares its memory or is not allocated in the loop; the loop's extent is no
+            number; the buffer's shape depends on the loop; a loop between runs its iterations at once.
+    """
+    old = the_loop(program, loop, "expand_storage")
+    site = allocation(program, buffer, "expand_storage")
+    check_alone(program, buffer, "expand_storage")
+    _check_inside(buffer, old, site)
+    _check_shape(buffer, old)
+    bigger = replace(
+        buffer,
+        shape=(old.extent, *buffer.shape),
+        dims=(old.dim, *buffer.dims),
+        order=(0, *(position + 1 for position in buffer.order)),
+    )
+    return _Expand(old=buffer, new=bigger, loop=loop).program(program)
+
+
+def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
+    name = f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.var.name}'"
+    if loop not in site.loops:
+        raise ScheduleError(
+            name,
+            because="it is not allocated in that loop: its iterations share the buffer already",
+            fix="name a loop around the allocation",
+        )
+    if not isinstance(loop.extent, Const):
+        raise ScheduleError(
+            name,
+            because="the loop's extent is no number, and a local buffer's size has to be known",
+            fix="split the loop by a number, and name the inner loop",
+        )
+    for between in site.loops[site.loops.index(loop) + 1 :]:
+        if between.kind not in _SHARED:
+            raise ScheduleError(
+                name,
+                because=f"iterations of the {between.kind.value} loop '{between.var.name}' between them run at once, "
+                "and would share the buffer",
+                fix=f"expand it by '{between.var.name}' first",
+            )
+
+
+def _check_shape(buffer: Buffer, loop: For) -> None:
+    bound = {stmt.var for stmt in statements(loop) if isinstance(stmt, For | Let)}
+    for part in (part for extent in buffer.shape for part in subexpressions(extent)):
+        if isinstance(part, Load) or (isinstance(part, Ref) and part.var in bound):
+            raise ScheduleError(
+                f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.var.name}'",
+                because="its shape is not the same in each iteration",
+            )
+
+
+@dataclass
+class _Expand(Rewriter):
+    old: Buffer = field(kw_only=True)
+    new: Buffer = field(kw_only=True)
+    loop: Var = field(kw_only=True)
+
+    def expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.buffer is self.old:
+            return Load(self.new, self.place(expr.indices), expr.at)
+        return super().expr(expr)
+
+    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return (Ref(self.loop), *self.exprs(indices))
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(var=var) if var is self.loop:
+                return Alloc(self.new, super().stmt(stmt), stmt.at)
+            case Alloc(buffer=buffer, body=body) if buffer is self.old:
+                return self.stmt(body)
+            case Store(buffer=buffer) | Reduce(buffer=buffer) if buffer is self.old:
+                inner = super().stmt(stmt)
+                assert isinstance(inner, Store | Reduce)
+                return replace(inner, buffer=self.new, indices=(Ref(self.loop), *inner.indices))
+            case _:
+                return super().stmt(stmt)

@@ -1,0 +1,208 @@
+"""inline: what a temporary holds is computed where it is read, and the temporary goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site, sites
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewritten, substitute
+from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import subexpressions
+from ragged.schedule.bindings import Bindings, bindings, is_fixed
+from ragged.schedule.dependence import Copies, Relation, find_conflict
+from ragged.schedule.linear import Linear, divided
+from ragged.schedule.span import Span, is_covered, spans
+from ragged.schedule.storage import Pruner, check_alone, check_known
+from ragged.schedule.uses import Use, UseKind, common_depth, top, uses
+
+_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+
+
+def inline(program: Program, buffer: Buffer) -> Rewritten:
+    """Put what is stored in a temporary in place of each of its loads, and take the temporary out.
+
+    before::
+
+        for i in serial(256):
+            lh[i] = h[left(node), i]
+        for i_1 in serial(256):
+            h[node, i_1] = tanh(lh[i_1] + x[node, i_1])
+
+    after `inline(program, lh)`::
+
+        for i_1 in serial(256):
+            h[node, i_1] = tanh(h[left(node), i_1] + x[node, i_1])
+
+    The temporary is a workspace or local, and is stored by one statement whose indices say in which iteration. What
+    is read often is computed as often. Each value is rounded as before: all bits stay.
+
+    Raises:
+        ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not sure that a
+            load finds what that statement stored in these loops, or in which iteration; what the stored value is made of
+            may have changed by the time that it is read.
+    """
+    check_known(program, buffer, "inline")
+    check_alone(program, buffer, "inline")
+    name = f"inline: cannot put the value of '{buffer.name}' where it is read"
+    if buffer.role not in (Role.WORKSPACE, Role.LOCAL):
+        raise ScheduleError(
+            name,
+            because=f"its role is '{buffer.role.value}': it lives on, and others may read it",
+            fix="name a workspace or a local buffer",
+        )
+    found = uses(program, buffer)
+    inlining = _Inlining(name, program, buffer, bindings(program), _store(name, found))
+    values = {}
+    for read in (use for use in found if use.kind is UseKind.READ):
+        value = inlining.value(read)
+        inlining.check_unchanged(read, value)
+        values[id(read.site.stmt), read.indices] = value
+    buffers = tuple(other for other in program.buffers if other is not buffer)
+    rewriter = _Inline(old=buffer, values=values)
+    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
+    return rewriter.finish(program, replace(program, buffers=buffers, stages=stages))
+
+
+def _store(name: str, found: Sequence[Use]) -> Use:
+    """Return the only use that writes."""
+    writes = [use for use in found if use.writes]
+    if len(writes) == 1 and writes[0].kind is UseKind.STORE:
+        return writes[0]
+    labels = [use.site.stmt.label.name for use in writes if isinstance(use.site.stmt, Store | Reduce)]
+    raise ScheduleError(
+        name,
+        because=f"{len(writes)} statements write it ({', '.join(labels) or 'none'}), and one store alone has to",
+        fix="inline what is stored elementwise, once",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inlining:
+    """What is asked for, and the store that goes."""
+
+    name: str
+    program: Program
+    buffer: Buffer
+    known: Bindings
+    store: Use
+
+    def refusal(self, read: Use, because: str, example: str | None = None) -> ScheduleError:
+        at = expr_text(Load(self.buffer, read.indices))
+        return ScheduleError(self.name, because=f"{at}: {because}", example=example)
+
+    def value(self, read: Use) -> Expr:
+        """Return what `read` finds, in what is in scope there."""
+        if not is_covered(self.program, self.known, self.store, read):
+            raise self.refusal(read, "it is not sure that the store came before, in the same loops")
+        depth = common_depth(self.store.site, read.site)
+        reached = spans(self.store, depth, self.known)
+        assert reached is not None, "covered"
+        iteration: dict[Var, Expr] = {}
+        for each, index in zip(reached, read.indices, strict=True):
+            if each.parts and not is_fixed(self.known.expand(index)):
+                raise self.refusal(read, "what its index is made of may have changed before it is read")
+            iteration.update(_iteration(each, index, self.known))
+        stmt, inner = self.store.site.stmt, self.store.site.around[depth:]
+        assert isinstance(stmt, Store)
+        value = Site(self.store.site.stage, stmt, inner).expand(stmt.value)
+        for outer in inner:
+            if isinstance(outer, For) and outer.var not in iteration and _mentions(value, outer.var):
+                raise self.refusal(read, f"the value is that of the last iteration of '{outer.var.name}'")
+        return substitute(value, iteration)
+
+    def check_unchanged(self, read: Use, value: Expr) -> None:
+        """Refuse if something that may run between the store and the read changes what the value is made of."""
+        depth = common_depth(self.store.site, read.site)
+        evaluated = replace(read.site, stmt=Let(Var("value", value.dtype), value, Block()))
+        for order, site in self._between(read, depth):
+            if isinstance(site.stmt, Barrier):
+                raise self.refusal(read, "workers meet at a barrier between the store and the read")
+            common = sum(isinstance(outer, For) for outer in read.site.around[:depth])
+            relation = _before(read, order, site, depth)
+            if relation is not None:
+                found = find_conflict(self.program, [evaluated], [site], common, relation)
+                if found is not None:
+                    because = f"'{found.buffer.name}' may have changed since the store"
+                    raise self.refusal(read, because, found.example)
+
+    def _between(self, read: Use, depth: int) -> Iterator[tuple[int, Site]]:
+        """Yield the statements that may run between the store and the read, and their places in the text."""
+        first, last = top(self.store.site, depth), top(read.site, depth)
+        begun = ended = False
+        for order, site in enumerate(sites(self.program)):
+            if site.stage.kind is read.site.stage.kind and common_depth(site, read.site) >= depth:
+                here = top(site, depth) if len(site.around) >= depth else None
+                begun = begun or here is first
+                ended = ended or (begun and here is last)
+                if begun and not (ended and here is not last):
+                    yield order, site
+
+
+def _before(read: Use, order: int, site: Site, depth: int) -> Relation | None:
+    """Return what holds if the statement at `site` runs before `read`; None if it never does."""
+    shared = [o for o in read.site.around[depth : common_depth(read.site, site)] if isinstance(o, For)]
+    if top(site, depth) is not top(read.site, depth):
+        return lambda first, second: ()
+    textually = order < read.order
+    if not shared:
+        return (lambda first, second: ()) if textually else None
+    return lambda first, second: (_earlier(shared, second, first, textually),)
+
+
+def _earlier(loops: Sequence[For], one: Copies, other: Copies, or_same: bool) -> Expr:
+    """Return that the one iteration runs before the other, or may: those that run at once come in any order."""
+    result: Expr = Const(or_same, DType.BOOL)
+    for loop in reversed(loops):
+        a, b = one[loop.var], other[loop.var]
+        if loop.kind in _AT_ONCE:
+            now: Expr = Binary(BinaryOp.NE, a, b)
+        else:
+            now = Binary(BinaryOp.LT, a, b)
+        same_here = Binary(BinaryOp.AND, Binary(BinaryOp.EQ, a, b), result)
+        result = Binary(BinaryOp.OR, now, same_here)
+    return result
+
+
+def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
+    """Return in which iteration the store writes the element that `index` names."""
+    parts = [part for part in each.parts if part.extent != Const(1)]
+    found: dict[Var, Expr] = {part.var: Const(0) for part in each.parts}
+    if len(parts) == 1 and each.base == Linear():
+        return {**found, parts[0].var: index}
+    rest = known.linear(index).plus(each.base, -1).expr
+    for part in parts:
+        found[part.var], rest = divided(rest, part.stride, known.below)
+    return found
+
+
+def _mentions(expr: Expr, var: Var) -> bool:
+    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(expr))
+
+
+@dataclass
+class _Inline(Pruner):
+    old: Buffer = field(kw_only=True)
+    values: Mapping[tuple[int, tuple[Expr, ...]], Expr] = field(kw_only=True)
+    _current: Stmt = field(default_factory=Block, init=False)
+
+    def expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.buffer is self.old:
+            return self.expr(self.values[id(self._current), expr.indices])  # an index may read it as well
+        return super().expr(expr)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        self._current = stmt  # its own expressions are rewritten before the statements in it
+        match stmt:
+            case Store(buffer=buffer) if buffer is self.old:
+                return Block()
+            case Alloc(buffer=buffer, body=body) if buffer is self.old:
+                return self.stmt(body)
+            case _:
+                return super().stmt(stmt)

@@ -1,0 +1,153 @@
+"""The part of a buffer that is used in a loop, and a smaller buffer in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site
+from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Scope
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.walk import statements
+from ragged.schedule.bindings import Bindings
+from ragged.schedule.linear import Linear
+from ragged.schedule.span import Span
+from ragged.schedule.uses import Use, same
+
+_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a loop's body holds its statements: in the loop, and in what lets and allocations they all stand.
+
+    `depth` is how many constructs are around them, `stmt` the innermost of these.
+    """
+
+    depth: int
+    stmt: For | Let | Alloc
+
+
+def home_of(loop: Site, found: Sequence[Use]) -> Home:
+    """Return the innermost place in the loop, under lets and allocations alone, that holds all of `found`."""
+    assert isinstance(loop.stmt, For)
+    depth, stmt = len(loop.around) + 1, loop.stmt
+    home: For | Let | Alloc = stmt
+    while all(len(use.site.around) > depth for use in found):
+        first = found[0].site.around[depth]
+        if not isinstance(first, Let | Alloc) or not all(same(u.site.around[depth], first) for u in found):
+            break
+        home, depth = first, depth + 1
+    return Home(depth, home)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """`extents[d]` values from `bases[d]` in each dimension; a dimension of one value is not `kept`."""
+
+    bases: tuple[Linear, ...]
+    extents: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    def place(self, indices: tuple[Expr, ...], known: Bindings) -> tuple[Linear, ...]:
+        """Return where an element of the whole buffer stands in the region; lets are seen through."""
+        pairs = zip(indices, self.bases, strict=True)
+        return tuple(known.linear(index).plus(base, -1) for index, base in pairs)
+
+    def holds(self, indices: tuple[Expr, ...], known: Bindings) -> bool:
+        """Return whether an element is always in the region, whatever the loops in it do."""
+        for place, extent in zip(self.place(indices, known), self.extents, strict=True):
+            bounds = place.interval(known.below)
+            if bounds is None or bounds[0] < 0 or bounds[1] >= extent:
+                return False
+        return True
+
+    def buffer(self, whole: Buffer, name: str, scope: Scope) -> Buffer:
+        """Return a local buffer for the region."""
+        shape = tuple(Const(self.extents[d]) for d in self.kept)
+        return Buffer(name, whole.dtype, shape, Role.LOCAL, tuple(whole.dims[d] for d in self.kept), scope)
+
+    def matches(self, reached: tuple[Span, ...]) -> bool:
+        """Return whether the spans of a use are the region, no more and no less."""
+        same_extents = all(s.numbers == e for s, e in zip(reached, self.extents, strict=True))
+        return same_extents and all(s.base == b for s, b in zip(reached, self.bases, strict=True))
+
+
+def region_of(reached: tuple[Span, ...]) -> Region | None:
+    """Return the region of which spans are all elements, or None if they leave gaps or are no numbers."""
+    extents = tuple(number for each in reached if (number := each.numbers) is not None)
+    if len(extents) < len(reached):
+        return None
+    kept = tuple(d for d, each in enumerate(reached) if each.parts)
+    return Region(tuple(each.base for each in reached), extents, kept)
+
+
+@dataclass
+class Redirect(Rewriter):
+    """Puts `local`, which holds `region`, in place of `whole` in what `arrange` makes of the home's body."""
+
+    whole: Buffer = field(kw_only=True)
+    local: Buffer = field(kw_only=True)
+    region: Region = field(kw_only=True)
+    known: Bindings = field(kw_only=True)
+    home: Home = field(kw_only=True)
+    _inside: bool = field(default=False, init=False)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Rewrite an expression that stands in the home."""
+        if isinstance(expr, Load) and expr.buffer is self.whole and self._inside:
+            return Load(self.local, self.place(expr.indices), expr.at)
+        return super().expr(expr)
+
+    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return the local buffer's indices for the whole one's."""
+        places = self.region.place(indices, self.known)
+        return tuple(places[d].expr for d in self.region.kept)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement."""
+        if stmt is self.home.stmt:
+            assert isinstance(stmt, For | Let | Alloc)
+            self._inside = True
+            body = self.arrange(list(stmt.body.body) if isinstance(stmt.body, Block) else [stmt.body])
+            self._inside = False
+            return replace(stmt, body=body)
+        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.whole and self._inside:
+            inner = super().stmt(stmt)
+            assert isinstance(inner, Store | Reduce)
+            return replace(inner, buffer=self.local, indices=self.place(stmt.indices))
+        return super().stmt(stmt)
+
+    def arrange(self, parts: list[Stmt]) -> Stmt:
+        """Return the home's new body, made of its statements as they were."""
+        return block(*(self.stmt(part) for part in parts))
+
+
+def check_loop(loop: Site, primitive: str, buffer: Buffer, found: Sequence[Use]) -> None:
+    """Refuse a loop that cannot hold a buffer of its own for what it does with `buffer`."""
+    assert isinstance(loop.stmt, For)
+    name = f"{primitive}: cannot hold '{buffer.name}' in loop '{loop.stmt.var.name}'"
+    for outer in (*loop.loops, loop.stmt):
+        if outer.kind is LoopKind.VECTORIZED:
+            raise ScheduleError(
+                name,
+                because=f"the loop '{outer.var.name}' is vectorized: its iterations are lanes and hold no buffers",
+                fix="name a loop around it, or vectorize afterwards",
+            )
+    if any(isinstance(stmt, Barrier) for stmt in statements(loop.stmt)):
+        raise ScheduleError(
+            name,
+            because="workers meet at a barrier in it, where each must see what the others wrote",
+            fix="name a loop between two barriers",
+        )
+    for use in found:
+        for inner in use.site.loops[len(loop.loops) + 1 :]:
+            if inner.kind in _AT_ONCE:
+                raise ScheduleError(
+                    name,
+                    because=f"iterations of the {inner.kind.value} loop '{inner.var.name}' run at once, "
+                    "and would share what is held",
+                    fix=f"name the loop '{inner.var.name}' or one in it",
+                )

@@ -1,0 +1,110 @@
+"""stack: several parameters of one shape as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, Label, Stmt, Store
+from ragged.schedule.storage import appended, check_alone, check_free, check_known, table_shape
+
+
+def stack(program: Program, parameters: Sequence[Buffer], name: str) -> Rewritten:
+    """Read several parameters from one table `name`, with a dimension more in front: which of them.
+
+    before::
+
+        W: parameter(float32[256, 64])
+        U: parameter(float32[256, 64])
+
+        with kernel:
+            ...
+                y[i] = W[i, j] + U[i, j]
+
+    after `stack(program, (W, U), "WU")`::
+
+        W: parameter(float32[256, 64])
+        U: parameter(float32[256, 64])
+        WU: bound(float32[2, 256, 64])
+
+        with bind:
+            for W_0 in serial(256):
+                for W_1 in serial(64):
+                    WU[0, W_0, W_1]: WU.W = W[W_0, W_1]
+            for U_0 in serial(256):
+                for U_1 in serial(64):
+                    WU[1, U_0, U_1]: WU.U = U[U_0, U_1]
+
+        with kernel:
+            ...
+                y[i] = WU[0, i, j] + WU[1, i, j]
+
+    `pack` then gives the table a layout in which what is read together stands together: gates side by side.
+
+    Raises:
+        ScheduleError: there are fewer than two; one is given twice, or is no parameter or table; their shapes or dtypes
+            differ, or are no numbers; the name is taken.
+    """
+    if len(set(parameters)) < max(len(parameters), 2):
+        given = ", ".join(f"'{parameter.name}'" for parameter in parameters)
+        raise ScheduleError(
+            f"stack: {given or 'nothing'} cannot be stacked",
+            because="it takes two parameters or more, each once",
+        )
+    shapes = [_shape(program, parameter) for parameter in parameters]
+    for parameter, shape in zip(parameters, shapes, strict=True):
+        if shape != shapes[0] or parameter.dtype is not parameters[0].dtype:
+            raise ScheduleError(
+                f"stack: '{parameters[0].name}' and '{parameter.name}' are not of one shape and dtype",
+                because=f"the one is {_text(parameters[0])}, the other {_text(parameter)}",
+                fix="stack those that are alike",
+            )
+    check_free(program, name, "stack")
+    first = parameters[0]
+    table = Buffer(name, first.dtype, (Const(len(shapes)), *first.shape), Role.BOUND, (None, *first.dims))
+    rewriter = _Read(new=table, places={parameter: k for k, parameter in enumerate(parameters)})
+    stages = tuple(
+        stage if stage.kind is StageKind.BIND else replace(stage, body=rewriter.stmt(stage.body))
+        for stage in program.stages
+    )
+    new = replace(program, buffers=(*program.buffers, table), stages=stages)
+    for place, parameter in enumerate(parameters):
+        new = appended(new, StageKind.BIND, _filled(parameter, table, place))
+    return rewriter.finish(program, new)
+
+
+def _shape(program: Program, parameter: Buffer) -> tuple[int, ...]:
+    check_known(program, parameter, "stack")
+    check_alone(program, parameter, "stack")
+    return table_shape(parameter, "stack")
+
+
+def _text(buffer: Buffer) -> str:
+    extents = ", ".join(str(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return f"{buffer.dtype.value}[{extents}]"
+
+
+def _filled(parameter: Buffer, table: Buffer, place: int) -> Stmt:
+    """Return the nest that copies one parameter."""
+    loops = [Var(f"{parameter.name}_{dimension}") for dimension in range(len(parameter.shape))]
+    indices = tuple(map(Ref, loops))
+    label = Label(f"{table.name}.{parameter.name}")
+    nest: Stmt = Store(label, table, (Const(place), *indices), Load(parameter, indices))
+    for var, extent in zip(reversed(loops), reversed(parameter.shape), strict=True):
+        nest = For(var, extent, nest)
+    return nest
+
+
+@dataclass
+class _Read(Rewriter):
+    new: Buffer = field(kw_only=True)
+    places: dict[Buffer, int] = field(kw_only=True)
+
+    def expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.buffer in self.places:
+            return Load(self.new, (Const(self.places[expr.buffer]), *self.exprs(expr.indices)), expr.at)
+        return super().expr(expr)
