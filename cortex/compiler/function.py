@@ -33,6 +33,10 @@ class Compilation:
     steps: tuple[Step, ...]
     compiled: Compiled
 
+    def notes(self, step: str) -> tuple[str, ...]:
+        """Return what the pass called `step` had to say."""
+        return next(each.notes for each in self.steps if each.name == step)
+
     @property
     def program(self) -> Program:
         """The program that code was generated from."""
@@ -98,7 +102,7 @@ class RecursiveFunction:
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation.
 
-        "ra" is the model; "schedule" the choices about its recursion; "ilir" the loops that it became; "loops" the
+        "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled by; "ilir" the loops that it became; "loops" the
         program after all passes; "checks" what became of each bound check, and why; "tir" and "asm" the kernel as
         TVM has it and as the machine does.
 
@@ -110,13 +114,13 @@ class RecursiveFunction:
             case "ra":
                 return repr(compilation.schedule.model)
             case "schedule":
-                return compilation.schedule.log()
+                return "\n".join([compilation.schedule.log(), *compilation.notes("default_schedule")])
             case "ilir":
                 return to_text(compilation.steps[0].program)
             case "loops":
                 return to_text(compilation.program)
             case "checks":
-                return "\n".join(dict.fromkeys(note for step in compilation.steps for note in step.notes))
+                return "\n".join(dict.fromkeys(compilation.notes("discharge_checks")))
             case "tir":
                 return compilation.compiled.tir(StageKind.KERNEL)
             case "asm":

@@ -57,9 +57,11 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and everything in it, outermost first. Bodies of functions are not entered."""
-    yield expr
-    for operand in operands(expr):
-        yield from subexpressions(operand)
+    pending = [expr]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(reversed(operands(found)))
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -102,9 +104,11 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
     """Yield `stmt` and every statement in it, in the order of the text."""
-    yield stmt
-    for child in children(stmt):
-        yield from statements(child)
+    pending = [stmt]  # not by recursion: each level of generators would be passed through once a statement
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(reversed(children(found)))
 
 
 def leaves(stmt: Stmt) -> Iterator[Leaf]:

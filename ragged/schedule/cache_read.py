@@ -52,8 +52,8 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     others are new, named after the buffer and the dimension.
 
     Raises:
-        ScheduleError: the buffer is not read in the loop, or it is written there; what is read is not one region of constant
-            extents; the copy would read what the loop might not.
+        ScheduleError: the buffer is not read in the loop, or it is written there; what is read is not one region of
+            constant extents; the copy would read what the loop might not.
     """
     place = loop_site(program, loop, "cache_read")
     check_known(program, buffer, "cache_read")
@@ -85,7 +85,8 @@ def _check_reads(name: str, buffer: Buffer, found: Sequence[Use]) -> None:
         if use.writes:
             raise ScheduleError(
                 name,
-                because=f"{expr_text(Load(buffer, use.indices))} is {use.kind.value} in it: the copy would be out of date",
+                because=f"{expr_text(Load(buffer, use.indices))} is {use.kind.value} in it: "
+                "the copy would be out of date",
                 fix="name a loop that only reads it, or cache_write what it accumulates",
             )
 
@@ -111,8 +112,8 @@ class _Asked:
             ):
                 raise ScheduleError(
                     self.name,
-                    because=f"{expr_text(Load(self.buffer, use.indices))} does not read one region: its indices are not the "
-                    "loop's own and multiples of loops inside of constant extents",
+                    because=f"{expr_text(Load(self.buffer, use.indices))} does not read one region: "
+                    "its indices are not the loop's own and multiples of loops inside of constant extents",
                     fix="split the loops inside, or name one of them",
                 )
             result.append(reached)
@@ -149,7 +150,7 @@ class _Asked:
         if not certain and self.buffer.role not in _FILLED:
             raise ScheduleError(
                 self.name,
-                because="no one of its reads surely reads all of the region, of which the rest may not have been written",
+                because="no one of its reads surely reads all of the region: the rest may not have been written",
                 fix="name a loop inside the conditions, or fission it so that each part reads one region",
             )
         if certain and not any(isinstance(stmt, Check) for stmt in statements(self.home.stmt)):
@@ -177,7 +178,7 @@ class _Asked:
         return tuple(self._loop(region, dimension, reached) for dimension in region.kept)
 
     def _loop(self, region: Region, dimension: int, reached: Sequence[tuple[Span, ...]]) -> Var | None:
-        for each in (spans[dimension] for spans in reached):
+        for each in (use[dimension] for use in reached):
             if len(each.parts) == 1 and each.numbers == region.extents[dimension]:
                 return each.parts[0].var
         return None

@@ -123,14 +123,15 @@ class _Asked:
         region = None if reached is None else region_of(reached)
         if region is None:
             raise self.refusal(
-                f"{self.text(chosen)} is not one region: its indices are not the loop's own, a multiple of 1 and constant "
-                "extents of the loops inside",
-                "split or reorder the loops so that those inside have constant extents, and name the one around them",
+                f"{self.text(chosen)} is not one region: its indices are not the loop's own "
+                "and all places of loops inside that have constant extents",
+                "split or reorder the loops so that those inside have constant extents",
             )
         for use in self.found:
             if not region.holds(use.indices, self.known):
                 raise self.refusal(
-                    f"{self.text(use)} is {use.kind.value} in it too, and is not surely in the region of {self.text(chosen)}",
+                    f"{self.text(use)} is {use.kind.value} in it too, "
+                    f"and is not surely in the region of {self.text(chosen)}",
                     "name a loop in which one region is all that is used",
                 )
         return region
@@ -146,7 +147,8 @@ class _Asked:
             or not is_certain(first, self.home.depth, reached, self.known)
         ):
             raise self.refusal(
-                f"{self.text(first)} is {first.kind.value} first, which does not give every element of the region a value",
+                f"{self.text(first)} is {first.kind.value} first, "
+                "which does not give every element of the region a value",
                 "name a loop around the store that the reduction starts from",
             )
         for use in self.found[1:]:

@@ -42,8 +42,8 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     Loops between `loop` and the allocation share the storage, one iteration after another.
 
     Raises:
-        ScheduleError: the buffer is not local, shares its memory or is not allocated in the loop; the loop's extent is no
-            number; the buffer's shape depends on the loop; a loop between runs its iterations at once.
+        ScheduleError: the buffer is not local, shares its memory or is not allocated in the loop; the loop's extent is
+            no number; the buffer's shape depends on the loop; a loop between runs its iterations at once.
     """
     old = the_loop(program, loop, "expand_storage")
     site = allocation(program, buffer, "expand_storage")
@@ -61,7 +61,8 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
 
 def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
     name = f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.var.name}'"
-    if loop not in site.loops:
+    around = [outer.var for outer in site.loops]
+    if loop.var not in around:
         raise ScheduleError(
             name,
             because="it is not allocated in that loop: its iterations share the buffer already",
@@ -73,7 +74,7 @@ def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
             because="the loop's extent is no number, and a local buffer's size has to be known",
             fix="split the loop by a number, and name the inner loop",
         )
-    for between in site.loops[site.loops.index(loop) + 1 :]:
+    for between in site.loops[around.index(loop.var) + 1 :]:
         if between.kind not in _SHARED:
             raise ScheduleError(
                 name,

@@ -64,9 +64,9 @@ def hoist(program: Program, loop: Var, stage: StageKind) -> Rewritten:
     longer do.
 
     Raises:
-        ScheduleError: there is no such loop, or it is in that stage or an earlier one already; the nest depends on something
-            that the stage does not know; it writes what lives longer, or what others write; it goes on from what an
-            earlier run of it left; it could fail where it would not have run.
+        ScheduleError: there is no such loop, or it is in that stage or an earlier one already; the nest depends on
+            something that the stage does not know; it writes what lives longer, or what others write; it goes on
+            from what an earlier run of it left; it could fail where it would not have run.
     """
     place = loop_site(program, loop, "hoist")
     _check_stage(place, loop, stage)
@@ -79,7 +79,7 @@ def hoist(program: Program, loop: Var, stage: StageKind) -> Rewritten:
     moved = {
         b: replace(b, role=_ROLE[stage], scope=Scope.GLOBAL) for b in filled if b.role is not _ROLE[stage]
     }
-    return _moved(program, place, moved, stage)
+    return _moved(program, place.stmt, loop, moved, stage)
 
 
 def _check_stage(place: Site, loop: Var, stage: StageKind) -> None:
@@ -157,9 +157,11 @@ class _Nest:
         check_alone(self.program, buffer, "hoist")
         if self.stage is StageKind.BIND and not all(isinstance(e, Const) for e in buffer.shape):
             raise self.refusal(f"the shape of '{buffer.name}' is not known when parameters are bound")
-        if self.stage is StageKind.PRELUDE and buffer.role is Role.LOCAL:
-            if any(isinstance(p, Ref | Load) for e in buffer.shape for p in subexpressions(e)):
-                raise self.refusal(f"the shape of '{buffer.name}' is not known before the kernel")
+        parts = (part for extent in buffer.shape for part in subexpressions(extent))
+        if any(isinstance(part, Ref | Load) for part in parts):
+            raise self.refusal(
+                f"the shape of '{buffer.name}' is not known before the {self.place.stage.kind.value}"
+            )
         found, known = uses(self.program, buffer), bindings(self.program)
         mine = uses_in(inside(self.place), buffer)
         if sum(use.writes for use in found) > sum(use.writes for use in mine):
@@ -194,6 +196,8 @@ def _accesses(site: Site) -> Iterator[Access]:
     match site.stmt:
         case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
             yield from element(buffer.name, tuple(map(site.expand, indices)), buffer.shape, None)
+        case _:
+            pass
 
 
 @dataclass
@@ -213,11 +217,13 @@ class _Take(Pruner):
                 return super().stmt(stmt)
 
 
-def _moved(program: Program, place: Site, filled: dict[Buffer, Buffer], stage: StageKind) -> Rewritten:
-    taken = _Take(loop=place.stmt.var, filled=set(filled))
+def _moved(
+    program: Program, nest: Stmt, loop: Var, filled: dict[Buffer, Buffer], stage: StageKind
+) -> Rewritten:
+    taken = _Take(loop=loop, filled=set(filled))
     rest = taken.program(program).program
     buffers = tuple(rest.buffers) + tuple(b for b in filled if b.role is Role.LOCAL)
-    with_nest = appended(replace(rest, buffers=buffers), stage, place.stmt)
+    with_nest = appended(replace(rest, buffers=buffers), stage, nest)
     exchange = Exchange(buffers=filled)
     renamed = tuple(filled.get(buffer, buffer) for buffer in with_nest.buffers)
     stages = tuple(replace(each, body=exchange.stmt(each.body)) for each in with_nest.stages)

@@ -44,9 +44,9 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     is read often is computed as often. Each value is rounded as before: all bits stay.
 
     Raises:
-        ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not sure that a
-            load finds what that statement stored in these loops, or in which iteration; what the stored value is made of
-            may have changed by the time that it is read.
+        ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not
+            sure that a load finds what that statement stored in these loops, or in which iteration; what the stored
+            value is made of may have changed by the time that it is read.
     """
     check_known(program, buffer, "inline")
     check_alone(program, buffer, "inline")
@@ -126,9 +126,9 @@ class _Inlining:
                 raise self.refusal(read, "workers meet at a barrier between the store and the read")
             common = sum(isinstance(outer, For) for outer in read.site.around[:depth])
             relation = _before(read, order, site, depth)
-            if relation is not None:
+            if relation is not None and isinstance(site.stmt, Store | Reduce):
                 found = find_conflict(self.program, [evaluated], [site], common, relation)
-                if found is not None:
+                if found is not None and found.buffer is not None:
                     because = f"'{found.buffer.name}' may have changed since the store"
                     raise self.refusal(read, because, found.example)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var, both
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var, both
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
@@ -60,12 +60,12 @@ def pack(
                     for ii in serial(16):
                         t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
 
-    What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be packed
-    as well. What the bind stage reads it reads from where it did.
+    What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be
+    packed as well. What the bind stage reads it reads from where it did.
 
     Raises:
-        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it; the tiles
-            or the order are not of its dimensions; the name is taken.
+        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it;
+            the tiles or the order are not of its dimensions; the name is taken.
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
@@ -110,7 +110,7 @@ class _Layout:
     def shape(self) -> tuple[int, ...]:
         return tuple(piece.extent for piece in self.pieces)
 
-    def names(self, buffer: Buffer) -> tuple[None, ...] | tuple[object, ...]:
+    def names(self, buffer: Buffer) -> tuple[Dim | None, ...]:
         return tuple(buffer.dims[p.dimension] if p.factor == 1 else None for p in self.pieces)
 
     def place(self, indices: Sequence[Expr], known: Bindings) -> tuple[Expr, ...]:

@@ -9,9 +9,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Forwarding, Rewritten, labels_of, loops_of
+from ragged.ir.rewrite import Forwarding, Rewriter, Rewritten, labels_of, loops_of
 from ragged.ir.stmt import Label
 from ragged.ir.verify import verify
+from ragged.schedule.storage import all_buffers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +23,7 @@ class Checkpoint:
     """A schedule as it was at one time."""
 
     program: Program
+    forwarding: Forwarding
     log: tuple[str, ...]
 
 
@@ -29,19 +31,24 @@ class Schedule:
     """Applies primitives to a program and keeps the log of them.
 
     Loops are named by their variables, statements by their labels: `loop` and `statement` find them by name. A
-    refused primitive leaves the schedule as it was.
+    refused primitive leaves the schedule as it was. Every step's program is verified unless `trusted` is set, by who
+    verifies the last one.
 
     Example::
 
         s = Schedule(program)
-        outer, inner = s.apply(split, s.loop("i"), 16).loops
+        i = s.loop("i")
+        outer, inner = s.apply(split, i, 16).loops[i]
         s.apply(vectorize, inner)
         print(s.program, s.log())
     """
 
-    def __init__(self, program: Program) -> None:
-        verify(program)
+    def __init__(self, program: Program, *, trusted: bool = False) -> None:
+        self._trusted = trusted
+        if not trusted:
+            verify(program)
         self.program = program
+        self.forwarding = Rewriter().finish(program, program).forwarding
         self._log: list[str] = []
 
     def loop(self, name: str, nth: int | None = None) -> Var:
@@ -58,10 +65,10 @@ class Schedule:
             "statement", name, nth, [label for label in labels_of(self.program) if label.name == name]
         )
 
-    def buffer(self, name: str) -> Buffer:
-        """Return the declared buffer of that name; `ScheduleError` if there is none."""
+    def buffer(self, name: str, nth: int | None = None) -> Buffer:
+        """Return the buffer of that name, declared or local; arguments and errors are those of `loop`."""
         return _choose(
-            "buffer", name, None, [buffer for buffer in self.program.buffers if buffer.name == name]
+            "buffer", name, nth, [buffer for buffer in all_buffers(self.program) if buffer.name == name]
         )
 
     def apply(
@@ -82,21 +89,24 @@ class Schedule:
                 example=error.example,
                 fix=error.fix,
             ) from None
-        verify(rewritten.program)
+        if not self._trusted:
+            verify(rewritten.program)
         text = ", ".join(
             [*map(self._text, args), *(f"{key}={self._text(value)}" for key, value in kwargs.items())]
         )
         self._log.append(f"s.apply({primitive.__name__}, {text})")
         self.program = rewritten.program
+        self.forwarding = self.forwarding.then(rewritten.forwarding)
         return rewritten.forwarding
 
     def checkpoint(self) -> Checkpoint:
         """Return what `restore` goes back to."""
-        return Checkpoint(self.program, tuple(self._log))
+        return Checkpoint(self.program, self.forwarding, tuple(self._log))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take back every step since `checkpoint`."""
         self.program = checkpoint.program
+        self.forwarding = checkpoint.forwarding
         self._log = list(checkpoint.log)
 
     def log(self) -> str:
@@ -113,7 +123,8 @@ class Schedule:
                 same = [label for label in labels_of(self.program) if label.name == value.name]
                 return self._named("statement", value, same)
             case Buffer():
-                return f"s.buffer({value.name!r})"
+                named = [buffer for buffer in all_buffers(self.program) if buffer.name == value.name]
+                return self._named("buffer", value, named)
             case tuple() | list():
                 inner = ", ".join(map(self._text, value))
                 return f"({inner},)" if len(value) == 1 else f"({inner})"
@@ -121,7 +132,7 @@ class Schedule:
                 return str(value) if hasattr(value, "value") else repr(value)
 
     @staticmethod
-    def _named(kind: str, value: Var | Label, same: list[Var] | list[Label]) -> str:
+    def _named(kind: str, value: Var | Label | Buffer, same: list[Var] | list[Label] | list[Buffer]) -> str:
         place = next(i for i, each in enumerate(same) if each is value)
         return f"s.{kind}({value.name!r})" if len(same) == 1 else f"s.{kind}({value.name!r}, {place})"
 

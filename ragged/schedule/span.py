@@ -61,14 +61,14 @@ def span(index: Expr, loops: Iterable[Var], hidden: Iterable[Var], known: Bindin
     them) or of what a statement may change.
     """
     form, order = known.linear(index), list(loops)
-    terms = [term for term in form.terms if isinstance(term, Ref) and term.var in order]
+    terms = {term: term.var for term in form.terms if isinstance(term, Ref) and term.var in order}
     base = form.plus(form.only(terms), -1)
     out_of_reach = set(hidden)
     for term in base.terms:
         mentioned = (part.var for part in subexpressions(term) if isinstance(part, Ref))
         if not is_fixed(term) or any(var in out_of_reach for var in mentioned):
             return None
-    parts = [Part(t.var, form.terms[t], known.extents[t.var]) for t in terms if isinstance(t, Ref)]
+    parts = [Part(var, form.terms[term], known.extents[var]) for term, var in terms.items()]
     if any(part.stride < 1 for part in parts):
         return None
     return Span(base, tuple(sorted(parts, key=lambda part: (-part.stride, order.index(part.var)))))
@@ -119,9 +119,8 @@ def _holds(program: Program, known: Bindings, each: Span, index: Expr, site: Sit
         return False
     place = known.linear(index).plus(each.base, -1)
     bounds = place.interval(known.below)
-    if isinstance(extent, Const) and bounds is not None:
-        if 0 <= bounds[0] and bounds[1] < extent.value:
-            return True
+    if isinstance(extent, Const) and bounds is not None and bounds[0] >= 0 and bounds[1] < extent.value:
+        return True
     loops = tuple((loop.var, known.extents[loop.var]) for loop in site.loops)
     conditions = tuple(site.expand(condition) for condition in site.conditions)
     goal = within(place.expr, ZERO, extent)

@@ -27,11 +27,11 @@ def specialize(program: Program, loop: Var, values: tuple[int, ...]) -> Rewritte
     after `specialize(program, n, (1, 2))`::
 
         if count % 4 == 1:
-            for n_1 in serial(1):
-                x[n_1] = 0.0
+            for n_is1 in serial(1):
+                x[n_is1]: x.is1 = 0.0
         elif count % 4 == 2:
-            for n_2 in serial(2):
-                x[n_2] = 0.0
+            for n_is2 in serial(2):
+                x[n_is2]: x.is2 = 0.0
         else:
             for n in serial(count % 4):
                 x[n] = 0.0
@@ -71,7 +71,7 @@ def _one_of(extent: Expr, values: tuple[int, ...]) -> Expr:
 def _chain(old: For, values: tuple[int, ...], otherwise: Stmt | None, owner: Rewriter) -> Stmt:
     copies = []
     for value in values:
-        copy = Copier(owner=owner, suffix=str(value)).stmt(old)
+        copy = Copier(owner=owner, suffix=f"is{value}").stmt(old)
         assert isinstance(copy, For)
         copies.append(If(Binary(BinaryOp.EQ, old.extent, Const(value)), replace(copy, extent=Const(value))))
     chain: Stmt | None = otherwise

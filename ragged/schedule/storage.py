@@ -64,7 +64,8 @@ def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
 
 def check_free(program: Program, name: str, primitive: str) -> None:
     """Refuse a name for a new table that something else is declared by."""
-    if any(symbol.name == name for symbol in (*program.functions, *program.buffers)):
+    taken = [function.name for function in program.functions] + [buffer.name for buffer in program.buffers]
+    if name in taken:
         raise ScheduleError(
             f"{primitive}: '{name}' is the name of something else here", fix="choose another name"
         )

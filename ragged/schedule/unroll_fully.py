@@ -23,8 +23,8 @@ def unroll_fully(program: Program, loop: Var) -> Rewritten:
 
     after::
 
-        x[0]: x.0 = 0.0
-        x[4]: x.1 = 0.0
+        x[0]: x.at0 = 0.0
+        x[4]: x.at1 = 0.0
 
     Nothing stands for the loop any more: its forwarding is empty, those of statements and loops in it are their copies.
     A reduction over it starts, from the second copy on, from what the one before has left.
@@ -53,6 +53,6 @@ def _iteration(loop: For, number: int, owner: Rewriter) -> Stmt:
     variables = {loop.var: Const(number)}
     resumed = loop.var if number > 0 else None
     copier = Copier(
-        owner=owner, suffix=str(number), variables=dict(variables), axes={loop.var: ()}, resumed=resumed
+        owner=owner, suffix=f"at{number}", variables=dict(variables), axes={loop.var: ()}, resumed=resumed
     )
     return copier.stmt(loop.body)

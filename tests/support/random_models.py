@@ -69,9 +69,9 @@ class _Builder:
     # --- the recursion ------------------------------------------------------------------------------------
 
     def model(self) -> ra.Model:
-        shapes = [self.shape() for _ in range(1 + self.number(2))]
+        shapes = [self.shape() for _ in range((1, 1, 2, 3)[self.number(3)])]
         self.placeholders = [ra.placeholder((ra.N, *shape), name=f"h{o}_ph") for o, shape in enumerate(shapes)]
-        for _ in range(self.number(2)):
+        for _ in range(self.number(1)):
             self.tensor(self.shape(), ANY)
         results: list[Any] = []
         for output, shape in enumerate(shapes):
@@ -123,7 +123,7 @@ class _Builder:
             kids = (rest[0],) if children else ()
             indices = tuple(zip(rest[len(kids) :], shape, strict=True))
             scope = Scope(n, indices, kids, Known(max(known.low, 1), known.high) if children else known)
-            value = self.expr(scope, 2 + self.number(1))
+            value = self.expr(scope, (1, 2, 2, 3)[self.number(3)])
             if recurs:
                 value = value + self.over_children(scope, 1, calls=True)
             return self.choose([*BOUNDED, lambda x: x])(value) if not children else ra.tanh(value)

@@ -1,0 +1,28 @@
+"""The schedule that a program gets where its user asks for none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragged.auto.machine import Machine
+from ragged.auto.tile_products import tile_products
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewritten
+from ragged.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSchedule:
+    """A pass that schedules a program for one machine by public primitives; its notes are their log."""
+
+    machine: Machine
+
+    @property
+    def __name__(self) -> str:
+        return "default_schedule"
+
+    def __call__(self, program: Program) -> Rewritten:
+        """Return the scheduled program. Comes after `contract_storage` and before `fuse_multiply_add`."""
+        schedule = Schedule(program, trusted=True)
+        tile_products(schedule, self.machine)
+        return Rewritten(schedule.program, schedule.forwarding, tuple(schedule.log().splitlines()))

@@ -1,0 +1,49 @@
+// A compiled stage, and how it is called: tvm_ffi's C calling convention, of which this is all that is needed.
+// The layouts are those of <tvm/ffi/c_api.h>, TVMFFIAny, TVMFFIObject and TVMFFIFunctionCell, which tvm_ffi keeps
+// stable; nothing of tvm_ffi is linked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ragged {
+
+// One argument, TVMFFIAny: a number, an address, or nothing.
+struct Value {
+  enum Type : std::int32_t { kNone = 0, kInt = 1, kPointer = 4 };
+
+  std::int32_t type = kNone;
+  std::uint32_t zero = 0;
+  std::int64_t payload = 0;
+
+  static Value integer(std::int64_t value) { return {kInt, 0, value}; }
+  static Value pointer(std::int64_t address) { return {address == 0 ? kNone : kPointer, 0, address}; }
+};
+static_assert(sizeof(Value) == 16 && offsetof(Value, payload) == 8);
+
+// What stands at the head of every object of tvm_ffi, TVMFFIObject, and behind it for a function.
+struct FunctionObject {
+  using Call = int (*)(void* self, const Value* arguments, std::int32_t count, Value* result);
+
+  std::uint64_t references;
+  std::int32_t type;
+  std::uint32_t padding;
+  void (*deleter)(void*, int);
+  Call call;
+};
+static_assert(sizeof(void*) == 8 && offsetof(FunctionObject, call) == 24);
+
+// A call of a stage that each worker makes for itself: the same arguments, and at the end its number and how many
+// workers there are.
+struct Job {
+  static constexpr int kMostArguments = 1024;
+
+  FunctionObject* function;
+  const Value* arguments;  // without the two at the end
+  std::int32_t count;
+
+  // Returns what the stage returns, not zero for arguments that it refuses.
+  int run(std::int64_t worker, std::int64_t workers) const;
+};
+
+}  // namespace ragged
