@@ -86,7 +86,14 @@ def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
     module = _build([function for function in functions.values()], resolved)
     signature = signature_of(program, workers_of(program))
     entries = {
-        kind: Entry(kind, module.get_function(function.name), signature, function.checks)
+        kind: Entry(
+            kind,
+            module.get_function(function.name),
+            signature,
+            function.checks,
+            workers,
+            has_team(program.stage(kind)),
+        )
         for kind, function in functions.items()
     }
     return Compiled(program, resolved, signature, entries, functions, module)
@@ -107,5 +114,14 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
         packed = tvm.transform.Sequential(passes)(module)
-    lowered = tvm.IRModule({name: lower_for_llvm(function) for name, function in packed.functions.items()})
+    processor = _processor(target)
+    lowered = tvm.IRModule(
+        {name: lower_for_llvm(function, processor) for name, function in packed.functions.items()}
+    )
     return tvm.get_global_func("target.build.llvm")(lowered, native)
+
+
+def _processor(target: Target) -> str:
+    """Return what LLVM calls the kind of processor that code is for: "x86_64", "aarch64"."""
+    triple = dict(target.settings).get("mtriple") or codegen.llvm_get_system_triple()
+    return str(triple).partition("-")[0]

@@ -4,7 +4,8 @@ Nothing here needs the compiler: a saved function is called through the same ent
 
 Every stage of a program takes the same arguments, all by value: each size (int64); the address of each function's
 array; the address of each declared buffer's storage, except of one that aliases another; the address of the
-status words; the worker's number and the number of workers (int64).
+status words; the worker's number and the number of workers (int64). A stage with a team's loop is called by every worker
+at once, with the same arguments but for the worker's number; any other stage by one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from ragged.ir.expr import Buffer, Expr, Function
 from ragged.ir.program import Program, StageKind
 
 Value: TypeAlias = "int | np.ndarray[Any, Any]"
+
+
+_WITNESSES = 2
+"""The first of the status words that hold what a failed check reports."""
 
 
 class ArgumentKind(Enum):
@@ -75,18 +80,23 @@ class Entry:
     """A stage's function, loaded, and how it is called: `function(*values, status, worker, workers)`.
 
     `status` is the address of `status_words` int64 words, zero before the call. A check that fails leaves 1 + its
-    index in the first and its witnesses in the next ones (a float as the bits of a float64), and ends the stage.
+    index in the first and its witnesses from the third on (a float as the bits of a float64), and ends the stage; of
+    several workers the first to fail does, and the others end at their next barrier. The second word is the
+    barriers' own. `workers` is the size that stands for the number of workers in the program, if there is one;
+    `team` says that the stage has a team's loop.
     """
 
     kind: StageKind
     function: Callable[..., Any]
     arguments: tuple[Argument, ...]
     checks: tuple[CheckSite, ...]
+    workers: Function | None = None
+    team: bool = False
 
     @property
     def status_words(self) -> int:
         """How many int64 words a call needs for its status."""
-        return 1 + max((len(site.witness) for site in self.checks), default=0)
+        return _WITNESSES + max((len(site.witness) for site in self.checks), default=0)
 
     def __call__(self, arguments: Mapping[str, Value]) -> None:
         """Run the stage with `arguments` by name: an int for a size, a C-contiguous array for the others.
@@ -108,7 +118,7 @@ class Entry:
         """Return the error that the status words of a failed call speak of."""
         index = int(status[0]) - 1
         site = self.checks[index]
-        words = status[1 : 1 + len(site.witness)]
+        words = status[_WITNESSES : _WITNESSES + len(site.witness)]
         values = (
             float(word.view(np.float64)) if dtype.is_float else int(word)
             for word, dtype in zip(words, site.witness, strict=True)

@@ -15,22 +15,23 @@ from tvm.ir import Call, StringImm
 
 from ragged.codegen.elementary import Helper, helpers_text
 from ragged.codegen.llvm_text import Lanes
-from ragged.codegen.ops import OPERATIONS, TirExpr
+from ragged.codegen import team_text
+from ragged.codegen.ops import BARRIER, CLAIM, OPERATIONS, TirExpr
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
 
-def lower_for_llvm(function: Any) -> Any:
+def lower_for_llvm(function: Any, processor: str) -> Any:
     """Return a `tirx.PrimFunc` with the operations of `ragged.codegen.ops` and floor division lowered.
 
-    Comes last, after loops have become vectors.
+    `processor` is the first word of LLVM's triple. Comes last, after loops have become vectors.
     """
-    lowering = _Lowering()
+    lowering = _Lowering(processor)
     rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
     body = tvm_ffi.structural_map(function.body, rules)
-    if lowering.used:
-        text = StringImm(helpers_text(lowering.used))
-        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
+    text = helpers_text(lowering.used) + "".join(lowering.texts.values())
+    if text:
+        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", StringImm(text), body)
     return function.with_body(body)
 
 
@@ -38,11 +39,24 @@ def lower_for_llvm(function: Any) -> Any:
 class _Lowering:
     """Replaces single nodes and collects the helpers that are used."""
 
+    processor: str
     used: set[Helper] = field(default_factory=set)
+    texts: dict[str, str] = field(default_factory=dict)
 
     def call(self, call: Any) -> TirExpr:
-        operation = OPERATIONS.get(getattr(call.op, "name", ""))
+        name = getattr(call.op, "name", "")
+        if name == BARRIER:
+            shared = len(call.args) - 2
+            text = team_text.barrier_text(shared, self.processor)
+            return self._extern(team_text.barrier_name(shared), text, call.args)
+        if name == CLAIM:
+            return self._extern("ragged_claim", team_text.CLAIM, call.args)
+        operation = OPERATIONS.get(name)
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
+
+    def _extern(self, name: str, text: str, args: Any) -> TirExpr:
+        self.texts[name] = text
+        return tirx.call_extern("int32", name, *args)
 
     def division(self, node: Any) -> TirExpr:
         power = _power_of_two(node.b)

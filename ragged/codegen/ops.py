@@ -20,14 +20,19 @@ TirExpr = Any
 
 FMA, MUL = "ragged.fma", "ragged.mul"
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
+BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
+"""`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
 OPERATIONS = {FMA: "fma", MUL: "mul", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
 """The names in TIR, and what those who lower them call them."""
 
-_PURE = 1  # of tirx's CallEffectKind
+_PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
 
 for _name in OPERATIONS:
     register_op_attr(_name, "TCallEffectKind", _PURE)
     register_op_attr(_name, "TVectorizable", True)
+    register_op_attr(_name, "TScriptPrinterName", _name)
+for _name in (BARRIER, CLAIM):
+    register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
 
 

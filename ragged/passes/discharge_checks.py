@@ -15,7 +15,7 @@ from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
 from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import subexpressions
 from ragged.passes.fact_checks import fact_check
-from ragged.prove import Proof, Prover, Unproven
+from ragged.prove import Proof, Prover, Unproven, prover_of
 
 
 def discharge_checks(program: Program) -> Rewritten:
@@ -38,7 +38,7 @@ def discharge_checks(program: Program) -> Rewritten:
     A check that is not proven stays where it is. The notes say of each check whether it went, by which
     facts, or why not. Comes after `insert_bound_checks`.
     """
-    rewriter = _Discharge(prover=Prover(program))
+    rewriter = _Discharge(prover=prover_of(program))
     stages = {
         stage.kind: replace(stage, body=rewriter.stmt(stage.body))
         if stage.kind is StageKind.KERNEL

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import z3
@@ -45,11 +46,13 @@ class Prover:
     """Proves goals of one program from its facts.
 
     `effort` bounds what the solver does for one question, in its own units: the same question has the same
-    answer on every machine, and whatever was asked before.
+    answer on every machine, and whatever was asked before; with a `context` of the caller's, which saves making one for
+    each question and is for one thread, the same questions in the same order have the same answers.
     """
 
     program: Program
     effort: int = 2_000_000
+    context: Any = field(default=None, repr=False, compare=False)
 
     def prove(
         self, goal: Expr, *, loops: Bindings = (), lets: Bindings = (), conditions: Sequence[Expr] = ()
@@ -60,8 +63,23 @@ class Prover:
         to values; `conditions` the BOOL expressions that hold there. What is proven is that the goal holds
         whenever the place is reached: whether the goal's own calls lie in their domains is another goal.
         """
-        question = _Question(self.program.facts, Translator())
+        question = _Question(self.program.facts, Translator(self.context or z3.Context()))
         return question.answer(goal, loops, lets, conditions, self.effort)
+
+
+def prover_of(program: Program) -> Prover:
+    """Return this thread's prover for the facts of `program`: the steps of one schedule share it.
+
+    A prover takes longer to make than most questions take to answer.
+    """
+    last: Prover | None = getattr(_LAST, "prover", None)
+    if last is None or last.program.facts is not program.facts:
+        last = Prover(program, context=z3.Context())
+        _LAST.prover = last
+    return last
+
+
+_LAST = threading.local()
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Check, For, Label, Stmt, Store, block
 from ragged.ir.walk import statements
-from ragged.prove import Prover, Unproven
+from ragged.prove import Unproven, prover_of
 from ragged.schedule.bindings import Bindings, bindings
 from ragged.schedule.fold import ZERO, plus
 from ragged.schedule.linear import Linear, linear
@@ -164,7 +164,7 @@ class _Asked:
             goal = Binary(BinaryOp.AND, goal, Binary(BinaryOp.AND, low, high))
         loops = tuple((loop.var, self.known.extents[loop.var]) for loop in around.loops)
         conditions = tuple(around.expand(condition) for condition in around.conditions)
-        answer = Prover(self.program).prove(goal, loops=loops, conditions=conditions)
+        answer = prover_of(self.program).prove(goal, loops=loops, conditions=conditions)
         if isinstance(answer, Unproven):
             raise ScheduleError(
                 self.name,

@@ -16,7 +16,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
-from ragged.prove import Proof, Prover, Unproven
+from ragged.prove import Proof, Prover, Unproven, prover_of
 
 Copies = Mapping[Var, Expr]
 """The variables of the loops around a statement, and what they are in one of the two iterations."""
@@ -61,7 +61,7 @@ def find_conflict(
     around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
     trade places, which changes rounding.
     """
-    prover = Prover(program)
+    prover = prover_of(program)
     others = list(second)
     for one in first:
         for other in others:

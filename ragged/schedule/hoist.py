@@ -13,7 +13,7 @@ from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions, written
 from ragged.passes.insert_bound_checks import Access, accesses, element
-from ragged.prove import Prover, Unproven
+from ragged.prove import Unproven, prover_of
 from ragged.schedule.bindings import bindings
 from ragged.schedule.locate import loop_site
 from ragged.schedule.span import is_covered
@@ -181,7 +181,7 @@ class _Nest:
             for access in _accesses(site):
                 loops = tuple((loop.var, site.expand(loop.extent)) for loop in site.loops)
                 conditions = tuple(map(site.expand, site.conditions))
-                answer = Prover(self.program).prove(access.condition, loops=loops, conditions=conditions)
+                answer = prover_of(self.program).prove(access.condition, loops=loops, conditions=conditions)
                 if isinstance(answer, Unproven):
                     raise self.refusal(
                         f"it may reach outside '{access.what}', and may not have run where it stands",

@@ -13,7 +13,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, LoopKind, Stmt
 from ragged.ir.walk import leaves, subexpressions, written
-from ragged.prove import Proof, Prover
+from ragged.prove import Proof, prover_of
 from ragged.schedule.dependence import Conflict, Copies, find_conflict, storage
 
 
@@ -23,7 +23,7 @@ def holds(program: Program, site: Site, goal: Expr) -> bool:
     conditions = tuple(
         _around(site, branch).expand(branch.condition) for branch in site.around if isinstance(branch, Branch)
     )
-    answer = Prover(program).prove(site.expand(goal), loops=loops, conditions=conditions)
+    answer = prover_of(program).prove(site.expand(goal), loops=loops, conditions=conditions)
     return isinstance(answer, Proof)
 
 

@@ -10,7 +10,7 @@ from ragged.ir.expr import Const, Expr, Ref, Var, within
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import subexpressions
-from ragged.prove import Proof, Prover
+from ragged.prove import Proof, prover_of
 from ragged.schedule.bindings import Bindings, is_fixed
 from ragged.schedule.fold import ZERO, times
 from ragged.schedule.linear import Linear
@@ -124,4 +124,4 @@ def _holds(program: Program, known: Bindings, each: Span, index: Expr, site: Sit
     loops = tuple((loop.var, known.extents[loop.var]) for loop in site.loops)
     conditions = tuple(site.expand(condition) for condition in site.conditions)
     goal = within(place.expr, ZERO, extent)
-    return isinstance(Prover(program).prove(goal, loops=loops, conditions=conditions), Proof)
+    return isinstance(prover_of(program).prove(goal, loops=loops, conditions=conditions), Proof)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from cortex.ilir.loops import is_leaf
 from cortex.ilir.structure import CHILD
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import Decisions, decide
+from cortex.ra.lower.decide import LEAF, Decisions, decide
 from cortex.ra.lower.translate import Point, Translator
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Var
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Unary, Var, both
+from ragged.ir.ops import UnaryOp
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
 
 Reduction = ra.DenseReduce | ra.ChildReduce
@@ -28,16 +30,20 @@ class Kept:
     """Where the value of a reduction is kept: for each of `axes`, computed where `guards` hold.
 
     What depends on several children at once has no storage of its own size: it is `nested`, computed anew in the
-    loops of the reduction that reads it.
+    loops of the reduction that reads it. What stands in a loop over children that it does not depend on is computed
+    before that loop, at nodes with children only: `inner`.
     """
 
     buffer: Buffer
     axes: tuple[Axis, ...]
     guards: Guards = ()
     nested: bool = False
+    inner: bool = False
 
-    def serves(self, guards: Guards) -> bool:
-        """Return whether the value is there wherever `guards` hold."""
+    def serves(self, guards: Guards, *, inner: bool) -> bool:
+        """Return whether the value is there wherever `guards` hold, in a loop over children if `inner`."""
+        if self.inner and not inner:
+            return False
         return len(self.guards) <= len(guards) and all(
             own[0] is other[0] and own[1] is other[1] for own, other in zip(self.guards, guards, strict=False)
         )
@@ -64,7 +70,7 @@ class Nests:
         """
         axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
         body = compute.body
-        if isinstance(body, ra.DenseReduce | ra.ChildReduce):
+        if isinstance(body, ra.DenseReduce | ra.ChildReduce) and not self.empty(body):
             inner = list(self.hoist(body.body, (*axes, _axis(body)), (), target.name))
             return block(*inner, self.accumulate(body, Kept(target, axes), Point(self.node)))
         before = list(self.hoist(body, axes, (), target.name))
@@ -119,13 +125,20 @@ class Nests:
 
     def reduced(self, reduction: Reduction, at: Point) -> Expr:
         """Return the value of a reduction whose nest stands before."""
-        kept = self.find(reduction, at.guards)
+        if self.empty(reduction):
+            return Const(reduction.combiner.identity, reduction.dtype)
+        kept = self.find(reduction, at.guards, inner=bool(at.children))
         assert kept is not None, "hoist has been there"
         return Load(kept.buffer, self.element(kept.axes, at), reduction.at)
 
-    def find(self, reduction: Reduction, guards: Guards) -> Kept | None:
+    def empty(self, reduction: Reduction) -> bool:
+        """Return whether the reduction is known to be over no children."""
+        return isinstance(reduction, ra.ChildReduce) and self.decisions.get(LEAF) is True
+
+    def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> Kept | None:
         """Return where a reduction's value is kept for places where `guards` hold, or None."""
-        return next((kept for kept in self.kept.get(reduction, ()) if kept.serves(guards)), None)
+        kept = self.kept.get(reduction, ())
+        return next((one for one in kept if one.serves(guards, inner=inner)), None)
 
     def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
         """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
@@ -140,7 +153,8 @@ class Nests:
                     elif decided is way:
                         yield from self.hoist(branch, scope, guards, name)
             case ra.DenseReduce() | ra.ChildReduce():
-                if self.find(expr, guards) is None:
+                inner = any(isinstance(axis, ChildVar) for axis in scope)
+                if not self.empty(expr) and self.find(expr, guards, inner=inner) is None:
                     yield from self.hoist(expr.body, (*scope, _axis(expr)), guards, name)
                     kept = self.keep(expr, scope, guards, name)
                     if not kept.nested:
@@ -153,10 +167,12 @@ class Nests:
         """Return a new place for a reduction's value, for as many of the axes around it as it depends on."""
         used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
         axes = tuple(axis for axis in scope if axis in used)
-        nested = sum(isinstance(axis, ChildVar) for axis in axes) > 1
+        around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
+        nested = over > 1
+        inner = around > 0 and over == 0 and LEAF not in self.decisions
         axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
-        kept = Kept(buffer, axes, guards, nested)
+        kept = Kept(buffer, axes, guards, nested, inner)
         self.kept.setdefault(reduction, []).append(kept)
         return kept
 
@@ -177,36 +193,44 @@ class Nests:
                 )
 
             loop = self.axis(reduction, at.given(*kept.guards), step)
-            condition = self.translator.guards(kept.guards, at)
-            guarded = loop if condition is None else If(condition, loop)
+            guarded = self.guarded(kept, at, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
         return self.loops(kept.axes, at, reduce)
 
+    def guarded(self, kept: Kept, at: Point, loop: Stmt) -> Stmt:
+        """Return the loop of a reduction, run only where its value is asked for."""
+        condition = self.translator.guards(kept.guards, at)
+        if kept.inner:
+            has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
+            condition = has_children if condition is None else both(has_children, condition)
+        return loop if condition is None else If(condition, loop)
+
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that stand right before `expr`, within its loops."""
-        found = {id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards)}
+        inner = bool(at.children)
+        found = {id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards, inner=inner)}
         for reduction, kept in found.values():
             yield self.accumulate(reduction, kept, replace(at, guards=()))
 
-    def nested(self, expr: ra.Expr, guards: Guards) -> Iterator[tuple[Reduction, Kept]]:
+    def nested(self, expr: ra.Expr, guards: Guards, *, inner: bool) -> Iterator[tuple[Reduction, Kept]]:
         """Yield the reductions that `expr` reads and that are computed within its loops."""
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
                 decided = decide(condition, self.decisions)
                 if decided is not None:
-                    yield from self.nested(if_true if decided else if_false, guards)
+                    yield from self.nested(if_true if decided else if_false, guards, inner=inner)
                     return
-                yield from self.nested(condition, guards)
-                yield from self.nested(if_true, (*guards, (condition, True)))
-                yield from self.nested(if_false, (*guards, (condition, False)))
+                yield from self.nested(condition, guards, inner=inner)
+                yield from self.nested(if_true, (*guards, (condition, True)), inner=inner)
+                yield from self.nested(if_false, (*guards, (condition, False)), inner=inner)
             case ra.DenseReduce() | ra.ChildReduce():
-                kept = self.find(expr, guards)
+                kept = self.find(expr, guards, inner=inner)
                 if kept is not None and kept.nested:
                     yield expr, kept
             case _:
                 for operand in ra.operands(expr):
-                    yield from self.nested(operand, guards)
+                    yield from self.nested(operand, guards, inner=inner)
 
     def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
         """Return the loop of a reduction's own axis."""

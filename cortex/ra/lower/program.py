@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cortex.ilir.loops import Cases, node_loops
+from cortex.ilir.loops import Cases, is_leaf, node_loops
 from cortex.ilir.structure import StructureFunctions, structure_functions
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
+from cortex.ra.cases import CaseAnalysis, handles
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.translate import Point
 from cortex.ra.model import Model
+from cortex.ra.node import ChildAt
 from cortex.ra.tensor import Body, Compute, IfThenElse
-from ragged.ir.expr import Buffer, Call, Expr, Function
+from ragged.ir.expr import Buffer, Call, Expr, Function, Unary
 from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.ops import UnaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import If, Stmt, block
 from ragged.ir.walk import all_expressions, subexpressions
@@ -44,8 +47,10 @@ class _Lowering:
     functions: StructureFunctions
     buffers: Buffers
     splits: bool = field(init=False)
+    computed: Mapping[Tensor, frozenset[int]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.computed = CaseAnalysis(self.model).computed
         conditions = (c for tensor in self.model.computes for c in _choices(tensor, {}))
         self.splits = any(key(atom) == LEAF for condition in conditions for atom in atoms(condition))
 
@@ -131,7 +136,8 @@ class _Case:
         for tensor in self.needed():
             assert isinstance(tensor, Compute)
             self.written[tensor] = targets.get(tensor) or self.lowering.buffers.temporary(tensor)
-            parts.append(nests.compute(tensor, self.written[tensor]))
+            nest = nests.compute(tensor, self.written[tensor])
+            parts.append(If(self.has_children(), nest) if self.asks_for_children(tensor) else nest)
         for placeholder, output in self.lowering.model.outputs.values():
             source = self.resolve(output)
             target = self.lowering.buffers.outputs[placeholder]
@@ -139,6 +145,25 @@ class _Case:
             if self.written[source] is not target:
                 parts.append(nests.copy(self.written[source], target, source.indices))
         return block(*parts)
+
+    def asks_for_children(self, tensor: Compute) -> bool:
+        """Return whether a tensor has a value at nodes with children only, in a case of all nodes.
+
+        Such a one is read in loops over children alone. Where it could be computed at leaves too, it is: that is
+        simpler.
+        """
+        if LEAF in self.decisions or tensor.child is not None or 0 in self.lowering.computed[tensor]:
+            return False
+        exprs = tuple(_subexpressions(tensor.body))
+        looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
+        return any(isinstance(handle, ChildAt) for expr in exprs for handle in handles(expr)) or any(
+            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in _subexpressions(index))
+            for index in looks_up
+        )
+
+    def has_children(self) -> Expr:
+        """Return whether the node has children."""
+        return Unary(UnaryOp.NOT, is_leaf(self.lowering.functions, self.node))
 
     def targets(self) -> dict[Compute, Buffer]:
         """Return the output that each result is stored to; of two outputs with one result the second is copied."""
@@ -181,8 +206,16 @@ def _wheres(expr: ra.Expr, decisions: Decisions) -> Iterator[ra.Expr]:
         branches = (*_reads(expr.if_true, decisions), *_reads(expr.if_false, decisions))
         if any(isinstance(tensor, Body) for tensor in branches):
             yield expr.condition
+    if isinstance(expr, ra.ChildReduce) and decisions.get(LEAF) is True:
+        return
     for operand in ra.operands(expr):
         yield from _wheres(operand, decisions)
+
+
+def _subexpressions(expr: ra.Expr) -> Iterator[ra.Expr]:
+    yield expr
+    for operand in ra.operands(expr):
+        yield from _subexpressions(operand)
 
 
 def _reads(expr: ra.Expr, decisions: Decisions) -> Iterable[Tensor]:
@@ -192,6 +225,8 @@ def _reads(expr: ra.Expr, decisions: Decisions) -> Iterable[Tensor]:
         if decided is not None:
             yield from _reads(expr.if_true if decided else expr.if_false, decisions)
             return
+    if isinstance(expr, ra.ChildReduce) and decisions.get(LEAF) is True:
+        return
     if isinstance(expr, ra.Read):
         yield expr.tensor
     for operand in ra.operands(expr):

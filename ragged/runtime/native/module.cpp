@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,25 +15,17 @@ namespace nb = nanobind;
 namespace {
 
 // A stage that is ready to be called: the function of tvm_ffi at `address`, which its maker keeps alive, and for each
-// of its arguments but the last three whether it is an address ('p') or a number ('i').
+// of its arguments whether it is an address ('p') or a number ('i'); the worker's number and the number of workers,
+// which come last, do not count.
 class Stage {
  public:
-  Stage(std::uintptr_t address, const std::string& kinds)
-      : function_(reinterpret_cast<FunctionObject*>(address)), kinds_(kinds) {
-    if (kinds.size() + 1 > Job::kMostArguments) throw nb::value_error("a stage with too many arguments");
-  }
+  Stage(std::uintptr_t address, const char* kinds)
+      : function_(reinterpret_cast<FunctionObject*>(address)), kinds_(kinds) {}
 
-  // Run the stage and return how many workers ran it. `values` are a number or an address for each argument, 0 for
-  // none; `status` is the address of the status words.
-  std::int64_t run(nb::list values, std::int64_t status, std::int64_t workers, std::int64_t patience) const {
-    if (values.size() != kinds_.size()) throw nb::value_error("a stage is called with its arguments, no more or less");
-    std::vector<Value> arguments(kinds_.size() + 1);
-    for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      const auto value = nb::cast<std::int64_t>(values[i]);
-      arguments[i] = kinds_[i] == 'p' ? Value::pointer(value) : Value::integer(value);
-    }
-    arguments.back() = Value::pointer(status);
-    const Job job{function_, arguments.data(), static_cast<std::int32_t>(arguments.size())};
+  // Run the stage and return how many workers ran it. `values` are a number or an address for each argument, 0 for no
+  // address.
+  std::int64_t run(nb::list values, std::int64_t workers, std::int64_t patience) const {
+    Job job{function_, arguments(values)};
     Team& team = Team::of_process();
     Team::Outcome outcome{};
     {
@@ -44,6 +37,16 @@ class Stage {
   }
 
  private:
+  std::vector<Value> arguments(nb::list values) const {
+    if (values.size() != kinds_.size()) throw nb::value_error("a stage is called with its arguments, no more or less");
+    std::vector<Value> result(kinds_.size() + 2);
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      const auto value = nb::cast<std::int64_t>(values[i]);
+      result[i] = kinds_[i] == 'p' ? Value::pointer(value) : Value::integer(value);
+    }
+    return result;
+  }
+
   FunctionObject* function_;
   std::string kinds_;
 };
@@ -59,9 +62,8 @@ bool disband() {
 NB_MODULE(_team, module) {
   module.doc() = "The native part of ragged.runtime: a team of resident workers.";
   nb::class_<Stage>(module, "Stage")
-      .def("__init__", [](Stage* self, std::uintptr_t address, nb::str kinds) { new (self) Stage(address, kinds.c_str()); },
-           nb::arg("address"), nb::arg("kinds"))
-      .def("run", &Stage::run, nb::arg("values"), nb::arg("status"), nb::arg("workers"), nb::arg("patience"));
+      .def(nb::init<std::uintptr_t, const char*>(), nb::arg("address"), nb::arg("kinds"))
+      .def("run", &Stage::run, nb::arg("values"), nb::arg("workers"), nb::arg("patience"));
   module.def("helpers", [] { return Team::of_process().helpers(); });
   module.def("disband", &disband);
 }

@@ -1,16 +1,13 @@
 #include "stage.h"
 
-#include <algorithm>
-
 namespace ragged {
 
-int Job::run(std::int64_t worker, std::int64_t workers) const {
-  Value own[kMostArguments + 2];
-  std::copy_n(arguments, count, own);
-  own[count] = Value::integer(worker);
-  own[count + 1] = Value::integer(workers);
+int Job::run(std::int64_t worker, std::int64_t workers) {
+  const std::size_t count = arguments.size();
+  arguments[count - 2] = Value::integer(worker);
+  arguments[count - 1] = Value::integer(workers);
   Value result;
-  return function->call(function, own, count + 2, &result);
+  return function->call(function, arguments.data(), static_cast<std::int32_t>(count), &result);
 }
 
 }  // namespace ragged

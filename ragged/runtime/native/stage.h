@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ragged {
 
@@ -33,17 +34,14 @@ struct FunctionObject {
 };
 static_assert(sizeof(void*) == 8 && offsetof(FunctionObject, call) == 24);
 
-// A call of a stage that each worker makes for itself: the same arguments, and at the end its number and how many
-// workers there are.
+// A call of a stage that each worker makes for itself: the same arguments, but for the last two, which are its number
+// and how many workers there are.
 struct Job {
-  static constexpr int kMostArguments = 1024;
-
   FunctionObject* function;
-  const Value* arguments;  // without the two at the end
-  std::int32_t count;
+  std::vector<Value> arguments;
 
   // Returns what the stage returns, not zero for arguments that it refuses.
-  int run(std::int64_t worker, std::int64_t workers) const;
+  int run(std::int64_t worker, std::int64_t workers);
 };
 
 }  // namespace ragged

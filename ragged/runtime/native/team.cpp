@@ -25,7 +25,7 @@ Team& Team::of_process() {
   return *the_team;
 }
 
-Team::Outcome Team::run(const Job& job, std::int64_t workers, std::int64_t patience) {
+Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t patience) {
   if (workers <= 1 || busy_.exchange(true, std::memory_order_acquire)) return {job.run(0, 1), 1};
   gather(workers, patience);
   const auto all = static_cast<std::int64_t>(here_.size()) + 1;

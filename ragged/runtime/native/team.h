@@ -24,13 +24,13 @@ class Team {
   static Team& of_process();
 
   // Run `job` with at most `workers` workers; the caller is worker 0. Helpers who are not here after `patience`
-  // nanoseconds are done without: a run has as many workers as come. Returns the first stage's result that is not
-  // zero, and how many workers there were.
+  // nanoseconds are done without: a run has as many workers as come. Returns the first result of the
+  // stage that is not zero, or zero, and how many workers there were.
   struct Outcome {
     int result;
     std::int64_t workers;
   };
-  Outcome run(const Job& job, std::int64_t workers, std::int64_t patience);
+  Outcome run(Job& job, std::int64_t workers, std::int64_t patience);
 
   // End all helpers. Returns false if a run is under way, and then changes nothing.
   bool disband();

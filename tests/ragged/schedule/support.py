@@ -40,7 +40,9 @@ def body(program: Program) -> str:
     return to_text(program).partition("with kernel:\n")[2]
 
 
-def accepted(primitive: Callable[..., Rewritten], program: Program, *args: object, **kwargs: object) -> Rewritten:
+def accepted(
+    primitive: Callable[..., Rewritten], program: Program, *args: object, **kwargs: object
+) -> Rewritten:
     """Apply a primitive: what it leaves is valid, prints and parses back, and its input is as it was."""
     before = to_text(program)
     result = primitive(program, *args, **kwargs)

@@ -71,7 +71,10 @@ def test_no_conflict(statement):
         ("x[n] = 1.0\n        g[0, 0] = 1.0", "'x' and 'g' may touch one element of 'x'"),
         ("if x[n] > 0.0:\n            x[0] = 1.0", "'x' may in both iterations touch one element of 'x'"),
         ("x[0] += y[n]", "'x' may in both iterations touch one element of 'x'"),
-        ('check(n < 8, "no")', "'check' may not change places with anything: what comes after may rely on it"),
+        (
+            'check(n < 8, "no")',
+            "'check' may not change places with anything: what comes after may rely on it",
+        ),
     ],
 )
 def test_conflict(statement, because):
@@ -85,8 +88,16 @@ def test_facts_are_asked():
 def test_reductions_are_reassociated_where_they_only_update():
     assert conflict("x[0] += y[n]", reassociate=True) is None
     assert conflict("x[0] = reduce(sum, y[n], init=x[0])", reassociate=True) is None
-    assert conflict("x[0] = reduce(max, y[n])\n        x[0]: other = reduce(sum, y[n])", reassociate=True) is not None
-    for reading in ("x[0] += x[0]", "x[0] += x[1]", "x[0] += g[0, 0]", "if x[1] > 0.0:\n            x[0] += 1.0"):
+    assert (
+        conflict("x[0] = reduce(max, y[n])\n        x[0]: other = reduce(sum, y[n])", reassociate=True)
+        is not None
+    )
+    for reading in (
+        "x[0] += x[0]",
+        "x[0] += x[1]",
+        "x[0] += g[0, 0]",
+        "if x[1] > 0.0:\n            x[0] += 1.0",
+    ):
         assert conflict(reading, reassociate=True) is not None
 
 

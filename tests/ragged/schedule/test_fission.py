@@ -82,7 +82,13 @@ def test_nodes_of_a_batch_are_cut_where_their_children_are_not_in_it():
 
 def test_lets_go_where_they_are_used():
     program, n = of(
-        "one = n + 1", "two = one + 1", "three = n * 2", "x[one] = 1.0", "y[two] = a[n]", "y[n] = 2.0", head="serial(count)"
+        "one = n + 1",
+        "two = one + 1",
+        "three = n * 2",
+        "x[one] = 1.0",
+        "y[two] = a[n]",
+        "y[n] = 2.0",
+        head="serial(count)",
     )
     new = accepted(fission, program, n, label(program, "x")).program
     check_same(program, new, DATA)
@@ -161,9 +167,14 @@ def test_a_local_buffer_across_the_cut_is_refused():
 
 def test_the_memory_of_a_local_buffer_across_the_cut_is_refused():
     program, n = of(
-        "acc = local(float32[1])", "acc[0] = a[n]", "other = local(float32[1], aliases=acc)", "x[n] = other[0]"
+        "acc = local(float32[1])",
+        "acc[0] = a[n]",
+        "other = local(float32[1], aliases=acc)",
+        "x[n] = other[0]",
     )
-    assert "the local buffer 'acc' is used before and after" in refused(fission, program, n, label(program, "acc"))
+    assert "the local buffer 'acc' is used before and after" in refused(
+        fission, program, n, label(program, "acc")
+    )
 
 
 def test_a_let_of_the_second_half_that_the_first_changes_is_refused():

@@ -34,7 +34,9 @@ with kernel:
 """
 
 
-def pair(outer="serial(count)", inner="serial(3)", let="row = n + 1", statement="x[row, i] = float32(n * 100 + i)"):
+def pair(
+    outer="serial(count)", inner="serial(3)", let="row = n + 1", statement="x[row, i] = float32(n * 100 + i)"
+):
     program = parse(PAIR.format(outer=outer, inner=inner, let=let, statement=statement))
     return program, loop(program, "n"), loop(program, "i")
 
@@ -74,7 +76,9 @@ def test_every_shape_computes_the_same(outer, inner, extent):
 
 
 def test_a_condition_between_and_a_reduction_over_both():
-    text = PAIR.replace("        for i in {inner}:\n            {st", "            for i in {inner}:\n                {st")
+    text = PAIR.replace(
+        "        for i in {inner}:\n            {st", "            for i in {inner}:\n                {st"
+    )
     program = parse(
         text.format(outer="serial(count)", let="if n > 0:", inner="serial(3)", statement="y[0] += n * 10 + i")
     )

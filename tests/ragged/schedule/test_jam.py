@@ -48,7 +48,11 @@ def pair(one="x[i] = a[i]", two="y[j] = x[j]", first="serial(8)", second="serial
 DATA = [
     (
         {"count": 2},
-        {"a": np.arange(9, dtype=np.float32), "begin": np.array([2, 0], np.int32), "length": np.array([6, 2], np.int32)},
+        {
+            "a": np.arange(9, dtype=np.float32),
+            "begin": np.array([2, 0], np.int32),
+            "length": np.array([6, 2], np.int32),
+        },
     )
 ]
 

@@ -75,7 +75,9 @@ def test_a_batch_of_nodes_is_parallel_by_its_facts():
 def test_batches_are_not_parallel():
     program = parse(TREE)
     message = refused(parallel, program, loop(program, "b"))
-    assert message.startswith("parallel: cannot run the iterations of loop 'b' at once\n  because: 'h' and 'lh' may ")
+    assert message.startswith(
+        "parallel: cannot run the iterations of loop 'b' at once\n  because: 'h' and 'lh' may "
+    )
 
 
 @pytest.mark.parametrize("first", [vectorize, unroll, parallel])
@@ -122,7 +124,9 @@ def test_a_dependence_is_refused():
     program, n = of("x[n + 1] = x[n]")
     because = "  because: 'x' may in both iterations touch one element of 'x'\n  example: n = 0, n' = 1"
     assert refused(vectorize, program, n) == f"vectorize: cannot vectorize loop 'n'\n{because}"
-    assert refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    assert (
+        refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    )
     check_same(program, accepted(unroll, program, n).program, [])
 
 
@@ -144,7 +148,9 @@ def test_a_check_is_refused():
     program, n = of('check(n < 8, "no")', "x[n] = a[n]")
     because = "  because: 'check' may not change places with anything: what comes after may rely on it"
     assert refused(vectorize, program, n) == f"vectorize: cannot vectorize loop 'n'\n{because}"
-    assert refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    assert (
+        refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    )
 
 
 def test_teams_are_refused():
@@ -152,7 +158,9 @@ def test_teams_are_refused():
     because = "  because: the iterations of 'n' are the workers of a team"
     assert refused(vectorize, program, n) == f"vectorize: cannot vectorize loop 'n'\n{because}"
     assert refused(unroll, program, n) == f"unroll: cannot unroll loop 'n'\n{because}"
-    assert refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    assert (
+        refused(parallel, program, n) == f"parallel: cannot run the iterations of loop 'n' at once\n{because}"
+    )
     program, n = of("for w in team(workers):", "    x[w] = a[w]")
     assert refused(parallel, program, n) == (
         "parallel: cannot run the iterations of loop 'n' at once\n  because: the team of 'w' stands in it"

@@ -139,7 +139,9 @@ def step(program: Program, name: str, choose: random.Random):
 
 def in_loop(program: Program, loop) -> list:
     """Return the loops and the labels in a loop."""
-    body = next(s.body for stage in program.stages for s in statements(stage.body) if getattr(s, "var", None) is loop)
+    body = next(
+        s.body for stage in program.stages for s in statements(stage.body) if getattr(s, "var", None) is loop
+    )
     return [s.var if isinstance(s, For) else s.label for s in statements(body) if isinstance(s, For | Leaf)]
 
 

@@ -36,7 +36,9 @@ def test_every_constant_loop_computes_the_same():
 
 def test_machine_code():
     program = parse(MATVEC)
-    check_same_compiled(program, accepted(unroll_fully, program, loop(program, "j")).program, MATVEC_DATA, "y")
+    check_same_compiled(
+        program, accepted(unroll_fully, program, loop(program, "j")).program, MATVEC_DATA, "y"
+    )
 
 
 def test_a_loop_that_runs_never_leaves_nothing():
