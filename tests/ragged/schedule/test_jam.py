@@ -94,7 +94,7 @@ def test_a_later_use_may_be_jammed():
 
 
 def test_reductions_go_over_the_first_loop():
-    program, i, j = pair(one="x[0] += a[i]", two="y[0]: y.sum = reduce(max, a[j])")
+    program, _, _ = pair(one="x[0] += a[i]", two="y[0]: y.sum = reduce(max, a[j])")
     program = parse(str(program).replace("    z[0]: z.init", "    y[0]: y.init = 0.0\n    z[0]: z.init"))
     new = accepted(jam, program, loop(program, "i"), loop(program, "j")).program
     check_same(program, new, DATA)

@@ -1,0 +1,165 @@
+"""Tiling sums of products: which are found, what they become, and that no bit changes."""
+
+import numpy as np
+import pytest
+
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.machine import Machine, this_machine
+from ragged.auto.products import products
+from ragged.auto.tile_products import tile_products
+from ragged.codegen.build import compile_program
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.ir.program import StageKind
+from ragged.ir.verify import verify
+from ragged.passes.fuse_multiply_add import fuse_multiply_add
+from ragged.schedule.schedule import Schedule
+from tests.ragged.schedule.programs import matvec, matvec_data
+
+SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
+
+MATMUL = """\
+program("matmul")
+
+count: structure()
+W: parameter(float32[{rows}, {inner}])
+M: workspace(float32[count, {inner}, {columns}])
+P: output(float32[count, {rows}, {columns}])
+
+with kernel:
+    for n in serial(count):
+        for i in serial({rows}):
+            for j in serial({columns}):
+                P[n, i, j] = 0.0
+                for k in serial({inner}):
+                    P[n, i, j] += W[i, k] * M[n, k, j]
+"""
+
+MATRIX_OF_THE_NODE = """\
+program("own_matrix")
+
+count: structure()
+M: workspace(float32[count, {rows}, {inner}])
+v: workspace(float32[count, {inner}])
+y: output(float32[count, {rows}])
+
+with kernel:
+    for n in serial(count):
+        for i in serial({rows}):
+            y[n, i] = 0.0
+            for k in serial({inner}):
+                y[n, i] += M[n, i, k] * v[n, k]
+"""
+
+
+def tiled(text, machine=SMALL):
+    schedule = Schedule(parse(text))
+    tile_products(schedule, machine)
+    verify(schedule.program)
+    return schedule
+
+
+def check_same_bits(text, sizes, arrays, result):
+    plain = parse(text)
+    program = tiled(text).program
+    np.testing.assert_array_equal(
+        interpret(program, sizes, arrays)[result], interpret(plain, sizes, arrays)[result]
+    )
+    rounded = fuse_multiply_add(plain).program
+    np.testing.assert_array_equal(
+        interpret(fuse_multiply_add(program).program, sizes, arrays)[result],
+        interpret(rounded, sizes, arrays)[result],
+    )
+
+
+@pytest.mark.parametrize("out", [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 44])
+def test_a_matrix_times_a_vector(out):
+    sizes, arrays = matvec_data(3, seed=out, hidden=3, out=out)
+    check_same_bits(matvec(hidden=3, out=out), sizes, arrays, "y")
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (3, 8), (4, 4), (4, 9), (6, 16), (8, 33)])
+def test_a_matrix_times_a_matrix(rows, columns):
+    random = np.random.default_rng(rows)
+    arrays = {
+        "W": random.standard_normal((rows, 3)).astype(np.float32),
+        "M": random.standard_normal((2, 3, columns)).astype(np.float32),
+    }
+    check_same_bits(MATMUL.format(rows=rows, columns=columns, inner=3), {"count": 2}, arrays, "P")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 8, 11])
+def test_a_matrix_that_cannot_be_packed(rows):
+    random = np.random.default_rng(rows)
+    arrays = {
+        "M": random.standard_normal((2, rows, 3)).astype(np.float32),
+        "v": random.standard_normal((2, 3)).astype(np.float32),
+    }
+    check_same_bits(MATRIX_OF_THE_NODE.format(rows=rows, inner=3), {"count": 2}, arrays, "y")
+
+
+@pytest.mark.parametrize("out", [5, 16, 44])
+def test_machine_code_agrees(out):
+    text = matvec(hidden=7, out=out)
+    sizes, arrays = matvec_data(4, seed=out, hidden=7, out=out)
+    answers = []
+    for program in (parse(text), DefaultSchedule(this_machine())(parse(text)).program):
+        compiled = compile_program(fuse_multiply_add(program).program)
+        given = {**sizes, **arrays, "t": np.zeros((4, out), np.float32), "y": np.zeros((4, out), np.float32)}
+        given["U_packed"] = next(
+            (
+                np.zeros([int(extent.value) for extent in buffer.shape], np.float32)
+                for buffer in compiled.program.buffers
+                if buffer.name == "U_packed"
+            ),
+            None,
+        )
+        if StageKind.BIND in compiled.entries:
+            compiled.call(StageKind.BIND, given)
+        compiled.call(StageKind.KERNEL, {name: value for name, value in given.items() if value is not None})
+        answers.append(given["y"])
+    np.testing.assert_array_equal(*answers)
+
+
+def test_the_text_of_a_tile(golden):
+    schedule = tiled(matvec(hidden=6, out=40), Machine(64, 32, 1, 32 * 1024, 1024 * 1024))
+    golden("matvec_40.txt", f"{schedule.program}\n{schedule.log()}\n")
+
+
+def test_the_text_of_a_matrix_product(golden):
+    schedule = tiled(MATMUL.format(rows=8, columns=32, inner=6), Machine(64, 32, 1, 32 * 1024, 1024 * 1024))
+    golden("matmul_8_32.txt", f"{schedule.program}\n{schedule.log()}\n")
+
+
+def test_the_log_is_the_schedule():
+    from ragged.schedule.cache_write import cache_write
+    from ragged.schedule.fission import fission
+    from ragged.schedule.pack import pack
+    from ragged.schedule.reorder import reorder
+    from ragged.schedule.split import Tail, split
+    from ragged.schedule.unroll import unroll
+    from ragged.schedule.vectorize import vectorize
+
+    primitives = (cache_write, fission, pack, reorder, split, unroll, vectorize)
+    text = matvec(hidden=6, out=40)
+    first = tiled(text)
+    again = Schedule(parse(text))
+    names = {"s": again, "Tail": Tail} | {primitive.__name__: primitive for primitive in primitives}
+    exec(first.log(), names)
+    assert str(again.program) == str(first.program)
+    assert again.log() == first.log()
+
+
+def test_what_is_found():
+    (product,) = products(parse(matvec(hidden=6, out=8)))
+    assert [loop.var.name for loop in product.outputs] == ["n", "i"] or [
+        loop.var.name for loop in product.outputs
+    ] == ["i"]
+    assert product.vector is not None and product.vector.var.name == "i"
+    assert product.packed is not None and product.packed[0].name == "U" and product.packed[1] == 0
+
+
+def test_what_is_no_product_is_left_alone():
+    text = matvec(hidden=6, out=8).replace("U[i, j] * v[n, j]", "max(U[i, j], v[n, j])")
+    assert list(products(parse(text))) == []
+    assert tiled(text).log() == ""

@@ -1,0 +1,169 @@
+"""cache_read: what is read is copied first."""
+
+import pytest
+
+from ragged.ir.parser import parse
+from ragged.schedule.cache_read import cache_read
+from ragged.schedule.split import Tail, split
+from tests.ragged.schedule.data_programs import PRODUCT, data
+from tests.ragged.schedule.data_support import declared, same, same_compiled, valid
+from tests.ragged.schedule.programs import TREE
+from tests.ragged.schedule.support import TREE_DATA, body, loop, refused
+
+WINDOW = """\
+program("window")
+
+count: structure()
+{role}
+y: output(float32[count, 8])
+
+with kernel:
+    {start}
+    for n in serial(count):
+        m = count - 1 - n
+        for i in serial(8):
+            y[n, i] = {value}
+"""
+
+
+def window(value, role="x: payload(float32[count + 2, 12])", start="pass"):
+    return parse(WINDOW.format(value=value, role=role, start=start))
+
+
+WINDOW_DATA = [(sizes, {"x": arrays["x"]}) for sizes, arrays in data("""\
+program("x")
+
+count: structure()
+x: payload(float32[count, 12])
+
+with kernel:
+    pass
+""", (0, 1, 2, 5))]
+
+
+def padded(cases):
+    import numpy as np
+
+    return [(sizes, {"x": np.concatenate([a["x"], np.ones((2, 12), np.float32)])}) for sizes, a in cases]
+
+
+def test_text(golden):
+    program = parse(PRODUCT)
+    result = valid(cache_read, program, declared(program, "v"), loop(program, "n"))
+    assert [var.name for var in result.forwarding.loops[loop(program, "j")]] == ["j", "j_r"]
+    golden("cache_read.txt", body(program) + "\ncache_read(v, n)\n\n" + body(result.program))
+    same(program, result.program, data(PRODUCT))
+    same_compiled(program, result.program, data(PRODUCT))
+
+
+def test_rows_of_a_tree():
+    program = parse(TREE)
+    for nth in (1, 2):
+        program = valid(split, program, loop(program, "i", 1), 2).program
+    first, second = (loop(program, "i_o", nth) for nth in (0, 1))
+    new = valid(cache_read, program, declared(program, "h"), first).program
+    new = valid(cache_read, new, declared(new, "h"), second).program
+    assert "h_cache[i_i_r] = h[left(node), i_o * 2 + i_i_r]" in body(new)
+    assert "rh[node, i_o * 2 + i_i] = h_cache[i_i]" in body(new)
+    same(program, new, TREE_DATA)
+
+
+def test_a_tile_of_rows():
+    program = parse(PRODUCT)
+    program = valid(split, program, loop(program, "n"), 4, Tail.PEEL).program
+    new = valid(cache_read, program, declared(program, "v"), loop(program, "n_o")).program
+    assert "v_cache[n_i_r, j_r] = v[n_o * 4 + n_i_r, j_r]" in body(new)
+    same(program, new, data(PRODUCT, (0, 3, 4, 9)))
+
+
+def test_neighbours_are_one_region():
+    program = window("x[m, i] + x[m + 2, i + 4]")
+    new = valid(cache_read, program, declared(program, "x"), loop(program, "n")).program
+    assert "x_cache = local(float32[3, 12])" in body(new)
+    assert "x_cache[x_0, x_1] = x[m + x_0, x_1]" in body(new)
+    assert "x_cache[0, i] + x_cache[2, i + 4]" in body(new)
+    same(program, new, padded(WINDOW_DATA))
+
+
+def test_a_parameter_may_be_read_under_a_condition():
+    program = window("x[m, i] if i < 5 else 0.0")
+    new = valid(cache_read, program, declared(program, "x"), loop(program, "n")).program
+    same(program, new, padded(WINDOW_DATA))
+
+
+def test_a_condition_that_keeps_it_inside():
+    program = window("x[n + 4, i] if n + 6 < count else 0.0")
+    assert refused(cache_read, program, declared(program, "x"), loop(program, "n")) == (
+        "cache_read: cannot copy 'x' in loop 'n'\n"
+        "  because: the copy may reach outside the buffer, where the loop is kept from it by a condition\n"
+        "  example: n = 0, count = 1\n"
+        "  fix: name a loop inside the condition"
+    )
+
+
+def test_what_may_not_have_been_written():
+    program = window(
+        "t[i] if i < 5 else 0.0", "t: workspace(float32[8])", "for k in serial(5):\n        t[k] = 1.0"
+    )
+    assert refused(cache_read, program, declared(program, "t"), loop(program, "n")) == (
+        "cache_read: cannot copy 't' in loop 'n'\n"
+        "  because: no one of its reads surely reads all of the region: the rest may not have been written\n"
+        "  fix: name a loop inside the conditions, or fission it so that each part reads one region"
+    )
+
+
+def test_a_check_before_the_read():
+    text = TREE.replace("                lh[node, i] =", '                check(left(node) < num_nodes, "no")\n                lh[node, i] =')
+    program = parse(text)
+    new = valid(cache_read, program, declared(program, "h"), loop(program, "i", 1)).program
+    same(program, new, TREE_DATA)
+    program = parse(text.replace("n + 1 <= left(n) < num_nodes", "n + 1 <= left(n) < num_nodes + 1"))
+    message = refused(cache_read, program, declared(program, "h"), loop(program, "i", 1))
+    assert "because: the copy may reach outside the buffer" in message
+
+
+def test_two_regions():
+    program = window("x[m, i] + x[n, i]")
+    assert refused(cache_read, program, declared(program, "x"), loop(program, "n")) == (
+        "cache_read: cannot copy 'x' in loop 'n'\n"
+        "  because: x[m, i] and x[n, i] are not a known distance from each other: they are two regions\n"
+        "  fix: fission the loop, so that each of its parts reads one region"
+    )
+
+
+def test_what_is_written():
+    program = parse(PRODUCT)
+    assert refused(cache_read, program, declared(program, "t"), loop(program, "n")) == (
+        "cache_read: cannot copy 't' in loop 'n'\n"
+        "  because: t[n, i] is stored in it: the copy would be out of date\n"
+        "  fix: name a loop that only reads it, or cache_write what it accumulates"
+    )
+
+
+def test_what_is_not_read():
+    program = parse(PRODUCT)
+    assert refused(cache_read, program, declared(program, "b"), loop(program, "j")) == (
+        "cache_read: cannot copy 'b' in loop 'j'\n"
+        "  because: that loop does not use it\n"
+        "  fix: name a loop around what reads it"
+    )
+
+
+@pytest.mark.parametrize("index", ["i * i", "i % 3", "n + i * n"])
+def test_what_is_no_region(index):
+    program = window(f"x[m, {index}]")
+    assert refused(cache_read, program, declared(program, "x"), loop(program, "n")) == (
+        "cache_read: cannot copy 'x' in loop 'n'\n"
+        f"  because: x[m, {index}] does not read one region: its indices are not the loop's own and multiples of loops "
+        "inside of constant extents\n"
+        "  fix: split the loops inside, or name one of them"
+    )
+
+
+def test_loops_without_a_number():
+    text = TREE.replace("for b in serial(num_batches - 1):", "for b in serial(num_batches - 1):\n      for m in serial(1):")
+    program = parse(text)
+    message = refused(cache_read, program, declared(program, "lh"), loop(program, "m"))
+    assert "lh[node, i] is stored in it" in message
+    message = refused(cache_read, program, declared(program, "emb"), loop(program, "n"))
+    assert "does not read" in message or "condition" in message
