@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragged.auto.machine import Machine
+from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -24,5 +25,6 @@ class DefaultSchedule:
     def __call__(self, program: Program) -> Rewritten:
         """Return the scheduled program. Comes after `contract_storage` and before `fuse_multiply_add`."""
         schedule = Schedule(program, trusted=True)
+        tile_batches(schedule)
         tile_products(schedule, self.machine)
         return Rewritten(schedule.program, schedule.forwarding, tuple(schedule.log().splitlines()))

@@ -9,7 +9,7 @@ from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
-from ragged.ir.stmt import Block, For, Label, Reduce, Store
+from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
 from ragged.ir.walk import subexpressions
 
 
@@ -17,7 +17,7 @@ from ragged.ir.walk import subexpressions
 class Product:
     """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix.
 
-    `outputs` are the loops right around it that its place in `out` depends on, outermost first, of constant extents.
+    `outputs` are the loops right around it, outermost first, of constant extents; lets may stand between.
     `vector` is the one of them to compute side by side, if there is one: consecutive elements of one operand, or
     of one that can be packed so (`packed`, and the dimension that the loop indexes), the other operand being the
     same for all. `rows` is another of them that the operand along `vector` does not depend on.
@@ -52,21 +52,23 @@ def _product(site: Site, update: Reduce) -> Product | None:
     init = _init(site, update)
     if axis.var is not update.axes[0] or init is None or not outputs or not isinstance(axis.extent, Const):
         return None
-    vector, rows, packed = _sides(value.lhs, value.rhs, outputs)
+    vector, rows, packed = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
     return Product(init, update.label, outputs, axis, vector, rows, packed)
 
 
 def _outputs(site: Site) -> tuple[For, ...]:
     """Return the loops over the output that stand one in the other around init and axis."""
     found: list[For] = []
-    around = [outer for outer in site.around if isinstance(outer, For)][:-1]
     inner: object = None
-    for loop in reversed(around):
-        direct = loop.body is inner or (inner is None and isinstance(loop.body, Block))
-        if not direct or not isinstance(loop.extent, Const):
+    for outer in reversed(site.around[:-1]):
+        if isinstance(outer, Let) and outer.body is inner and found:
+            inner = outer
+            continue
+        direct = isinstance(outer, For) and (outer.body is inner or (inner is None and isinstance(outer.body, Block)))
+        if not direct or not isinstance(outer, For) or not isinstance(outer.extent, Const):
             break
-        found.append(loop)
-        inner = loop
+        found.append(outer)
+        inner = outer
     return tuple(reversed(found))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import tvm
 from tvm import tirx
+from tvm.target import codegen
 
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
@@ -84,15 +85,11 @@ def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
     require_cpu(resolved)
     functions = {stage.kind: stage_function(program, stage) for stage in program.stages}
     module = _build([function for function in functions.values()], resolved)
-    signature = signature_of(program, workers_of(program))
+    workers = workers_of(program)
+    signature = signature_of(program, workers)
     entries = {
         kind: Entry(
-            kind,
-            module.get_function(function.name),
-            signature,
-            function.checks,
-            workers,
-            has_team(program.stage(kind)),
+            kind, module.get_function(function.name), signature, function.checks, workers, function.team
         )
         for kind, function in functions.items()
     }

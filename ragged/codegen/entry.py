@@ -27,7 +27,7 @@ from ragged.ir.program import Program, StageKind
 Value: TypeAlias = "int | np.ndarray[Any, Any]"
 
 
-_WITNESSES = 2
+WITNESSES = 2
 """The first of the status words that hold what a failed check reports."""
 
 
@@ -96,7 +96,7 @@ class Entry:
     @property
     def status_words(self) -> int:
         """How many int64 words a call needs for its status."""
-        return _WITNESSES + max((len(site.witness) for site in self.checks), default=0)
+        return WITNESSES + max((len(site.witness) for site in self.checks), default=0)
 
     def __call__(self, arguments: Mapping[str, Value]) -> None:
         """Run the stage with `arguments` by name: an int for a size, a C-contiguous array for the others.
@@ -118,7 +118,7 @@ class Entry:
         """Return the error that the status words of a failed call speak of."""
         index = int(status[0]) - 1
         site = self.checks[index]
-        words = status[_WITNESSES : _WITNESSES + len(site.witness)]
+        words = status[WITNESSES : WITNESSES + len(site.witness)]
         values = (
             float(word.view(np.float64)) if dtype.is_float else int(word)
             for word, dtype in zip(words, site.witness, strict=True)

@@ -17,6 +17,8 @@ from ragged.ir.ops import UnaryOp
 
 TirExpr = Any
 """A tirx expression; TVM has no types for a type checker."""
+TirStmt = Any
+"""A tirx statement."""
 
 FMA, MUL = "ragged.fma", "ragged.mul"
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from tvm import tirx
 
-from ragged.codegen.entry import CheckSite
+from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr, literal
+from ragged.codegen.ops import TirExpr, TirStmt, literal
+from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
@@ -32,10 +33,6 @@ from ragged.ir.stmt import (
     Stmt,
     Store,
 )
-from ragged.ir.walk import statements
-
-TirStmt = Any
-"""A tirx statement."""
 
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
@@ -52,24 +49,19 @@ _COMBINE = {
 class Statements:
     """Turns the statements of one stage into TIR; `sites` collects its checks, in the order they get their indices.
 
-    In a stage with a team loop every worker runs the loops, lets and conditions around it, and the first worker
-    alone what stands beside it.
+    `team` are the stage's workers if it has a team's loop; see `ragged.codegen.team` for who runs what.
     """
 
     expressions: Expressions
     status: TirBuffer
-    worker: TirExpr
+    team: Team | None
     sites: dict[Label, CheckSite] = field(default_factory=dict)
     stack_bytes: int = 0
 
-    def emit(self, stmt: Stmt, team: bool) -> list[TirStmt]:
+    def emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         """Return `stmt` as TIR statements; `team` if all workers come here but only one is to run what stands here."""
-        if team and not has_team(stmt):
-            return [
-                tirx.IfThenElse(
-                    tirx.EQ(self.worker, literal(0, INDEX)), sequence(self.emit(stmt, False)), None
-                )
-            ]
+        if team is not None and not has_team(stmt):
+            return [team.alone(sequence(self.emit(stmt, None)))]
         match stmt:
             case Store(buffer=buffer, indices=indices, value=value):
                 return [self._store(buffer, indices, self.expressions.emit(value))]
@@ -78,7 +70,8 @@ class Statements:
             case Check():
                 return [self._check(stmt)]
             case Barrier():
-                return []  # one worker never waits; the resident team brings more of them
+                assert self.team is not None, "a barrier stands in a team's loop"
+                return [self.team.barrier()]
             case Intrinsic(op=IntrinsicOp.PREFETCH, args=args):
                 return [self._prefetch(args)]
             case For():
@@ -96,10 +89,21 @@ class Statements:
                         self.expressions.emit(condition), sequence(self.emit(then, team)), otherwise
                     )
                 ]
+            case Block(body=body) if team is not None:
+                return self._together(body, team)
             case Block(body=body):
                 return [emitted for inner in body for emitted in self.emit(inner, team)]
             case _:
                 assert_never(stmt)
+
+    def _together(self, body: tuple[Stmt, ...], team: Team) -> list[TirStmt]:
+        """Return statements to which all workers come: they meet where a team's loop ends or begins."""
+        result: list[TirStmt] = []
+        for before, stmt in zip((None, *body), body, strict=False):
+            if before is not None and (has_team(before) or has_team(stmt)):
+                result.append(team.barrier())
+            result.extend(self.emit(stmt, team))
+        return result
 
     def _variable(self, var: Var) -> TirExpr:
         bound = tirx.Var(identifier(var.name), var.dtype.value)
@@ -123,12 +127,16 @@ class Statements:
         )
         self.sites.setdefault(check.label, site)
         index = list(self.sites).index(check.label)
-        words = [literal(1 + index, INDEX), *(self._word(value) for value in check.witness)]
-        report = [tirx.BufferStore(self.status, word, [literal(i, INDEX)]) for i, word in enumerate(words)]
-        stop = tirx.Return(tirx.IntImm("int32", 0))
+        report = [self._report(0, literal(1 + index, INDEX))]
+        report += [self._report(WITNESSES + i, self._word(value)) for i, value in enumerate(check.witness)]
+        if self.team is not None:
+            report = [self.team.first_failure(1 + index, sequence(report[1:]))]
         return tirx.IfThenElse(
-            tirx.Not(self.expressions.emit(check.condition)), sequence([*report, stop]), None
+            tirx.Not(self.expressions.emit(check.condition)), sequence([*report, stop()]), None
         )
+
+    def _report(self, place: int, word: TirExpr) -> TirStmt:
+        return tirx.BufferStore(self.status, word, [literal(place, INDEX)])
 
     def _word(self, value: Expr) -> TirExpr:
         emitted = self.expressions.emit(value)
@@ -175,11 +183,12 @@ class Statements:
             )
         return max(count, 1)
 
-    def _loop(self, loop: For, team: bool) -> list[TirStmt]:
+    def _loop(self, loop: For, team: Team | None) -> list[TirStmt]:
         match loop.kind:
             case LoopKind.TEAM:
-                self.expressions.variables[loop.var] = self.worker
-                return self.emit(loop.body, False)
+                assert self.team is not None, "the stage has a team's loop"
+                self.expressions.variables[loop.var] = self.team.worker
+                return self.emit(loop.body, None)
             case LoopKind.UNROLLED if isinstance(loop.extent, Const):
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if can_vectorize(loop):
@@ -190,22 +199,22 @@ class Statements:
             case _:
                 assert_never(loop.kind)
 
-    def _for(self, loop: For, kind: tirx.ForKind, team: bool) -> TirStmt:
+    def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
         extent = self.expressions.emit(loop.extent)
         var = self._variable(loop.var)
-        return tirx.For(var, literal(0, INDEX), extent, kind, sequence(self.emit(loop.body, team)))
+        return tirx.For(var, literal(0, INDEX), extent, kind, sequence(self._iteration(loop, team)))
 
-    def _unrolled(self, loop: For, extent: int, team: bool) -> list[TirStmt]:
+    def _iteration(self, loop: For, team: Team | None) -> list[TirStmt]:
+        """Return the loop's body; workers that come to it together meet before the next iteration."""
+        emitted = self.emit(loop.body, team)
+        return emitted if team is None else [*emitted, team.barrier()]
+
+    def _unrolled(self, loop: For, extent: int, team: Team | None) -> list[TirStmt]:
         copies: list[TirStmt] = []
         for iteration in range(extent):
             self.expressions.variables[loop.var] = literal(iteration, loop.var.dtype)
-            copies.extend(self.emit(loop.body, team))
+            copies.extend(self._iteration(loop, team))
         return copies
-
-
-def has_team(stmt: Stmt) -> bool:
-    """Return whether there is a team loop in `stmt`."""
-    return any(isinstance(inner, For) and inner.kind is LoopKind.TEAM for inner in statements(stmt))
 
 
 def sequence(emitted: list[TirStmt]) -> TirStmt:

@@ -7,7 +7,7 @@ second counts arrivals at barriers. They stand in one cache line, so who waits a
 from __future__ import annotations
 
 _PAUSE = {"x86_64": "pause", "aarch64": "yield"}
-_PATIENCE = 4000
+_PATIENCE = 256
 """How often a worker looks before it gives its processor away: it may be the one that those it waits for need."""
 
 CLAIM = """\

@@ -12,7 +12,8 @@ from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr
-from ragged.codegen.stmts import Statements, has_team, sequence
+from ragged.codegen.stmts import Statements, sequence
+from ragged.codegen.team import Team, check_team, has_team, shared_buffers
 from ragged.codegen.vector import root
 from ragged.errors import InternalError, ScheduleError
 from ragged.ir.dtype import DType
@@ -24,17 +25,22 @@ from ragged.ir.walk import statements
 
 @dataclass(frozen=True, slots=True)
 class StageFunction:
-    """A stage in TIR: its symbol's name, the `tirx.PrimFunc`, and its checks in the order of their indices."""
+    """A stage in TIR: its symbol's name, the `tirx.PrimFunc`, and its checks in the order of their indices.
+
+    `team` if it has a team's loop.
+    """
 
     name: str
     function: Any
     checks: tuple[CheckSite, ...]
+    team: bool
 
 
 def stage_function(program: Program, stage: Stage) -> StageFunction:
     """Return `stage` of `program` as a TIR function named `<program>_<stage>`.
 
-    Raises `ScheduleError` for a local buffer that has no place on the stack.
+    Raises `ScheduleError` for a local buffer that has no place on the stack, and for a team's loop in a place that
+    workers cannot come to together.
     """
     return _Builder(program, stage).build()
 
@@ -97,15 +103,22 @@ class _Builder:
             self.expressions.storage[argument.symbol] = self._declare(argument, pointer)
         self._declare_aliases()
         words = self._flat("status", DType.INT64, tirx.IntImm("int64", 1), status, 8)
-        return self._finish(Statements(self.expressions, words, worker))
+        team = self._team(worker, workers, words) if has_team(self.stage.body) else None
+        return self._finish(Statements(self.expressions, words, team))
+
+    def _team(self, worker: TirExpr, workers: TirExpr, status: TirBuffer) -> Team:
+        check_team(self.stage)
+        shared = shared_buffers(self.program, self.stage)
+        addresses = tuple(self.expressions.storage[buffer].data for buffer in shared)
+        return Team(worker, workers, status, addresses)
 
     def _finish(self, emitter: Statements) -> StageFunction:
-        body = emitter.emit(self.stage.body, has_team(self.stage.body))
+        body = emitter.emit(self.stage.body, emitter.team)
         name = symbol_name(self.program, self.stage)
         whole = sequence([*self.declarations, *body])
         # No two buffers overlap (`Buffer`), and a buffer's alias shares its pointer.
         function = tirx.PrimFunc(self.params, whole).with_attr({"global_symbol": name, "tirx.noalias": True})
-        return StageFunction(name, function, tuple(emitter.sites.values()))
+        return StageFunction(name, function, tuple(emitter.sites.values()), emitter.team is not None)
 
     def _param(self, name: str, dtype: DType) -> TirExpr:
         self.params.append(tirx.Var(identifier(name), dtype.value))

@@ -100,16 +100,20 @@ def sites(program: Program) -> Iterator[Site]:
 
 def sites_in(site: Site) -> Iterator[Site]:
     """Yield `site` and every statement in it, in the order of the text."""
-    yield site
-    stmt, around = site.stmt, site.around
-    for position, child in enumerate(children(stmt)):
+    pending = [site]
+    while pending:
+        found = pending.pop()
+        yield found
+        stmt, around = found.stmt, found.around
         match stmt:
             case For() | Let() | Alloc():
-                yield from sites_in(Site(site.stage, child, (*around, stmt)))
-            case If():
-                yield from sites_in(Site(site.stage, child, (*around, Branch(stmt, taken=position == 0))))
+                pending.append(Site(found.stage, stmt.body, (*around, stmt)))
+            case If(then=then, orelse=orelse):
+                if orelse is not None:
+                    pending.append(Site(found.stage, orelse, (*around, Branch(stmt, taken=False))))
+                pending.append(Site(found.stage, then, (*around, Branch(stmt, taken=True))))
             case _:
-                yield from sites_in(Site(site.stage, child, around))
+                pending.extend(Site(found.stage, child, around) for child in reversed(children(stmt)))
 
 
 def where(program: Program) -> dict[Label, Site]:

@@ -7,9 +7,10 @@ label of its own with `copied`, so that labels stay unique and the map stays tru
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.program import Program
@@ -28,7 +29,7 @@ from ragged.ir.stmt import (
     Store,
     block,
 )
-from ragged.ir.walk import leaves, statements
+from ragged.ir.walk import statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,29 @@ class Rewritten:
 
 def labels_of(program: Program) -> list[Label]:
     """Return the labels of a program, stage by stage, in the order of the text."""
-    return [leaf.label for stage in program.stages for leaf in leaves(stage.body)]
+    return list(_identities(program)[0])
 
 
 def loops_of(program: Program) -> list[Var]:
     """Return the loops of a program by their variables, stage by stage, in the order of the text."""
-    return [s.var for stage in program.stages for s in statements(stage.body) if isinstance(s, For)]
+    return list(_identities(program)[1])
+
+
+_Identities: TypeAlias = "tuple[tuple[Label, ...], tuple[Var, ...]]"
+_RECENT: deque[tuple[Program, _Identities]] = deque(maxlen=4)
+"""What was found last: each rewriting asks of the program that the one before it left."""
+
+
+def _identities(program: Program) -> _Identities:
+    """Return the labels and the loops of a program."""
+    for known, found in tuple(_RECENT):
+        if known is program:
+            return found
+    everything = [stmt for stage in program.stages for stmt in statements(stage.body)]
+    labels = tuple(s.label for s in everything if isinstance(s, Store | Reduce | Check | Barrier | Intrinsic))
+    found = labels, tuple(s.var for s in everything if isinstance(s, For))
+    _RECENT.append((program, found))
+    return found
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ragged.ir.expr import Expr, Ref, Unary, Var
+from ragged.ir.expr import Expr, Unary
 from ragged.ir.facts import Fact
 from ragged.ir.ops import UnaryOp
 from ragged.ir.printer import expr_text
@@ -13,9 +13,8 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
 from ragged.ir.text.decl_out import subject
-from ragged.ir.walk import subexpressions
 from ragged.passes.fact_checks import fact_check
-from ragged.prove import Proof, Prover, Unproven, prover_of
+from ragged.prove import Context, Proof, Prover, Unproven, prover_of, relevant
 
 
 def discharge_checks(program: Program) -> Rewritten:
@@ -53,33 +52,6 @@ def discharge_checks(program: Program) -> Rewritten:
     return replace(rewritten, notes=tuple(rewriter.notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What is known at a statement."""
-
-    loops: tuple[tuple[Var, Expr], ...] = ()
-    lets: tuple[tuple[Var, Expr], ...] = ()
-    conditions: tuple[Expr, ...] = ()
-
-    def about(self, goal: Expr) -> _Context:
-        """Return the part of the context that speaks of the goal's variables, directly or through lets."""
-        names = _variables(goal)
-        while True:
-            lets = tuple(pair for pair in self.lets if pair[0] in names)
-            loops = tuple(pair for pair in self.loops if pair[0] in names)
-            conditions = tuple(c for c in self.conditions if not _variables(c).isdisjoint(names))
-            grown = names.union(
-                *(_variables(expr) for _, expr in (*lets, *loops)), *map(_variables, conditions)
-            )
-            if grown == names:
-                return _Context(loops, lets, conditions)
-            names = grown
-
-
-def _variables(expr: Expr) -> set[Var]:
-    return {inner.var for inner in subexpressions(expr) if isinstance(inner, Ref)}
-
-
 def _because(facts: Iterable[Fact]) -> str:
     names = sorted(f"{type(fact).__name__} of {subject(fact).name}" for fact in facts)
     return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
@@ -92,10 +64,10 @@ def _why(unproven: Unproven) -> str:
 @dataclass
 class _Discharge(Rewriter):
     prover: Prover = field(kw_only=True)
-    context: _Context = field(default_factory=_Context)
+    context: Context = field(default_factory=Context)
     assumed: set[Fact] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    known: dict[tuple[Expr, _Context], Proof | Unproven] = field(default_factory=dict)
+    known: dict[tuple[Expr, Context], Proof | Unproven] = field(default_factory=dict)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         outer = self.context
@@ -117,7 +89,7 @@ class _Discharge(Rewriter):
         finally:
             self.context = outer
 
-    def branch(self, stmt: If, outer: _Context) -> Stmt:
+    def branch(self, stmt: If, outer: Context) -> Stmt:
         """Rewrite both branches, each knowing which way the condition went."""
         self.context = replace(outer, conditions=(*outer.conditions, stmt.condition))
         then = self.stmt(stmt.then)
@@ -137,7 +109,8 @@ class _Discharge(Rewriter):
 
     def check(self, stmt: Check) -> Stmt:
         """Return nothing in place of a check that is proven, else the check."""
-        context = self.context.about(stmt.condition)
+        here = self.context
+        context = relevant(stmt.condition, here.loops, here.lets, here.conditions)
         key = (stmt.condition, context)
         if key not in self.known:
             self.known[key] = self.prover.prove(

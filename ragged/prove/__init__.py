@@ -3,6 +3,7 @@
 A proof says which facts it used, so that a call can check them; what is not proven keeps its bound check.
 """
 
+from ragged.prove.context import Context, relevant
 from ragged.prove.prover import Proof, Prover, Unproven, prover_of
 
-__all__ = ["Proof", "Prover", "Unproven", "prover_of"]
+__all__ = ["Context", "Proof", "Prover", "Unproven", "prover_of", "relevant"]

@@ -13,6 +13,7 @@ from ragged.ir.expr import Expr, Var
 from ragged.ir.facts import Fact
 from ragged.ir.program import Program
 from ragged.prove.axioms import instances
+from ragged.prove.context import relevant
 from ragged.prove.terms import Term, Translator
 
 Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
@@ -64,7 +65,8 @@ class Prover:
         whenever the place is reached: whether the goal's own calls lie in their domains is another goal.
         """
         question = _Question(self.program.facts, Translator(self.context or z3.Context()))
-        return question.answer(goal, loops, lets, conditions, self.effort)
+        about = relevant(goal, loops, lets, conditions)
+        return question.answer(goal, about.loops, about.lets, about.conditions, self.effort)
 
 
 def prover_of(program: Program) -> Prover:

@@ -5,7 +5,7 @@ A call's work in Python is proportional to the program's arguments, not to its n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import c_void_p
 from dataclasses import dataclass
 from math import prod
@@ -16,7 +16,7 @@ import numpy as np
 
 from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value, marshal
 from ragged.errors import DataError, InternalError
-from ragged.ir.expr import Buffer, Role
+from ragged.ir.expr import Buffer, Function, Role
 from ragged.ir.program import StageKind
 from ragged.runtime.memory import (
     ALIGN,
@@ -28,6 +28,7 @@ from ragged.runtime.memory import (
     raw_address,
 )
 from ragged.runtime.sizes import Shape, shapes_of
+from ragged.runtime.team import PATIENCE_NS, Runner, check_workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +41,34 @@ class Slot:
     argument: Argument
 
 
-_ONE_WORKER = (0, 1)
-"""The worker's number, and how many there are: the only team until there is a resident one."""
-
-
 class Caller:
     """The stages of one call, in order, with parameters bound.
 
     `bound` are arguments by name that stay for good: parameters, bound tables, sizes that never change. Each call
     gives the other sizes, functions' arrays and payloads; it makes the outputs, which the caller owns, and takes
     workspaces from a pool. Any number of threads may call one `Caller`.
+
+    `workers` is the most workers that a stage with a team's loop runs with, by default one; None is as many as this
+    process may use cores. See `ragged.runtime.team`.
     """
 
-    def __init__(self, entries: Sequence[Entry], bound: Mapping[str, Value]) -> None:
+    def __init__(
+        self, entries: Sequence[Entry], bound: Mapping[str, Value], *, workers: int | None = 1
+    ) -> None:
         if not entries:
             raise InternalError("a call of no stages")
         self.entries = tuple(entries)
+        self.workers = check_workers(workers)
+        self._runners = tuple((entry, Runner(entry, self.workers)) for entry in entries)
         self._bound = _aligned(bound)
         signature = entries[0].arguments
         unknown = set(bound).difference(argument.name for argument in signature)
         if unknown:
             raise InternalError(f"no arguments are named {', '.join(sorted(unknown))}")
-        self._template: list[Any] = [
-            marshal(argument, self._bound.get(argument.name)) for argument in signature
+        self._template = [
+            _number(marshal(argument, self._bound.get(argument.name))) for argument in signature
         ]
+        self._team_size = entries[0].workers
         self._sort([Slot(place, a.name, a.dtype.numpy, a) for place, a in enumerate(signature)])
         self._pool = BlockPool(max(entry.status_words for entry in entries))
 
@@ -78,10 +83,18 @@ class Caller:
         self._given = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
         shapes = shapes_of([slot.argument.shape for slot in (*self._outputs, *self._workspaces)])
         names = {slot.argument.symbol: slot.name for slot in slots}
-        self._shape_names = [names[function] for function in shapes.functions]
+        self._shape_names = [self._name(function, names) for function in shapes.functions]
         self._shapes = shapes.compute
         axes = ((slot.name, _transposition(slot.argument)) for slot in self._outputs)
         self._axes = {name: order for name, order in axes if order is not None}
+
+    def _name(self, function: Function, names: Mapping[Function | Buffer, str]) -> str:
+        """Return by what name a call finds the value of a function; the number of workers is bound here."""
+        if function is not self._team_size:
+            return names[function]
+        name = f"{function.name} of the team"
+        self._bound[name] = self.workers
+        return name
 
     @property
     def wanted(self) -> tuple[Argument, ...]:
@@ -89,8 +102,10 @@ class Caller:
         sizes = (slot.argument for slot in self._sizes if slot.name not in self._bound)
         return (*sizes, *(slot.argument for slot in self._given))
 
-    def __call__(self, values: Mapping[str, Value]) -> dict[str, Array]:
+    def __call__(self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
+
+        `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them.
 
         Arrays have the argument's dtype and are C-contiguous; they are read in place. The outputs have the program's
         shapes; one that is stored in another order of dimensions is a transposed view of its memory.
@@ -99,21 +114,19 @@ class Caller:
             DataError: an array is not as it should be.
             CheckFailed: a check of the program does not hold. A `DataError` too.
         """
-        return self._call(values, lambda entry, args: entry.function(*args))
+        return self._call(values, patience, None)
 
-    def timed(self, values: Mapping[str, Value]) -> dict[StageKind, int]:
-        """Run the stages on `values` and return the nanoseconds that each of them took. Raises as a call does."""
-        times = {}
-
-        def run(entry: Entry, args: list[Any]) -> None:
-            begin = perf_counter_ns()
-            entry.function(*args)
-            times[entry.kind] = perf_counter_ns() - begin
-
-        self._call(values, run)
+    def timed(
+        self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS
+    ) -> dict[StageKind, int]:
+        """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
+        times: dict[StageKind, int] = {}
+        self._call(values, patience, times)
         return times
 
-    def _call(self, values: Mapping[str, Value], run: Callable[[Entry, list[Any]], None]) -> dict[str, Array]:
+    def _call(
+        self, values: Mapping[str, Value], patience: int, times: dict[StageKind, int] | None
+    ) -> dict[str, Array]:
         args = self._template.copy()
         for slot in self._sizes:
             if slot.name in values:
@@ -125,14 +138,18 @@ class Caller:
         outputs = {}
         for slot, shape in zip(self._outputs, shapes, strict=False):
             outputs[slot.name], address = placed_empty(shape, slot.dtype)
-            args[slot.place] = c_void_p(address)
-        self._run(args, shapes[len(self._outputs) :], run)
+            args[slot.place] = address
+        self._run(args, shapes[len(self._outputs) :], patience, times)
         for name, axes in self._axes.items():
             outputs[name] = outputs[name].transpose(axes)
         return outputs
 
     def _run(
-        self, args: list[Any], shapes: tuple[Shape, ...], run: Callable[[Entry, list[Any]], None]
+        self,
+        args: list[int],
+        shapes: tuple[Shape, ...],
+        patience: int,
+        times: dict[StageKind, int] | None,
     ) -> None:
         sizes = [
             prod(shape) * slot.dtype.itemsize for slot, shape in zip(self._workspaces, shapes, strict=True)
@@ -141,11 +158,14 @@ class Caller:
         try:
             address = block.address
             for slot, size in zip(self._workspaces, sizes, strict=True):
-                args[slot.place] = c_void_p(address)
+                args[slot.place] = address
                 address += -(-size // ALIGN) * ALIGN
-            args += (block.pointer, *_ONE_WORKER)
-            for entry in self.entries:
-                run(entry, args)
+            args.append(block.pointer)
+            for entry, runner in self._runners:
+                begin = 0 if times is None else perf_counter_ns()
+                runner.run(args, patience)
+                if times is not None:
+                    times[entry.kind] = perf_counter_ns() - begin
                 if block.words[0]:
                     raise entry.failure(block.words)
         finally:
@@ -177,14 +197,19 @@ def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def _pointer(slot: Slot, value: Value) -> c_void_p:
+def _number(argument: int | c_void_p | None) -> int:
+    """Return a marshalled argument as a number: an address, 0 for null."""
+    return (argument.value if isinstance(argument, c_void_p) else argument) or 0
+
+
+def _pointer(slot: Slot, value: Value) -> int:
     """Return the address of an array that a call gives, after a quick look; `marshal` says what is wrong with it."""
     if isinstance(value, np.ndarray) and value.dtype == slot.dtype and value.flags.carray:
-        return c_void_p(raw_address(value))
+        return raw_address(value)
     pointer = marshal(slot.argument, value)
     if not isinstance(pointer, c_void_p):
         raise DataError(f"'{slot.name}': {slot.argument.dtype.value} array expected, not {value!r}")
-    return pointer
+    return _number(pointer)
 
 
 def _transposition(argument: Argument) -> tuple[int, ...] | None:

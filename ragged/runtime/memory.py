@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import addressof, c_char, c_void_p
+from ctypes import addressof, c_char
 from math import prod
 from typing import Any
 
@@ -66,7 +66,7 @@ class Block:
         self.words = self.memory[: words * 8].view(np.int64)
         self.words[...] = 0
         start = raw_address(self.memory)
-        self.pointer = c_void_p(start)
+        self.pointer = start
         self.address = start + head
         self.size = size
 

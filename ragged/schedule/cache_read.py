@@ -15,13 +15,14 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Check, For, Label, Stmt, Store, block
 from ragged.ir.walk import statements
+from ragged.passes.insert_bound_checks import accesses
 from ragged.prove import Unproven, prover_of
-from ragged.schedule.bindings import Bindings, bindings
+from ragged.schedule.bindings import bindings
 from ragged.schedule.fold import ZERO, plus
-from ragged.schedule.linear import Linear, linear
 from ragged.schedule.locate import loop_site
-from ragged.schedule.region import Home, Redirect, Region, check_loop, home_of
-from ragged.schedule.span import Span, is_certain, spans
+from ragged.schedule.reading import Reading
+from ragged.schedule.region import Redirect, Region, check_barriers, check_lanes, home_of
+from ragged.schedule.span import Span, is_certain
 from ragged.schedule.storage import check_alone, check_known
 from ragged.schedule.uses import Use, inside, uses_in
 
@@ -61,20 +62,21 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     found, known = uses_in(inside(place), buffer), bindings(program)
     name = f"cache_read: cannot copy '{buffer.name}' in loop '{loop.name}'"
     _check_reads(name, buffer, found)
+    check_lanes(name, place)
     if buffer.role not in _FILLED:  # nobody writes these: barriers do not matter
-        check_loop(place, "cache_read", buffer, found)
-    asked = _Asked(name, program, buffer, known, found, home_of(place, found))
-    reached = asked.spans()
-    region = asked.region(reached)
-    asked.check_safe(region, reached)
+        check_barriers(name, place)
+    reading = Reading(name, program, buffer, known, found, home_of(place, found))
+    reached = reading.spans()
+    region = reading.region(reached)
+    _check_safe(reading, region, reached)
     return _Copy(
         whole=buffer,
         local=region.buffer(buffer, f"{buffer.name}_cache", Scope.GLOBAL),
         region=region,
         known=known,
-        home=asked.home,
-        model=found[0],
-        loops=asked.loops(region, reached),
+        home=reading.home,
+        reading=reading,
+        loops=_loops(region, reached),
     ).program(program)
 
 
@@ -91,112 +93,61 @@ def _check_reads(name: str, buffer: Buffer, found: Sequence[Use]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked for, and what is read of the buffer in the loop."""
-
-    name: str
-    program: Program
-    buffer: Buffer
-    known: Bindings
-    found: Sequence[Use]
-    home: Home
-
-    def spans(self) -> list[tuple[Span, ...]]:
-        """Return which elements each use reads."""
-        result = []
-        for use in self.found:
-            reached = spans(use, self.home.depth, self.known)
-            if reached is None or any(
-                not isinstance(p.extent, Const) for each in reached for p in each.parts
-            ):
-                raise ScheduleError(
-                    self.name,
-                    because=f"{expr_text(Load(self.buffer, use.indices))} does not read one region: "
-                    "its indices are not the loop's own and multiples of loops inside of constant extents",
-                    fix="split the loops inside, or name one of them",
-                )
-            result.append(reached)
-        return result
-
-    def region(self, reached: Sequence[tuple[Span, ...]]) -> Region:
-        """Return the smallest region that holds all that is read."""
-        bases, extents = [], []
-        for dimension in range(len(self.buffer.shape)):
-            column = [each[dimension] for each in reached]
-            shifts = [each.base.plus(column[0].base, -1) for each in column]
-            for use, shift in zip(self.found, shifts, strict=True):
-                if shift.terms:
-                    one, other = (expr_text(Load(self.buffer, u.indices)) for u in (self.found[0], use))
-                    raise ScheduleError(
-                        self.name,
-                        because=f"{one} and {other} are not a known distance from each other: they are two regions",
-                        fix="fission the loop, so that each of its parts reads one region",
-                    )
-            low = min(shift.constant for shift in shifts)
-            ends = [shift.constant + _reach(each) for shift, each in zip(shifts, column, strict=True)]
-            bases.append(column[0].base.plus(Linear(constant=low)))
-            extents.append(max(ends) - low)
-        kept = tuple(d for d, extent in enumerate(extents) if extent != 1 or any(r[d].parts for r in reached))
-        return Region(tuple(bases), tuple(extents), kept)
-
-    def check_safe(self, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:
-        """Refuse unless the copy reads nothing but what the loop reads, or a parameter within its bounds."""
-        depth = self.home.depth
-        certain = any(
-            region.matches(each) and is_certain(use, depth, each, self.known)
-            for use, each in zip(self.found, reached, strict=True)
+def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:
+    """Refuse unless the copy reads nothing but what the loop reads, or a parameter within its bounds."""
+    depth = reading.home.depth
+    certain = any(
+        region.matches(each) and is_certain(use, depth, each, reading.known)
+        for use, each in zip(reading.found, reached, strict=True)
+    )
+    if not certain and reading.buffer.role not in _FILLED:
+        raise ScheduleError(
+            reading.name,
+            because="no one of its reads surely reads all of the region: the rest may not have been written",
+            fix="name a loop inside the conditions, or fission it so that each part reads one region",
         )
-        if not certain and self.buffer.role not in _FILLED:
-            raise ScheduleError(
-                self.name,
-                because="no one of its reads surely reads all of the region: the rest may not have been written",
-                fix="name a loop inside the conditions, or fission it so that each part reads one region",
-            )
-        if certain and not any(isinstance(stmt, Check) for stmt in statements(self.home.stmt)):
-            return
-        site = self.found[0].site
-        around = Site(site.stage, site.stmt, site.around[:depth])
-        goal: Expr = Const(True, DType.BOOL)
-        for base, extent, size in zip(region.bases, region.extents, self.buffer.shape, strict=True):
-            low = Binary(BinaryOp.LE, ZERO, base.expr)
-            high = Binary(BinaryOp.LE, plus(base.expr, Const(extent)), size)
-            goal = Binary(BinaryOp.AND, goal, Binary(BinaryOp.AND, low, high))
-        loops = tuple((loop.var, self.known.extents[loop.var]) for loop in around.loops)
-        conditions = tuple(around.expand(condition) for condition in around.conditions)
-        answer = prover_of(self.program).prove(goal, loops=loops, conditions=conditions)
-        if isinstance(answer, Unproven):
-            raise ScheduleError(
-                self.name,
-                because="the copy may reach outside the buffer, where the loop is kept from it by a condition",
-                example=answer.example,
-                fix="name a loop inside the condition",
-            )
-
-    def loops(self, region: Region, reached: Sequence[tuple[Span, ...]]) -> tuple[Var | None, ...]:
-        """Return for each kept dimension the loop that alone indexes it."""
-        return tuple(self._loop(region, dimension, reached) for dimension in region.kept)
-
-    def _loop(self, region: Region, dimension: int, reached: Sequence[tuple[Span, ...]]) -> Var | None:
-        for each in (use[dimension] for use in reached):
-            if len(each.parts) == 1 and each.numbers == region.extents[dimension]:
-                return each.parts[0].var
-        return None
+    if certain and not any(isinstance(stmt, Check) for stmt in statements(reading.home.stmt)):
+        return
+    site = reading.found[0].site
+    around = Site(site.stage, site.stmt, site.around[:depth])
+    goal: Expr = Const(True, DType.BOOL)
+    for base, extent, size in zip(region.bases, region.extents, reading.buffer.shape, strict=True):
+        low = Binary(BinaryOp.LE, ZERO, base.expr)
+        high = Binary(BinaryOp.LE, plus(base.expr, Const(extent)), size)
+        goal = Binary(BinaryOp.AND, goal, Binary(BinaryOp.AND, low, high))
+        for access in accesses(base.expr):
+            goal = Binary(BinaryOp.AND, goal, access.condition)
+    loops = tuple((loop.var, reading.known.extents[loop.var]) for loop in around.loops)
+    conditions = tuple(around.expand(condition) for condition in around.conditions)
+    answer = prover_of(reading.program).prove(goal, loops=loops, conditions=conditions)
+    if isinstance(answer, Unproven):
+        raise ScheduleError(
+            reading.name,
+            because="the copy may reach outside the buffer, where the loop is kept from it by a condition",
+            example=answer.example,
+            fix="name a loop inside the condition",
+        )
 
 
-def _reach(each: Span) -> int:
-    """Return how far the values of a span reach, gaps and all."""
-    strides = ((int(p.extent.value), p.stride) for p in each.parts if isinstance(p.extent, Const))
-    return 1 + sum(stride * (extent - 1) for extent, stride in strides)
+def _loops(region: Region, reached: Sequence[tuple[Span, ...]]) -> tuple[Var | None, ...]:
+    """Return for each kept dimension the loop that alone indexes it."""
+    return tuple(_loop(region, dimension, reached) for dimension in region.kept)
+
+
+def _loop(region: Region, dimension: int, reached: Sequence[tuple[Span, ...]]) -> Var | None:
+    for each in (use[dimension] for use in reached):
+        if len(each.parts) == 1 and each.numbers == region.extents[dimension]:
+            return each.parts[0].var
+    return None
 
 
 @dataclass
 class _Copy(Redirect):
-    model: Use = field(kw_only=True)
+    reading: Reading = field(kw_only=True)
     loops: tuple[Var | None, ...] = field(kw_only=True)
 
     def arrange(self, parts: list[Stmt]) -> Stmt:
-        site = self.model.site
+        site = self.reading.found[0].site
         first = next(
             k for k, part in enumerate(parts) if uses_in(Site(site.stage, part, site.around), self.whole)
         )
@@ -211,21 +162,11 @@ class _Copy(Redirect):
             for d, old in zip(kept, self.loops, strict=True)
         }
         source = tuple(
-            plus(base, Ref(fresh[d])) if d in fresh else base for d, base in enumerate(self.bases())
+            plus(base, Ref(fresh[d])) if d in fresh else base
+            for d, base in enumerate(self.reading.begins(self.region))
         )
         target = tuple(Ref(fresh[d]) for d in kept)
         nest: Stmt = Store(Label(self.local.name), self.local, target, Load(self.whole, source))
         for d in reversed([d for d in self.whole.order if d in fresh]):
             nest = For(fresh[d], Const(self.region.extents[d]), nest, dim=self.whole.dims[d])
         return nest
-
-    def bases(self) -> list[Expr]:
-        """Return where the region begins, in what is in scope at the home."""
-        site = self.model.site
-        lets = Site(site.stage, site.stmt, site.around[self.home.depth :])
-        result = []
-        for index, base in zip(self.model.indices, self.region.bases, strict=True):
-            written = linear(lets.expand(index))
-            moved = self.known.linear(written.expr).plus(base, -1)  # the loops inside, and a distance
-            result.append(written.plus(moved, -1).expr)
-        return result

@@ -12,10 +12,19 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import written
+from ragged.ir.walk import statements, written
 from ragged.schedule.bindings import Bindings, bindings
 from ragged.schedule.locate import loop_site
-from ragged.schedule.region import Home, Redirect, Region, check_loop, home_of, region_of
+from ragged.schedule.region import (
+    Home,
+    Redirect,
+    Region,
+    check_barriers,
+    check_lanes,
+    check_one_at_a_time,
+    home_of,
+    region_of,
+)
 from ragged.schedule.span import is_certain, is_covered, spans
 from ragged.schedule.storage import check_alone
 from ragged.schedule.uses import Use, UseKind, inside, uses_in
@@ -51,21 +60,22 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
 
     Raises:
         ScheduleError: there is no such statement in the loop; the region is not one of constant extents; it is not all
-            stored before the loop's body does anything else with it; the body touches other elements of the
-            buffer; the reduction goes on from one iteration of the loop to the next.
+            stored before the loop's body does anything else with it; the body touches other elements of the buffer.
     """
     place = loop_site(program, loop, "cache_write")
     stmt = _statement(program, statement, loop)
     buffer, known = stmt.buffer, bindings(program)
     found = uses_in(inside(place), buffer)
-    check_loop(place, "cache_write", buffer, found)
+    what = f"cache_write: cannot hold '{buffer.name}' in loop '{loop.name}'"
+    check_lanes(what, place)
+    check_barriers(what, place)
+    check_one_at_a_time(what, place, found)
     check_alone(program, buffer, "cache_write")
     home = home_of(place, found)
     chosen = next(use for use in found if use.site.stmt is stmt and use.writes)
-    asked = _Asked(program, loop, buffer, known, found, home)
+    asked = _Asked(what, program, buffer, known, found, home)
     region = asked.region(chosen)
     asked.check_started(region)
-    asked.check_axes()
     reached = spans(chosen, home.depth, known)
     assert reached is not None
     return _Hold(
@@ -103,16 +113,15 @@ def _statement(program: Program, statement: Label, loop: Var) -> Store | Reduce:
 class _Asked:
     """What is asked for, and what there is of the buffer in the loop."""
 
+    what: str
     program: Program
-    loop: Var
     buffer: Buffer
     known: Bindings
     found: Sequence[Use]
     home: Home
 
     def refusal(self, because: str, fix: str | None = None) -> ScheduleError:
-        what = f"cache_write: cannot hold '{self.buffer.name}' in loop '{self.loop.name}'"
-        return ScheduleError(what, because=because, fix=fix)
+        return ScheduleError(self.what, because=because, fix=fix)
 
     def text(self, use: Use) -> str:
         return expr_text(Load(self.buffer, use.indices))
@@ -155,18 +164,6 @@ class _Asked:
             if not is_covered(self.program, self.known, first, use) and use.kind is not UseKind.STORE:
                 raise self.refusal(f"{self.text(use)} is {use.kind.value} before it surely has been stored")
 
-    def check_axes(self) -> None:
-        """Refuse a reduction that the loop, or one around it, continues."""
-        inner = {outer.var for use in self.found for outer in _loops_inside(use, self.home)}
-        for use in self.found:
-            if isinstance(use.site.stmt, Reduce):
-                for axis in use.site.stmt.axes:
-                    if axis not in inner:
-                        raise self.refusal(
-                            f"'{use.site.stmt.label.name}' reduces over '{axis.name}', which is not inside the loop",
-                            "name a loop around all that it reduces over",
-                        )
-
 
 @dataclass
 class _Hold(Redirect):
@@ -181,6 +178,14 @@ class _Hold(Redirect):
         new = [self.stmt(part) for part in parts]
         inner = block(*new[held[0] : last + 1], self.stored(), *new[last + 1 :])
         return block(*new[: held[0]], Alloc(self.local, inner))
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = super().stmt(stmt)
+        if isinstance(new, Reduce) and new.buffer is self.local:
+            inner = {outer.var for outer in statements(self.home.stmt.body) if isinstance(outer, For)}
+            # It starts anew in each iteration of the loops outside, whatever it said of them.
+            return replace(new, axes=tuple(axis for axis in new.axes if axis in inner))
+        return new
 
     def stored(self) -> Stmt:
         """Return the nest that stores the region."""

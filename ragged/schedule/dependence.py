@@ -62,10 +62,10 @@ def find_conflict(
     trade places, which changes rounding.
     """
     prover = prover_of(program)
-    others = list(second)
+    others, proven = list(second), set[object]()
     for one in first:
         for other in others:
-            found = _between(prover, one, other, common, relation, reassociate)
+            found = _between(prover, one, other, common, relation, reassociate, proven)
             if found is not None:
                 return found
     return None
@@ -77,8 +77,15 @@ def earlier(first: Copies, second: Copies, var: Var) -> Expr:
 
 
 def _between(
-    prover: Prover, one: Site, other: Site, common: int, relation: Relation, reassociate: bool
+    prover: Prover,
+    one: Site,
+    other: Site,
+    common: int,
+    relation: Relation,
+    reassociate: bool,
+    proven: set[object],
 ) -> Conflict | None:
+    """Return a conflict between two statements; `proven` are the questions answered so far: many are alike."""
     first, second = _copies(one, common, ""), _copies(other, common, "'")
     ordering = next((site for site in (one, other) if isinstance(site.stmt, Check | Barrier)), None)
     if ordering is not None:
@@ -91,6 +98,9 @@ def _between(
             continue
         if reassociate and _same_reduction(one, other, a.buffer):
             continue
+        question = (a, tuple(first), b, tuple(second))
+        if question in proven:
+            continue
         goal = _differ(a, first, b, second)
         loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
         conditions = (
@@ -101,7 +111,7 @@ def _between(
         answer = prover.prove(goal, loops=loops, conditions=conditions)
         match answer:
             case Proof():
-                continue
+                proven.add(question)
             case Unproven(example=example):
                 return Conflict(_label(one), _label(other), a.buffer, example)
     return None

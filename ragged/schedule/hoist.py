@@ -9,7 +9,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.analysis import Branch, Site, held, sites_in
 from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Scope, Source, Var
 from ragged.ir.program import Program, StageKind
-from ragged.ir.rewrite import Rewritten
+from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions, written
 from ragged.passes.insert_bound_checks import Access, accesses, element
@@ -217,13 +217,27 @@ class _Take(Pruner):
                 return super().stmt(stmt)
 
 
+@dataclass
+class _Alone(Rewriter):
+    """Leaves reductions the axes that are in `nest`: loops around it ran it again from the start."""
+
+    nest: Stmt = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = super().stmt(stmt)
+        if not isinstance(new, Reduce):
+            return new
+        inner = {loop.var for loop in statements(self.nest) if isinstance(loop, For)}
+        return replace(new, axes=tuple(axis for axis in new.axes if axis in inner))
+
+
 def _moved(
     program: Program, nest: Stmt, loop: Var, filled: dict[Buffer, Buffer], stage: StageKind
 ) -> Rewritten:
     taken = _Take(loop=loop, filled=set(filled))
     rest = taken.program(program).program
     buffers = tuple(rest.buffers) + tuple(b for b in filled if b.role is Role.LOCAL)
-    with_nest = appended(replace(rest, buffers=buffers), stage, nest)
+    with_nest = appended(replace(rest, buffers=buffers), stage, _Alone(nest=nest).stmt(nest))
     exchange = Exchange(buffers=filled)
     renamed = tuple(filled.get(buffer, buffer) for buffer in with_nest.buffers)
     stages = tuple(replace(each, body=exchange.stmt(each.body)) for each in with_nest.stages)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
-from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.analysis import Site
+from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
-from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Block, For, Reduce, Stmt, Store
 from ragged.ir.walk import subexpressions
 from ragged.schedule.bindings import Bindings, bindings, is_fixed
-from ragged.schedule.dependence import Copies, Relation, find_conflict
 from ragged.schedule.linear import Linear, divided
 from ragged.schedule.span import Span, is_covered, spans
 from ragged.schedule.storage import Pruner, check_alone, check_known
-from ragged.schedule.uses import Use, UseKind, common_depth, top, uses
-
-_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+from ragged.schedule.unchanged import find_change
+from ragged.schedule.uses import Use, UseKind, common_depth, uses
 
 
 def inline(program: Program, buffer: Buffer) -> Rewritten:
@@ -62,7 +58,9 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     values = {}
     for read in (use for use in found if use.kind is UseKind.READ):
         value = inlining.value(read)
-        inlining.check_unchanged(read, value)
+        change = find_change(program, inlining.store, read, value)
+        if change is not None:
+            raise inlining.refusal(read, change.because, change.example)
         values[id(read.site.stmt), read.indices] = value
     buffers = tuple(other for other in program.buffers if other is not buffer)
     rewriter = _Inline(old=buffer, values=values)
@@ -115,59 +113,11 @@ class _Inlining:
         for outer in inner:
             if isinstance(outer, For) and outer.var not in iteration and _mentions(value, outer.var):
                 raise self.refusal(read, f"the value is that of the last iteration of '{outer.var.name}'")
+        here = {outer.buffer for outer in read.site.around[:depth] if isinstance(outer, Alloc)}
+        for part in subexpressions(value):
+            if isinstance(part, Load) and part.buffer.role is Role.LOCAL and part.buffer not in here:
+                raise self.refusal(read, f"the value is made of '{part.buffer.name}', which lives in the store's loops")
         return substitute(value, iteration)
-
-    def check_unchanged(self, read: Use, value: Expr) -> None:
-        """Refuse if something that may run between the store and the read changes what the value is made of."""
-        depth = common_depth(self.store.site, read.site)
-        evaluated = replace(read.site, stmt=Let(Var("value", value.dtype), value, Block()))
-        for order, site in self._between(read, depth):
-            if isinstance(site.stmt, Barrier):
-                raise self.refusal(read, "workers meet at a barrier between the store and the read")
-            common = sum(isinstance(outer, For) for outer in read.site.around[:depth])
-            relation = _before(read, order, site, depth)
-            if relation is not None and isinstance(site.stmt, Store | Reduce):
-                found = find_conflict(self.program, [evaluated], [site], common, relation)
-                if found is not None and found.buffer is not None:
-                    because = f"'{found.buffer.name}' may have changed since the store"
-                    raise self.refusal(read, because, found.example)
-
-    def _between(self, read: Use, depth: int) -> Iterator[tuple[int, Site]]:
-        """Yield the statements that may run between the store and the read, and their places in the text."""
-        first, last = top(self.store.site, depth), top(read.site, depth)
-        begun = ended = False
-        for order, site in enumerate(sites(self.program)):
-            if site.stage.kind is read.site.stage.kind and common_depth(site, read.site) >= depth:
-                here = top(site, depth) if len(site.around) >= depth else None
-                begun = begun or here is first
-                ended = ended or (begun and here is last)
-                if begun and not (ended and here is not last):
-                    yield order, site
-
-
-def _before(read: Use, order: int, site: Site, depth: int) -> Relation | None:
-    """Return what holds if the statement at `site` runs before `read`; None if it never does."""
-    shared = [o for o in read.site.around[depth : common_depth(read.site, site)] if isinstance(o, For)]
-    if top(site, depth) is not top(read.site, depth):
-        return lambda first, second: ()
-    textually = order < read.order
-    if not shared:
-        return (lambda first, second: ()) if textually else None
-    return lambda first, second: (_earlier(shared, second, first, textually),)
-
-
-def _earlier(loops: Sequence[For], one: Copies, other: Copies, or_same: bool) -> Expr:
-    """Return that the one iteration runs before the other, or may: those that run at once come in any order."""
-    result: Expr = Const(or_same, DType.BOOL)
-    for loop in reversed(loops):
-        a, b = one[loop.var], other[loop.var]
-        if loop.kind in _AT_ONCE:
-            now: Expr = Binary(BinaryOp.NE, a, b)
-        else:
-            now = Binary(BinaryOp.LT, a, b)
-        same_here = Binary(BinaryOp.AND, Binary(BinaryOp.EQ, a, b), result)
-        result = Binary(BinaryOp.OR, now, same_here)
-    return result
 
 
 def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Var
+from ragged.ir.analysis import Branch, Site, sites
+from ragged.ir.expr import Expr, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, LoopKind, Stmt
+from ragged.ir.stmt import Block, For, LoopKind, Stmt
 
 
 def loop_site(program: Program, loop: Var, primitive: str) -> Site:
@@ -42,12 +42,25 @@ class Replace(Rewriter):
 
     loop: Var = field(kw_only=True)
     change: Callable[[For, Rewriter], Stmt] = field(kw_only=True)
+    around: set[int] = field(default_factory=set)
+
+    def program(self, program: Program) -> Rewritten:
+        """Rewrite the program: what is not around the loop is shared, not rebuilt."""
+        site = loop_site(program, self.loop, "replace")
+        self.around = {id(outer.branch if isinstance(outer, Branch) else outer) for outer in site.around}
+        return super().program(program)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return an expression as it is."""
+        return expr
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement: the loop in question as a whole, every other as it is."""
         if isinstance(stmt, For) and stmt.var is self.loop:
             return self.change(stmt, self)
-        return super().stmt(stmt)
+        if isinstance(stmt, Block) or id(stmt) in self.around:
+            return super().stmt(stmt)
+        return stmt
 
 
 def with_kind(program: Program, loop: Var, kind: LoopKind) -> Rewritten:

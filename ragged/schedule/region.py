@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site
+from ragged.ir.analysis import Enclosing, Site
 from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Scope
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
@@ -16,31 +16,37 @@ from ragged.schedule.linear import Linear
 from ragged.schedule.span import Span
 from ragged.schedule.uses import Use, same
 
-_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
     """Where a loop's body holds its statements: in the loop, and in what lets and allocations they all stand.
 
-    `depth` is how many constructs are around them, `stmt` the innermost of these.
+    `around` are the constructs around them, `stmt` the innermost one.
     """
 
-    depth: int
+    around: tuple[Enclosing, ...]
     stmt: For | Let | Alloc
+
+    @property
+    def depth(self) -> int:
+        """How many constructs are around them."""
+        return len(self.around)
 
 
 def home_of(loop: Site, found: Sequence[Use]) -> Home:
     """Return the innermost place in the loop, under lets and allocations alone, that holds all of `found`."""
     assert isinstance(loop.stmt, For)
-    depth, stmt = len(loop.around) + 1, loop.stmt
-    home: For | Let | Alloc = stmt
-    while all(len(use.site.around) > depth for use in found):
-        first = found[0].site.around[depth]
-        if not isinstance(first, Let | Alloc) or not all(same(u.site.around[depth], first) for u in found):
+    home = Home((*loop.around, loop.stmt), loop.stmt)
+    while all(len(use.site.around) > home.depth for use in found):
+        first = found[0].site.around[home.depth]
+        if not isinstance(first, Let | Alloc) or not all(
+            same(u.site.around[home.depth], first) for u in found
+        ):
             break
-        home, depth = first, depth + 1
-    return Home(depth, home)
+        home = Home((*home.around, first), first)
+    return home
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +131,35 @@ class Redirect(Rewriter):
         return block(*(self.stmt(part) for part in parts))
 
 
-def check_loop(loop: Site, primitive: str, buffer: Buffer, found: Sequence[Use]) -> None:
-    """Refuse a loop that cannot hold a buffer of its own for what it does with `buffer`."""
+def check_lanes(what: str, loop: Site) -> None:
+    """Refuse a loop that is vectorized, or inside one that is."""
     assert isinstance(loop.stmt, For)
-    name = f"{primitive}: cannot hold '{buffer.name}' in loop '{loop.stmt.var.name}'"
     for outer in (*loop.loops, loop.stmt):
         if outer.kind is LoopKind.VECTORIZED:
             raise ScheduleError(
-                name,
+                what,
                 because=f"the loop '{outer.var.name}' is vectorized: its iterations are lanes and hold no buffers",
                 fix="name a loop around it, or vectorize afterwards",
             )
+
+
+def check_barriers(what: str, loop: Site) -> None:
+    """Refuse a loop in which workers meet."""
     if any(isinstance(stmt, Barrier) for stmt in statements(loop.stmt)):
         raise ScheduleError(
-            name,
+            what,
             because="workers meet at a barrier in it, where each must see what the others wrote",
             fix="name a loop between two barriers",
         )
+
+
+def check_one_at_a_time(what: str, loop: Site, found: Sequence[Use]) -> None:
+    """Refuse a loop that holds others around `found` whose iterations run at once."""
     for use in found:
         for inner in use.site.loops[len(loop.loops) + 1 :]:
-            if inner.kind in _AT_ONCE:
+            if inner.kind in AT_ONCE:
                 raise ScheduleError(
-                    name,
+                    what,
                     because=f"iterations of the {inner.kind.value} loop '{inner.var.name}' run at once, "
                     "and would share what is held",
                     fix=f"name the loop '{inner.var.name}' or one in it",

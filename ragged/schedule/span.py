@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragged.ir.analysis import Branch, Site
+from ragged.ir.analysis import Branch
 from ragged.ir.expr import Const, Expr, Ref, Var, within
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, Let
@@ -103,17 +103,19 @@ def is_certain(use: Use, depth: int, reached: Iterable[Span], known: Bindings) -
 def is_covered(program: Program, known: Bindings, store: Use, read: Use) -> bool:
     """Return whether `read` finds what `store` stored in the same iteration of all loops around both."""
     depth = common_depth(store.site, read.site)
+    if store.site.stage.kind is not read.site.stage.kind:
+        return False
     if store.kind is not UseKind.STORE or store.order >= read.order:
         return False
     reached = spans(store, depth, known)
     if reached is None or not is_certain(store, depth, reached, known):
         return False
     pairs = zip(reached, read.indices, strict=True)
-    return all(_holds(program, known, each, index, read.site) for each, index in pairs)
+    return all(_holds(program, known, each, index, read) for each, index in pairs)
 
 
-def _holds(program: Program, known: Bindings, each: Span, index: Expr, site: Site) -> bool:
-    """Return whether `index`, evaluated at `site`, is one of the values of a span."""
+def _holds(program: Program, known: Bindings, each: Span, index: Expr, use: Use) -> bool:
+    """Return whether `index`, one of those of `use`, is one of the values of a span."""
     extent = each.extent
     if extent is None:
         return False
@@ -121,7 +123,7 @@ def _holds(program: Program, known: Bindings, each: Span, index: Expr, site: Sit
     bounds = place.interval(known.below)
     if isinstance(extent, Const) and bounds is not None and bounds[0] >= 0 and bounds[1] < extent.value:
         return True
-    loops = tuple((loop.var, known.extents[loop.var]) for loop in site.loops)
-    conditions = tuple(site.expand(condition) for condition in site.conditions)
+    loops = tuple((loop.var, known.extents[loop.var]) for loop in use.site.loops)
+    conditions = tuple(use.site.expand(each) for each in (*use.site.conditions, *use.conditions))
     goal = within(place.expr, ZERO, extent)
     return isinstance(prover_of(program).prove(goal, loops=loops, conditions=conditions), Proof)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ragged.ir.analysis import Branch, Enclosing, Site, held, sites, sites_in
+from ragged.ir.analysis import Branch, Enclosing, Site, held, negated, sites, sites_in
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Select
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, Reduce, Stmt, Store
 from ragged.ir.walk import operands
@@ -25,14 +26,20 @@ class UseKind(Enum):
 class Use:
     """An element that the statement at `site` touches.
 
-    `order` counts statements in the order of the text. `certain`: it is touched each time the statement runs.
+    `order` counts statements in the order of the text. It is touched where all of `conditions` hold, apart from those
+    around the statement.
     """
 
     site: Site
     order: int
     indices: tuple[Expr, ...]
     kind: UseKind
-    certain: bool = True
+    conditions: tuple[Expr, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """True if the element is touched each time the statement runs."""
+        return not self.conditions
 
     @property
     def writes(self) -> bool:
@@ -86,9 +93,9 @@ def top(site: Site, depth: int) -> Stmt:
 def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[Use]:
     for order, site in enumerate(found):
         for expr in held(site.stmt):
-            for load, certain in _loads(expr, True):
+            for load, conditions in _loads(expr, ()):
                 if load.buffer is buffer:
-                    yield Use(site, order, load.indices, UseKind.READ, certain)
+                    yield Use(site, order, load.indices, UseKind.READ, conditions)
         match site.stmt:
             case Store(buffer=target, indices=indices) if target is buffer:
                 yield Use(site, order, indices, UseKind.STORE)
@@ -96,12 +103,19 @@ def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[Use]:
                 yield Use(site, order, indices, UseKind.UPDATE)
 
 
-def _loads(expr: Expr, certain: bool) -> Iterator[tuple[Load, bool]]:
-    """Yield the loads of `expr`, and whether each is made whenever `expr` is evaluated."""
-    if isinstance(expr, Load):
-        yield expr, certain
-    for position, operand in enumerate(operands(expr)):
-        lazy = position > 0 and (
-            isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op.is_logical)
-        )
-        yield from _loads(operand, certain and not lazy)
+def _loads(expr: Expr, conditions: tuple[Expr, ...]) -> Iterator[tuple[Load, tuple[Expr, ...]]]:
+    """Yield the loads of `expr` and what holds where each is made: not all operands always are evaluated."""
+    ways: tuple[tuple[Expr, ...], ...] = ((),) * len(operands(expr))
+    match expr:
+        case Load():
+            yield expr, conditions
+        case Select(condition=condition):
+            ways = ((), (condition,), (negated(condition),))
+        case Binary(op=BinaryOp.AND, lhs=lhs):
+            ways = ((), (lhs,))
+        case Binary(op=BinaryOp.OR, lhs=lhs):
+            ways = ((), (negated(lhs),))
+        case _:
+            pass
+    for part, way in zip(operands(expr), ways, strict=True):
+        yield from _loads(part, (*conditions, *way))

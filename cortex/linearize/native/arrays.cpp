@@ -1,5 +1,6 @@
 #include "arrays.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -37,6 +38,14 @@ nb::object new_array(const std::vector<Py_ssize_t>& shape, DType dtype, void*& d
   nb::object array = checked(PyArray_SimpleNew(static_cast<int>(extents.size()), extents.data(), number_of(dtype)));
   data = data_of(array);
   return array;
+}
+
+const void* array_data(PyObject* value, DType dtype, const std::vector<Py_ssize_t>& shape) {
+  if (!PyArray_CheckExact(value)) return nullptr;
+  auto* array = reinterpret_cast<PyArrayObject*>(value);
+  bool same = PyArray_TYPE(array) == number_of(dtype) && PyArray_NDIM(array) == static_cast<int>(shape.size()) &&
+              std::equal(shape.begin(), shape.end(), PyArray_DIMS(array)) && PyArray_ISCARRAY_RO(array);
+  return same ? PyArray_DATA(array) : nullptr;
 }
 
 Block::Block(std::size_t bytes) : left_(bytes) {

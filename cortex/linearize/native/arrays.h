@@ -10,6 +10,9 @@ void load_numpy();  // once, before anything else of this file
 // A new array of its own memory, not initialised.
 nb::object new_array(const std::vector<Py_ssize_t>& shape, DType dtype, void*& data);
 
+// The elements of an array of just this dtype and shape, one after the other in memory; nullptr for anything else.
+const void* array_data(PyObject* value, DType dtype, const std::vector<Py_ssize_t>& shape);
+
 // One piece of memory that several arrays share; it lives as long as any of them.
 class Block {
  public:

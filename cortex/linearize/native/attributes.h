@@ -79,4 +79,11 @@ class Classes {
   Ways ways_[kCount];
 };
 
+// The attributes that a linearizer reads: those of children, then a payload each.
+struct Attributes {
+  const std::vector<nb::object>& names;  // interned
+  std::size_t first_payload;
+  Classes& classes;
+};
+
 }  // namespace cortex

@@ -110,4 +110,35 @@ bool is_array_like(nb::handle value) {
 
 nb::object as_array(nb::handle value) { return numpy("asarray")(value); }
 
+nb::handle numpy_dtype(DType dtype) {
+  static PyObject* const dtypes[] = {numpy("dtype")("i4").release().ptr(), numpy("dtype")("i8").release().ptr(),
+                                     numpy("dtype")("f4").release().ptr(), numpy("dtype")("f8").release().ptr()};
+  return dtypes[static_cast<int>(dtype)];
+}
+
+std::pair<nb::object, void*> new_array(nb::handle shape, DType dtype) {
+  static PyObject* const empty = numpy("empty").release().ptr();
+  PyObject* arguments[] = {shape.ptr(), numpy_dtype(dtype).ptr()};
+  nb::object array = nb::steal(PyObject_Vectorcall(empty, arguments, 2, nullptr));
+  if (!array.is_valid()) throw nb::python_error();
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
+  void* data = buffer.buf;
+  PyBuffer_Release(&buffer);
+  return {array, data};
+}
+
+nb::object new_ints(std::size_t length, std::int32_t*& data) {
+  auto [array, memory] = new_array(nb::int_(length), DType::Int32);
+  data = static_cast<std::int32_t*>(memory);
+  return array;
+}
+
+nb::object copy_ints(const std::vector<std::int32_t>& values) {
+  std::int32_t* data = nullptr;
+  nb::object array = new_ints(values.size(), data);
+  if (!values.empty()) std::memcpy(data, values.data(), values.size() * sizeof(std::int32_t));
+  return array;
+}
+
 }  // namespace cortex

@@ -70,4 +70,9 @@ bool is_numpy_integer(nb::handle value);
 bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
 nb::object as_array(nb::handle value);  // numpy.asarray
 
+// A new array of numpy.empty, and its memory.
+std::pair<nb::object, void*> new_array(nb::handle shape, DType dtype);
+nb::object new_ints(std::size_t length, std::int32_t*& data);
+nb::object copy_ints(const std::vector<std::int32_t>& values);
+
 }  // namespace cortex

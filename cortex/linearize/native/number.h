@@ -2,17 +2,10 @@
 #pragma once
 
 #include "rows.h"
-#include "slotted.h"
 
 namespace cortex {
 
-// The classes of what comes out.
-struct Results {
-  Results();
-  SlottedClass linearized, numbers;
-};
-
-// A Linearized of these rows, whose keys are consumed.
-nb::object number(const Results& results, const PlanSpec& plan, Rows& rows);
+// The fields of Linearized after its plan, in their order. The rows are consumed.
+nb::tuple number(const PlanSpec& plan, Rows& rows);
 
 }  // namespace cortex

@@ -18,24 +18,6 @@ DType dtype_of(const std::string& name) {
 
 std::string text(nb::handle value) { return nb::cast<nb::str>(value).c_str(); }
 
-std::vector<char> default_of(const PayloadSpec& payload) {
-  auto narrow_int = static_cast<std::int32_t>(payload.default_int);
-  auto narrow_float = static_cast<float>(payload.default_float);
-  const void* from = nullptr;
-  switch (payload.dtype) {
-    case DType::Int32: from = &narrow_int; break;
-    case DType::Int64: from = &payload.default_int; break;
-    case DType::Float32: from = &narrow_float; break;
-    case DType::Float64: from = &payload.default_float; break;
-  }
-  std::vector<char> bytes;
-  auto element = static_cast<const char*>(from);
-  for (std::size_t i = 0; i < payload.size; ++i) {
-    bytes.insert(bytes.end(), element, element + bytes_of(payload.dtype));
-  }
-  return bytes;
-}
-
 }  // namespace
 
 PayloadSpec::PayloadSpec(nb::handle given)
@@ -60,7 +42,6 @@ PayloadSpec::PayloadSpec(nb::handle given)
     low = nb::cast<std::int64_t>(range[0]);
     high = nb::cast<std::int64_t>(range[1]);
   }
-  default_bytes = default_of(*this);
 }
 
 PlanSpec::PlanSpec(nb::handle given)
@@ -76,17 +57,18 @@ PlanSpec::PlanSpec(nb::handle given)
   }
 }
 
-void check_odd_arity(const PlanSpec& plan, const Below& below, const Spot& spot, nb::handle key) {
-  auto width = static_cast<std::int64_t>(below.width);
+void check_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+                 nb::handle key) {
+  auto width = static_cast<std::int64_t>(count);
+  if (width == 0) return;
   if (plan.most_children >= 0 && width > plan.most_children) {
     fault("many_children", spot.place(), width, plan.plan, key);
   }
-  std::int64_t missing =
-      std::count_if(below.rows, below.rows + below.width, [](std::int32_t row) { return row < 0; });
-  if (width - missing < plan.min_children) fault("few_children", spot.place(), width - missing, plan.plan, key);
-  if (missing == 0) return;
+  std::int64_t given = width - std::count_if(slots, slots + count, [](std::int32_t row) { return row < 0; });
+  if (given < plan.min_children) fault("few_children", spot.place(), given, plan.plan, key);
+  if (given == width) return;
   for (std::int64_t position : plan.positions) {
-    if (position < plan.min_children && below.rows[position] < 0) {
+    if (position < plan.min_children && slots[position] < 0) {
       fault("hole", spot.place(), position, plan.plan, key);
     }
   }

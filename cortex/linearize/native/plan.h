@@ -26,7 +26,6 @@ struct PayloadSpec {
   double default_float = 0.0;
   bool has_range = false;
   std::int64_t low = 0, high = 0;
-  std::vector<char> default_bytes;  // what stands at a node that carries nothing
 
   bool required(bool leaf) const { return leaf ? at_leaves : at_inner; }
 };
@@ -43,26 +42,9 @@ struct PlanSpec {
   int word = -1;  // the index of the payload `word`, if the plan has it
 };
 
-// What is below a node: its children's rows in order, a missing one below zero, the last never missing.
-struct Below {
-  const std::int32_t* rows;
-  std::size_t width;
-  std::int32_t height;  // of the node
-  bool holes;
-};
-
-// Whether an inner node of so many children, none of them missing, is as the plan asks.
-inline bool fits_arity(const PlanSpec& plan, std::size_t width) {
-  auto count = static_cast<std::int64_t>(width);
-  return count >= plan.min_children && (plan.most_children < 0 || count <= plan.most_children);
-}
-
-void check_odd_arity(const PlanSpec& plan, const Below& below, const Spot& spot, nb::handle key);
-
-// Refuse an inner node with too many or too few children, or without one that the kernel reads.
-inline void check_arity(const PlanSpec& plan, const Below& below, const Spot& spot, nb::handle key) {
-  if (below.width == 0 || (!below.holes && fits_arity(plan, below.width))) return;
-  check_odd_arity(plan, below, spot, key);
-}
+// Refuse an inner node with too many or too few children, or without one that the kernel reads. `slots` are
+// its children in order, a missing one below zero, the last never missing.
+void check_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+                 nb::handle key);
 
 }  // namespace cortex

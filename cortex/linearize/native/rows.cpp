@@ -1,33 +1,47 @@
 #include "rows.h"
 
-#include <limits>
+#include <algorithm>
 
 namespace cortex {
 
-void Rows::begin(const PlanSpec& plan, std::int64_t limit) {
-  for (Ints* ints : {&heights, &lengths, &inner, &slot_begin, &slots, &roots, &root_begin, &row_begin}) {
-    ints->clear();
-  }
-  lengths.push(0);
-  for (Ints* begins : {&slot_begin, &root_begin, &row_begin}) begins->push(0);
-  columns.resize(plan.payloads.size());
-  for (Column& column : columns) column.clear();
-  keys.clear();
-  least_width = std::numeric_limits<std::size_t>::max();
-  most_width = 0;
-  has_holes = false;
-  limit_ = static_cast<std::size_t>(limit);
+void Column::grow(std::size_t bytes) {
+  std::size_t capacity = std::max({capacity_ * 2, size_ + bytes, std::size_t{1024}});
+  void* moved = std::realloc(data_, capacity);
+  if (moved == nullptr) throw std::bad_alloc();
+  data_ = static_cast<char*>(moved);
+  capacity_ = capacity;
 }
 
-std::size_t Rows::bytes() const {
-  std::size_t sum = keys.bytes();
-  for (const Ints* ints : {&heights, &lengths, &inner, &slot_begin, &slots, &roots, &root_begin, &row_begin}) {
-    sum += ints->bytes();
-  }
-  for (const Column& column : columns) sum += column.bytes();
-  return sum;
+Rows::Rows(const PlanSpec& plan, std::int64_t limit) : columns(plan.payloads.size()), limit_(limit) {
+  for (std::vector<std::int32_t>* ints : {&heights, &slot_begin, &slots}) ints->reserve(256);
+  slot_begin.push_back(0);
+  root_begin.push_back(0);
+  row_begin.push_back(0);
 }
 
-void Rows::refuse(bool nodes) const { fault("too_large", nodes ? "nodes" : "edges", limit_); }
+std::int32_t Rows::finish(const std::int32_t* children, std::size_t width, nb::object key) {
+  auto row = static_cast<std::int64_t>(count());
+  if (row >= limit_) fault("too_large", "nodes", limit_);
+  if (static_cast<std::int64_t>(slots.size() + width) > limit_) fault("too_large", "edges", limit_);
+  std::int32_t height = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    std::int32_t child = children[i];
+    slots.push_back(child);
+    if (child < 0) {
+      has_holes = true;
+    } else {
+      height = std::max(height, heights[static_cast<std::size_t>(child)] + 1);
+    }
+  }
+  slot_begin.push_back(static_cast<std::int32_t>(slots.size()));
+  heights.push_back(height);
+  keys.push(std::move(key));
+  return static_cast<std::int32_t>(row);
+}
+
+void Rows::end_structure() {
+  row_begin.push_back(static_cast<std::int32_t>(count()));
+  root_begin.push_back(static_cast<std::int32_t>(roots.size()));
+}
 
 }  // namespace cortex

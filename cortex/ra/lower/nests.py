@@ -127,7 +127,7 @@ class Nests:
         """Return the value of a reduction whose nest stands before."""
         if self.empty(reduction):
             return Const(reduction.combiner.identity, reduction.dtype)
-        kept = self.find(reduction, at.guards, inner=bool(at.children))
+        kept = self.find(reduction, at.guards, inner=at.inner)
         assert kept is not None, "hoist has been there"
         return Load(kept.buffer, self.element(kept.axes, at), reduction.at)
 
@@ -182,6 +182,7 @@ class Nests:
         init, update = Label(buffer.name), Label(buffer.name)
 
         def reduce(at: Point) -> Stmt:
+            at = replace(at, inner=at.inner or kept.inner)
             indices = self.element(kept.axes, at)
 
             def step(var: Var, inner: Point) -> Stmt:
@@ -208,8 +209,9 @@ class Nests:
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that stand right before `expr`, within its loops."""
-        inner = bool(at.children)
-        found = {id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards, inner=inner)}
+        found = {
+            id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards, inner=at.inner)
+        }
         for reduction, kept in found.values():
             yield self.accumulate(reduction, kept, replace(at, guards=()))
 

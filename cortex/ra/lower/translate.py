@@ -39,16 +39,18 @@ class Point:
 
     `children` gives, for each child variable in scope, its loop's variable (its place among the node's children)
     and the variable that holds the child's id; `indices` the value of each dense index; `guards` what holds there.
+    `inner` says that the node has children, because the expression stands in a loop over them.
     """
 
     node: Expr
     children: Mapping[ChildVar, tuple[Var, Var]] = field(default_factory=dict)
     indices: Mapping[ra.IndexVar, Expr] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
+    inner: bool = False
 
     def with_child(self, child: ChildVar, place: Var, node: Var) -> Point:
         """Return the point within a loop over children."""
-        return replace(self, children={**self.children, child: (place, node)})
+        return replace(self, children={**self.children, child: (place, node)}, inner=True)
 
     def with_index(self, index: ra.IndexVar, var: Var) -> Point:
         """Return the point within a loop over a dense index."""

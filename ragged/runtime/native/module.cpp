@@ -23,9 +23,11 @@ class Stage {
       : function_(reinterpret_cast<FunctionObject*>(address)), kinds_(kinds) {}
 
   // Run the stage and return how many workers ran it. `values` are a number or an address for each argument, 0 for no
-  // address.
+  // address; the last is the address of the status words. The second of those, which barriers count in, is made zero:
+  // the number of workers may be another one than in the stage before.
   std::int64_t run(nb::list values, std::int64_t workers, std::int64_t patience) const {
     Job job{function_, arguments(values)};
+    reinterpret_cast<std::int64_t*>(job.arguments[kinds_.size() - 1].payload)[1] = 0;
     Team& team = Team::of_process();
     Team::Outcome outcome{};
     {

@@ -31,7 +31,7 @@ void wake(std::atomic<std::uint32_t>& word);
 // very thread, where there are more threads than processors: hence the giving way.
 template <class Done>
 void wait_until(Done done) {
-  constexpr int kSpins = 4000;
+  constexpr int kSpins = 256;
   for (int spins = 0; !done(); ++spins) {
     if (spins < kSpins) {
       pause();
@@ -44,13 +44,16 @@ void wait_until(Done done) {
 // Wait until `done()` holds or the clock shows `deadline`; return whether it held.
 template <class Done>
 bool wait_until(Done done, std::int64_t deadline) {
-  constexpr int kSpins = 16;  // between looks at the clock, which cost as much
-  do {
+  constexpr int kSpins = 16;       // between looks at the clock, which cost as much
+  constexpr int kPolite = 10'000;  // after so many nanoseconds, who else can run on this processor goes first
+  const std::int64_t begin = now();
+  for (std::int64_t time = begin; time < deadline; time = now()) {
     for (int spins = 0; spins < kSpins; ++spins) {
       if (done()) return true;
       pause();
     }
-  } while (now() < deadline);
+    if (time - begin > kPolite) give_way();
+  }
   return done();
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ragged.ir.expr import Const, Role
+from ragged.ir.parser import parse
 from tests.ragged.schedule.programs import matvec
 
 PRODUCT = matvec(hidden=6, out=20).replace("v: workspace", "v: payload").replace("tanh", "abs")
@@ -37,16 +39,13 @@ with kernel:
 
 def data(text: str, counts: tuple[int, ...] = (0, 1, 2, 5)) -> list[tuple[dict[str, int], dict[str, np.ndarray]]]:
     """Return sizes and arrays for a program in text: each size is a count, each array of random numbers."""
-    from ragged.ir.expr import Const
-    from ragged.ir.parser import parse
-
     program = parse(text)
     result = []
     for count in counts:
         random = np.random.default_rng(count)
         arrays = {}
         for buffer in program.buffers:
-            if buffer.role.value in ("parameter", "payload"):
+            if buffer.role in (Role.PARAMETER, Role.PAYLOAD):
                 shape = [int(e.value) if isinstance(e, Const) else count for e in buffer.shape]
                 arrays[buffer.name] = random.standard_normal(shape).astype(buffer.dtype.numpy)
         result.append(({function.name: count for function in program.sizes()}, arrays))

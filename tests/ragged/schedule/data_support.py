@@ -8,6 +8,7 @@ import numpy as np
 
 from ragged.codegen.build import compile_program
 from ragged.ir.equal import difference
+from ragged.ir.expr import Role
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -17,7 +18,7 @@ from ragged.ir.stmt import Alloc
 from ragged.ir.verify import verify
 from ragged.ir.walk import statements
 from ragged.runtime.call import Caller, bind
-from tests.ragged.schedule.support import Data, check_same
+from tests.ragged.schedule.support import Data
 
 
 def valid(primitive: Callable[..., Rewritten], program: Program, *args: object, **kwargs: object) -> Rewritten:
@@ -46,8 +47,13 @@ def declared(program: Program, name: str):
 
 
 def same(old: Program, new: Program, data: Iterable[Data]) -> None:
-    """Check that two programs compute the same bits, interpreted."""
-    check_same(old, new, data)
+    """Check that two programs, interpreted, leave the same bits in the outputs, whatever order is left open."""
+    for seed, (sizes, arrays) in enumerate(data):
+        want = interpret(old, sizes, arrays, seed=seed)
+        got = interpret(new, sizes, arrays, seed=seed + 1)
+        for buffer in old.buffers:
+            if buffer.role is Role.OUTPUT:
+                np.testing.assert_array_equal(got[buffer.name], want[buffer.name])
 
 
 def same_compiled(old: Program, new: Program, data: Iterable[Data]) -> None:
@@ -56,7 +62,7 @@ def same_compiled(old: Program, new: Program, data: Iterable[Data]) -> None:
         compiled = compile_program(program)
         for sizes, arrays in data:
             want = interpret(old, sizes, arrays)
-            names = {buffer.name for buffer in program.buffers if buffer.role.value == "parameter"}
+            names = {buffer.name for buffer in program.buffers if buffer.role is Role.PARAMETER}
             bound = bind(compiled.entries, {name: arrays[name] for name in names})
             kinds = [kind for kind in (StageKind.PRELUDE, StageKind.KERNEL) if kind in compiled.entries]
             rest = {name: array for name, array in arrays.items() if name not in names}

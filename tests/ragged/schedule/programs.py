@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.ragged.passes.programs import TREE, tree_data
 
-__all__ = ["MATVEC", "TREE", "matvec", "matvec_data", "tree_data"]
+__all__ = ["MATVEC", "TREE", "WAVES", "matvec", "matvec_data", "tree_data", "waves_data"]
 
 _MATVEC = """\
 program("matvec")
@@ -45,3 +45,39 @@ def matvec_data(
     shapes = {"U": (out, hidden), "b": (out,), "v": (count, hidden)}
     arrays = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     return {"count": count}, arrays
+
+
+WAVES = """\
+program("waves")
+
+rows: structure()
+a: parameter(float32[6, 5])
+x: output(float32[7, 6])
+y: output(float32[7, 6])
+s: output(float32[1])
+
+with kernel:
+    for i in serial(7):
+        for j in serial(6):
+            x[i, j]: x.init = float32(i * 7 + j)
+    s[0]: s.init = 0.0
+    for i in serial(rows):
+        for j in serial(5):
+            x[i + 1, j] = x[i, j + 1] * 0.5 + a[i, j]
+    for k in serial(rows):
+        for j in serial(5):
+            y[k, j] = x[k + 1, j + 1] + x[0, 0]
+    for i in serial(rows):
+        for j in serial(5):
+            s[0] += a[i, j]
+    for i in serial(rows):
+        for j in serial(5):
+            x[i, j]: x.last = y[i, j] * s[0]
+"""
+"""Loops whose iterations depend on each other across rows and columns, one after another."""
+
+
+def waves_data(rows: int, seed: int) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """Return sizes and arrays for `WAVES`; there are at most 6 rows."""
+    a = np.random.default_rng(seed).standard_normal((6, 5)).astype(np.float32)
+    return {"rows": rows}, {"a": a}

@@ -22,7 +22,7 @@ from ragged.schedule.tile import tile
 from ragged.schedule.unroll import unroll
 from ragged.schedule.unroll_fully import unroll_fully
 from ragged.schedule.vectorize import vectorize
-from tests.ragged.schedule.programs import MATVEC, TREE, matvec, matvec_data, tree_data
+from tests.ragged.schedule.programs import MATVEC, TREE, WAVES, matvec, matvec_data, tree_data, waves_data
 from tests.ragged.schedule.support import accepted, body, check_same, check_same_compiled
 
 NAMES = {
@@ -117,7 +117,7 @@ def adjacent(program: Program) -> list[tuple]:
 
 
 def step(program: Program, name: str, choose: random.Random):
-    """Return the arguments of one primitive, at random: half of the time where it is likely to be accepted."""
+    """Return the arguments of one primitive, at random: mostly where it is likely to be accepted."""
     loops = loops_of(program)
     one, other = choose.choice(loops), choose.choice(loops)
     pairs = adjacent(program) if name == "jam" else nested(program)
@@ -141,13 +141,20 @@ def step(program: Program, name: str, choose: random.Random):
             return (one,)
 
 
+EXAMPLES = [
+    (parse(MATVEC), [matvec_data(count, seed=count) for count in (0, 3, 6)]),
+    (parse(TREE), [tree_data(depth=2, seed=0)]),
+    (parse(TREE.replace("parallel", "serial")), [tree_data(depth=2, seed=1)]),
+    (parse(WAVES), [waves_data(rows, seed=rows) for rows in (0, 1, 6)]),
+]
+
+
 def test_random_sequences_keep_every_bit():
     counts: dict[bool, Counter] = {True: Counter(), False: Counter()}
-    for seed in range(40):
+    for seed in range(80):
         choose = random.Random(seed)
-        tree = seed % 3 == 0
-        program = new = parse(TREE.replace("parallel", "serial") if tree else MATVEC)
-        data = [tree_data(2, seed)] if tree else [matvec_data(count, seed) for count in (0, 3, 6)]
+        program, data = EXAMPLES[seed % len(EXAMPLES)]
+        new = program
         for _ in range(9):
             name = choose.choice(list(NAMES))
             if len(loops_of(new)) > 16 or not loops_of(new):

@@ -1,0 +1,115 @@
+"""Several iterations of a batch together, so that they share what they load of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ragged.auto.products import products
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import statements
+from ragged.schedule.expand_storage import expand_storage
+from ragged.schedule.fission import fission
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import Tail, split
+
+TOGETHER = 4
+"""Iterations that are computed together: with four vectors of columns, as many sums as registers hold well."""
+STACK_BYTES = 96 * 1024
+"""The most bytes of temporaries that iterations computed together may have on the stack."""
+
+
+def tile_batches(schedule: Schedule) -> None:
+    """Run loops over batches four iterations at a time, statement by statement; the rest one by one.
+
+    This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
+    read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for four.
+    What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
+    """
+    for loop in list(_batches(schedule.program)):
+        before = schedule.checkpoint()
+        try:
+            _together(schedule, loop)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _batches(program: Program) -> Iterator[Var]:
+    """Yield the innermost loops of unknown extent around products with a parameter."""
+    worth = {product.update for product in products(program) if product.packed is not None}
+    for site in sites(program):
+        loop = site.stmt
+        if site.stage.kind is not StageKind.KERNEL or not isinstance(loop, For) or loop.kind is not LoopKind.SERIAL:
+            continue
+        if isinstance(loop.extent, Const) or not _fits(loop):
+            continue
+        if any(label in worth for label in _direct(loop.body)):
+            yield loop.var
+
+
+def _direct(stmt: Stmt) -> Iterator[Label]:
+    """Yield the reductions in a statement that no further loop of unknown extent repeats."""
+    match stmt:
+        case Reduce(label=label):
+            yield label
+        case For(extent=Const(), body=body) | Let(body=body) | Alloc(body=body):
+            yield from _direct(body)
+        case Block(body=parts):
+            for part in parts:
+                yield from _direct(part)
+        case _:
+            return
+
+
+def _together(schedule: Schedule, loop: Var) -> None:
+    inner = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop][1]
+    for buffer in _allocated(_loop(schedule.program, inner)):
+        schedule.apply(expand_storage, buffer, inner)
+    current = inner
+    for cut in _parts(_loop(schedule.program, inner).body)[:-1]:
+        current = schedule.apply(fission, current, cut).loops[current][1]
+
+
+def _loop(program: Program, var: Var) -> For:
+    return next(s.stmt for s in sites(program) if isinstance(s.stmt, For) and s.stmt.var is var)
+
+
+def _allocated(loop: For) -> list[Buffer]:
+    """Return the buffers allocated around all that a loop's body does, outermost first."""
+    found: list[Buffer] = []
+    body = loop.body
+    while isinstance(body, Let | Alloc):
+        if isinstance(body, Alloc):
+            found.append(body.buffer)
+        body = body.body
+    return found
+
+
+def _parts(body: Stmt) -> list[Label | Var]:
+    """Return what the statements under the lets of a body are known by."""
+    while isinstance(body, Let | Alloc):
+        body = body.body
+    found: list[Label | Var] = []
+    for part in body.body if isinstance(body, Block) else (body,):
+        match part:
+            case For(var=var):
+                found.append(var)
+            case Store(label=label) | Reduce(label=label):
+                found.append(label)
+            case _:
+                raise ScheduleError(f"tile_batches: a {type(part).__name__} cannot be cut at")
+    return found
+
+
+def _fits(loop: For) -> bool:
+    """True if four times the temporaries of an iteration are few enough."""
+    total = 0
+    for inner in statements(loop.body):
+        if isinstance(inner, Alloc):
+            extents = [extent.value for extent in inner.buffer.shape if isinstance(extent, Const)]
+            total += int(prod(extents)) * inner.buffer.dtype.bytes
+    return TOGETHER * total <= STACK_BYTES

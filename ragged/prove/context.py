@@ -1,0 +1,46 @@
+"""What is known at a place in a program, and what of it bears on a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragged.ir.expr import Expr, Ref, Var
+from ragged.ir.walk import subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The loops, each a variable and its extent, the lets, and the conditions that hold."""
+
+    loops: tuple[tuple[Var, Expr], ...] = ()
+    lets: tuple[tuple[Var, Expr], ...] = ()
+    conditions: tuple[Expr, ...] = ()
+
+
+def relevant(
+    goal: Expr,
+    loops: Sequence[tuple[Var, Expr]],
+    lets: Sequence[tuple[Var, Expr]],
+    conditions: Sequence[Expr],
+) -> Context:
+    """Return the part of a context that speaks of the goal's variables, directly or through other parts.
+
+    Conditions without variables are kept. To leave out the rest can only lose proofs, never make wrong ones.
+    """
+    names = variables(goal)
+    owned = [(condition, variables(condition)) for condition in conditions]
+    while True:
+        near_lets = tuple(pair for pair in lets if pair[0] in names)
+        near_loops = tuple(pair for pair in loops if pair[0] in names)
+        near = tuple(condition for condition, own in owned if not own or not own.isdisjoint(names))
+        parts = (*(expr for _, expr in (*near_lets, *near_loops)), *near)
+        grown = names.union(*map(variables, parts))
+        if grown == names:
+            return Context(near_loops, near_lets, near)
+        names = grown
+
+
+def variables(expr: Expr) -> set[Var]:
+    """Return the variables in an expression."""
+    return {inner.var for inner in subexpressions(expr) if isinstance(inner, Ref)}
