@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from cortex.compiler.function import Compilation, RecursiveFunction
-from cortex.compiler.pipeline import PASSES
+from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearizer, Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule, default_schedule
@@ -14,6 +14,7 @@ from ragged.codegen.build import compile_program
 from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
 from ragged.passes.pipeline import run_passes
+from ragged.runtime.team import usable_cores
 
 
 def compile(
@@ -34,7 +35,8 @@ def compile(
         params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
             copied.
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
-        threads: the most worker threads that a call may use. Kernels of this version run on one.
+        threads: the most threads that a call may use, the calling one among them; None is one for each core that
+            this process may use. The results have the same bits for any number. See `ragged.runtime.team`.
         vocab: the numbers of the words in bracketed strings; without it strings are refused.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
@@ -55,14 +57,15 @@ def compile(
     """
     if keep not in ("nodes", "roots"):
         raise UserError(f"compile: keep={keep!r} is neither 'nodes' nor 'roots'")
-    if threads is not None and (isinstance(threads, bool) or threads < 1):
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise UserError(
             f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
         )
+    workers = usable_cores() if threads is None else threads
     schedule = model if isinstance(model, Schedule) else default_schedule(model)
-    steps = run_passes(schedule.lower(), PASSES)
+    steps = run_passes(schedule.lower(), passes_for(workers))
     compiled = compile_program(steps[-1].program, target)
     linearizer = Linearizer(schedule.model.plan(), vocab=vocab, children=children)
     return RecursiveFunction(
-        Compilation(schedule, steps, compiled), params, linearizer, keep_nodes=keep == "nodes"
+        Compilation(schedule, steps, compiled, workers), params, linearizer, keep_nodes=keep == "nodes"
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cortex.compiler.arguments import Arguments
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
+from cortex.compiler.patience import Patience
 from cortex.compiler.profile import Profile, percentiles, spread
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer
@@ -27,11 +28,15 @@ STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What a compiled function keeps of its making: the schedule, each pass's program, and the machine code."""
+    """What a compiled function keeps of its making: the schedule, each pass's program, and the machine code.
+
+    `threads` is the most that run a call.
+    """
 
     schedule: Schedule
     steps: tuple[Step, ...]
     compiled: Compiled
+    threads: int
 
     def notes(self, step: str) -> tuple[str, ...]:
         """Return what the pass called `step` had to say."""
@@ -61,7 +66,9 @@ class RecursiveFunction:
         self._compilation = compilation
         self._linearizer = linearizer
         self._keep_nodes = keep_nodes
-        self._caller = Caller(_call_stages(compilation.compiled), self._bind(params))
+        stages, bound = _call_stages(compilation.compiled), self._bind(params)
+        self._caller = Caller(stages, bound, workers=compilation.threads)
+        self._patience = Patience(compilation.program, compilation.threads)
         self._arguments = Arguments(self._caller.wanted)
         self._outputs = _named(compilation.compiled, Role.OUTPUT)
 
@@ -74,7 +81,8 @@ class RecursiveFunction:
             DataError: something in `data` is not what the model takes; nothing has been computed.
         """
         linearized = self._linearizer(data)
-        arrays = self._caller(self._arguments(linearized))
+        patience = self._patience(linearized.num_nodes)
+        arrays = self._caller(self._arguments(linearized), patience=patience)
         outputs = {self._outputs[name]: array for name, array in arrays.items()}
         return Output(outputs, linearized, keep_nodes=self._keep_nodes)
 
@@ -132,7 +140,8 @@ class RecursiveFunction:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
         linearized = self._linearizer(data)
         arguments = self._arguments(linearized)
-        stages = [self._caller.timed(arguments) for _ in range(repeats + 1)][1:]
+        patience = self._patience(linearized.num_nodes)
+        stages = [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
         return Profile(
             linearized.num_structures,
             linearized.num_nodes,

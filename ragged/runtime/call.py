@@ -105,7 +105,8 @@ class Caller:
     def __call__(self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
-        `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them.
+        `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them. With
+        none it has one worker.
 
         Arrays have the argument's dtype and are C-contiguous; they are read in place. The outputs have the program's
         shapes; one that is stored in another order of dimensions is a transposed view of its memory.

@@ -22,6 +22,7 @@ from ragged.schedule.region import (
     check_barriers,
     check_lanes,
     check_one_at_a_time,
+    check_outlives,
     home_of,
     region_of,
 )
@@ -59,8 +60,9 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
     the end); that of the loops which its place depends on (itself, the one around that store).
 
     Raises:
-        ScheduleError: there is no such statement in the loop; the region is not one of constant extents; it is not all
-            stored before the loop's body does anything else with it; the body touches other elements of the buffer.
+        ScheduleError: there is no such statement in the loop; the buffer is allocated inside it; the region is not one
+            of constant extents; it is not all stored before the loop's body does anything else with it; the body
+            touches other elements of the buffer.
     """
     place = loop_site(program, loop, "cache_write")
     stmt = _statement(program, statement, loop)
@@ -72,6 +74,7 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
     check_one_at_a_time(what, place, found)
     check_alone(program, buffer, "cache_write")
     home = home_of(place, found)
+    check_outlives(what, home, found)
     chosen = next(use for use in found if use.site.stmt is stmt and use.writes)
     asked = _Asked(what, program, buffer, known, found, home)
     region = asked.region(chosen)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from ragged.ir.analysis import Access, Site, regions
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
@@ -101,19 +101,18 @@ def _between(
         question = (a, tuple(first), b, tuple(second))
         if question in proven:
             continue
-        goal = _differ(a, first, b, second)
+        goal = _unless(relation(first, second), _differ(a, first, b, second))
         loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
         conditions = (
             *(substitute(c, first) for c in a.conditions),
             *(substitute(c, second) for c in b.conditions),
-            *relation(first, second),
         )
         answer = prover.prove(goal, loops=loops, conditions=conditions)
         match answer:
             case Proof():
                 proven.add(question)
             case Unproven(example=example):
-                return Conflict(_label(one), _label(other), a.buffer, example)
+                return Conflict(_label(one), _label(other), a.buffer, example or None)
     return None
 
 
@@ -153,6 +152,17 @@ def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:
         different = Binary(BinaryOp.NE, substitute(here, first), substitute(there, second))
         goal = different if goal is None else Binary(BinaryOp.OR, goal, different)
     return Const(False, DType.BOOL) if goal is None else goal
+
+
+def _unless(relation: tuple[Expr, ...], goal: Expr) -> Expr:
+    """Return that `goal` holds where all of `relation` do.
+
+    They are part of what is asked, not conditions: a prover may leave out a condition that shares no variable with the
+    goal, and two accesses of `x[0]` share none with what makes their iterations impossible.
+    """
+    for condition in relation:
+        goal = Binary(BinaryOp.OR, Unary(UnaryOp.NOT, condition), goal)
+    return goal
 
 
 def _overlap(a: Buffer, b: Buffer) -> bool:

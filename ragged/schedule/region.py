@@ -164,3 +164,15 @@ def check_one_at_a_time(what: str, loop: Site, found: Sequence[Use]) -> None:
                     "and would share what is held",
                     fix=f"name the loop '{inner.var.name}' or one in it",
                 )
+
+
+def check_outlives(what: str, home: Home, found: Sequence[Use]) -> None:
+    """Refuse a buffer that is allocated anew inside the home."""
+    for use in found:
+        target = use.site.stmt.buffer if isinstance(use.site.stmt, Store | Reduce) and use.writes else None
+        if any(isinstance(o, Alloc) and o.buffer is target for o in use.site.around[home.depth :]):
+            raise ScheduleError(
+                what,
+                because="it is allocated inside that loop, and each time anew",
+                fix="name a loop inside the allocation",
+            )

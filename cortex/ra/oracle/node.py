@@ -63,6 +63,11 @@ class Scope:
         mask = condition if self.mask is None else self.mask & condition
         return Scope(self.axes, self.children, self.depth, mask)
 
+    @property
+    def needed(self) -> bool:
+        """Whether a value is needed at any point."""
+        return self.mask is None or bool(self.mask.any())
+
 
 @dataclass(slots=True)
 class NodeRun:
@@ -125,8 +130,12 @@ class NodeRun:
         condition = np.asarray(self.value(expr.condition, scope))
         if condition.size == 1:
             return self.value(expr.if_true if condition.item() else expr.if_false, scope)
-        if_true = self.value(expr.if_true, scope.where(condition))
-        return np.where(condition, if_true, self.value(expr.if_false, scope.where(~condition)))
+        taken, other = scope.where(condition), scope.where(~condition)
+        if not taken.needed:
+            return self.value(expr.if_false, scope)
+        if not other.needed:
+            return self.value(expr.if_true, scope)
+        return np.where(condition, self.value(expr.if_true, taken), self.value(expr.if_false, other))
 
     def _sum(self, body: Expr, scope: Scope, extent: int) -> Value:
         """Return the sum over the scope's last axis: of sums apart, of products without their whole grid."""

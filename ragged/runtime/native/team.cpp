@@ -26,7 +26,7 @@ Team& Team::of_process() {
 }
 
 Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t patience) {
-  if (workers <= 1 || busy_.exchange(true, std::memory_order_acquire)) return {job.run(0, 1), 1};
+  if (workers <= 1 || patience <= 0 || busy_.exchange(true, std::memory_order_acquire)) return {job.run(0, 1), 1};
   gather(workers, patience);
   const auto all = static_cast<std::int64_t>(here_.size()) + 1;
   std::int64_t number = 0;

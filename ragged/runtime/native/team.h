@@ -24,7 +24,7 @@ class Team {
   static Team& of_process();
 
   // Run `job` with at most `workers` workers; the caller is worker 0. Helpers who are not here after `patience`
-  // nanoseconds are done without: a run has as many workers as come. Returns the first result of the
+  // nanoseconds are done without: a run has as many workers as come, the caller alone if it has no patience. Returns the first result of the
   // stage that is not zero, or zero, and how many workers there were.
   struct Outcome {
     int result;

@@ -37,7 +37,9 @@ with kernel:
 """
 
 
-def data(text: str, counts: tuple[int, ...] = (0, 1, 2, 5)) -> list[tuple[dict[str, int], dict[str, np.ndarray]]]:
+def data(
+    text: str, counts: tuple[int, ...] = (0, 1, 2, 5)
+) -> list[tuple[dict[str, int], dict[str, np.ndarray]]]:
     """Return sizes and arrays for a program in text: each size is a count, each array of random numbers."""
     program = parse(text)
     result = []

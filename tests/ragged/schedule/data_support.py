@@ -21,7 +21,9 @@ from ragged.runtime.call import Caller, bind
 from tests.ragged.schedule.support import Data
 
 
-def valid(primitive: Callable[..., Rewritten], program: Program, *args: object, **kwargs: object) -> Rewritten:
+def valid(
+    primitive: Callable[..., Rewritten], program: Program, *args: object, **kwargs: object
+) -> Rewritten:
     """Apply a primitive: what it leaves is valid, prints and parses back, and its input is as it was."""
     before = to_text(program)
     result = primitive(program, *args, **kwargs)

@@ -30,7 +30,10 @@ def window(value, role="x: payload(float32[count + 2, 12])", start="pass"):
     return parse(WINDOW.format(value=value, role=role, start=start))
 
 
-WINDOW_DATA = [(sizes, {"x": arrays["x"]}) for sizes, arrays in data("""\
+WINDOW_DATA = [
+    (sizes, {"x": arrays["x"]})
+    for sizes, arrays in data(
+        """\
 program("x")
 
 count: structure()
@@ -38,7 +41,10 @@ x: payload(float32[count, 12])
 
 with kernel:
     pass
-""", (0, 1, 2, 5))]
+""",
+        (0, 1, 2, 5),
+    )
+]
 
 
 def padded(cases):
@@ -58,7 +64,7 @@ def test_text(golden):
 
 def test_rows_of_a_tree():
     program = parse(TREE)
-    for nth in (1, 2):
+    for _ in range(2):
         program = valid(split, program, loop(program, "i", 1), 2).program
     first, second = (loop(program, "i_o", nth) for nth in (0, 1))
     new = valid(cache_read, program, declared(program, "h"), first).program
@@ -113,7 +119,8 @@ def test_what_may_not_have_been_written():
 
 
 def test_a_check_before_the_read():
-    text = TREE.replace("                lh[node, i] =", '                check(left(node) < num_nodes, "no")\n                lh[node, i] =')
+    line = "                lh[node, i] ="
+    text = TREE.replace(line, f'                check(left(node) < num_nodes, "no")\n{line}')
     program = parse(text)
     new = valid(cache_read, program, declared(program, "h"), loop(program, "i", 1)).program
     same(program, new, TREE_DATA)
@@ -161,9 +168,43 @@ def test_what_is_no_region(index):
 
 
 def test_loops_without_a_number():
-    text = TREE.replace("for b in serial(num_batches - 1):", "for b in serial(num_batches - 1):\n      for m in serial(1):")
+    text = """\
+program("rows")
+
+count: structure()
+x: payload(float32[count, 8])
+y: output(float32[count, 8])
+
+with kernel:
+    for m in serial(1):
+        for n in serial(count):
+            for i in serial(8):
+                y[n, i] = x[n, i]
+"""
     program = parse(text)
-    message = refused(cache_read, program, declared(program, "lh"), loop(program, "m"))
-    assert "lh[node, i] is stored in it" in message
-    message = refused(cache_read, program, declared(program, "emb"), loop(program, "n"))
-    assert "does not read" in message or "condition" in message
+    assert "because: x[n, i] does not read one region" in refused(
+        cache_read, program, declared(program, "x"), loop(program, "m")
+    )
+
+
+def test_a_vectorized_loop():
+    program = parse(
+        PRODUCT.replace("for i in serial(20):\n            y", "for i in vectorized(20):\n            y")
+    )
+    assert refused(cache_read, program, declared(program, "b"), loop(program, "i", 1)) == (
+        "cache_read: cannot copy 'b' in loop 'i'\n"
+        "  because: the loop 'i' is vectorized: its iterations are lanes and hold no buffers\n"
+        "  fix: name a loop around it, or vectorize afterwards"
+    )
+
+
+def test_barriers():
+    text = PRODUCT.replace("for n in serial(count, N):", "for n in team(count):\n        barrier(team)")
+    program = parse(text.replace("v: payload", "v: workspace"))
+    assert refused(cache_read, program, declared(program, "v"), loop(program, "n")) == (
+        "cache_read: cannot copy 'v' in loop 'n'\n"
+        "  because: workers meet at a barrier in it, where each must see what the others wrote\n"
+        "  fix: name a loop between two barriers"
+    )
+    program = parse(text)
+    valid(cache_read, program, declared(program, "v"), loop(program, "n"))

@@ -124,7 +124,9 @@ def test_a_sum_that_starts_elsewhere():
 
 
 def test_a_sum_that_is_not_all_started():
-    text = PRODUCT.replace("            t[n, i]: t.init", "            if i < 10:\n                t[n, i]: t.init")
+    text = PRODUCT.replace(
+        "            t[n, i]: t.init", "            if i < 10:\n                t[n, i]: t.init"
+    )
     program = parse(text)
     assert refused(cache_write, program, label(program, "t"), loop(program, "n")) == (
         "cache_write: cannot hold 't' in loop 'n'\n"
@@ -158,7 +160,9 @@ def test_extents_without_a_number():
 
 
 def test_loops_that_run_at_once():
-    program = parse(PRODUCT.replace("for i in serial(20):\n            t", "for i in parallel(20):\n            t"))
+    program = parse(
+        PRODUCT.replace("for i in serial(20):\n            t", "for i in parallel(20):\n            t")
+    )
     assert refused(cache_write, program, label(program, "t"), loop(program, "n")) == (
         "cache_write: cannot hold 't' in loop 'n'\n"
         "  because: iterations of the parallel loop 'i' run at once, and would share what is held\n"
@@ -167,7 +171,9 @@ def test_loops_that_run_at_once():
 
 
 def test_a_vectorized_loop():
-    program = parse(PRODUCT.replace("for i in serial(20):\n            y", "for i in vectorized(20):\n            y"))
+    program = parse(
+        PRODUCT.replace("for i in serial(20):\n            y", "for i in vectorized(20):\n            y")
+    )
     assert refused(cache_write, program, label(program, "y"), loop(program, "i", 1)) == (
         "cache_write: cannot hold 'y' in loop 'i'\n"
         "  because: the loop 'i' is vectorized: its iterations are lanes and hold no buffers\n"
@@ -177,10 +183,21 @@ def test_a_vectorized_loop():
 
 def test_barriers():
     text = PRODUCT.replace("for n in serial(count, N)", "for w in team(count):\n      for n in serial(1, N)")
-    text = text.replace("        for i in serial(20):\n            y", "        barrier(team)\n        for i in serial(20):\n            y")
+    line = "        for i in serial(20):\n            y"
+    text = text.replace(line, f"        barrier(team)\n{line}")
     program = parse(text)
     assert refused(cache_write, program, label(program, "t"), loop(program, "n")) == (
         "cache_write: cannot hold 't' in loop 'n'\n"
         "  because: workers meet at a barrier in it, where each must see what the others wrote\n"
         "  fix: name a loop between two barriers"
+    )
+
+
+def test_what_is_allocated_inside():
+    line = "    for n in serial(count):"
+    program = parse(GATES.replace(line, f"{line}\n     for m in serial(1):"))
+    assert refused(cache_write, program, label(program, "s"), loop(program, "n")) == (
+        "cache_write: cannot hold 's' in loop 'n'\n"
+        "  because: it is allocated inside that loop, and each time anew\n"
+        "  fix: name a loop inside the allocation"
     )

@@ -77,7 +77,9 @@ def test_iterations_at_once():
     moved(pair(kind="parallel"))
     program = pair(kind="parallel", two="y[n, k * 4 + l] = t[n, k * 3 + l] + t[n, k * 3 + l + 1]")
     assert refusal(program).startswith(
-        message("its iterations run at once, and 't' may in both iterations touch one element of 't'\n  example: ")
+        message(
+            "its iterations run at once, and 't' may in both iterations touch one element of 't'\n  example: "
+        )
     )
 
 

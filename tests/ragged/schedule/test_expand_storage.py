@@ -33,7 +33,8 @@ def test_then_the_loop_can_be_fissioned():
 
 
 def test_of_two_loops():
-    program = parse(GATES.replace("    for n in serial(count):", "    for n in serial(count):\n     for m in serial(2):"))
+    line = "    for n in serial(count):"
+    program = parse(GATES.replace(line, f"{line}\n     for m in serial(2):"))
     program = valid(split, program, loop(program, "n"), 2).program
     new = valid(expand_storage, program, local(program, "s"), loop(program, "n_i")).program
     new = valid(expand_storage, program, local(program, "s"), loop(program, "m")).program
@@ -43,7 +44,8 @@ def test_of_two_loops():
 
 
 def test_the_order_in_memory_stays():
-    program = parse(GATES.replace("s = local(float32[20])", "s = local(float32[20, 3], order=(1, 0))").replace("s[i]", "s[i, 0]"))
+    text = GATES.replace("s = local(float32[20])", "s = local(float32[20, 3], order=(1, 0))")
+    program = parse(text.replace("s[i]", "s[i, 0]"))
     program = valid(split, program, loop(program, "n"), 2).program
     new = valid(expand_storage, program, local(program, "s"), loop(program, "n_i")).program
     assert "s = local(float32[2, 20, 3], order=(0, 2, 1))" in body(new)

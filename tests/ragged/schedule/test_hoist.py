@@ -33,7 +33,9 @@ with kernel:
 """
 
 
-def summed(fill="UV[i, j] = U[i, j] + V[odd(i), j]", outer="for z in serial(1):", role="workspace(float32[4, 6])"):
+def summed(
+    fill="UV[i, j] = U[i, j] + V[odd(i), j]", outer="for z in serial(1):", role="workspace(float32[4, 6])"
+):
     return parse(SUM.format(fill=fill, outer=outer, role=role))
 
 
@@ -66,11 +68,9 @@ def test_text(golden):
 
 
 def test_a_local_buffer_becomes_a_table():
-    program = parse(
-        SUM.format(fill="UV[i, j] = U[i, j] + V[i, j]", outer="for z in serial(2):\n        UV = local(float32[4, 6])", role="").replace(
-            "UV: \n", ""
-        )
-    )
+    outer = "for z in serial(2):\n        UV = local(float32[4, 6])"
+    text = SUM.format(fill="UV[i, j] = U[i, j] + V[i, j]", outer=outer, role="")
+    program = parse(text.replace("UV: \n", ""))
     new = valid(hoist, program, loop(program, "i"), StageKind.BIND).program
     assert "UV: bound(float32[4, 6])" in str(new)
     same(program, new, DATA)
@@ -94,7 +94,8 @@ def test_to_the_prelude():
 
 def test_a_sum_that_starts_in_it():
     program = summed(
-        "UV[i, j]: UV.init = 0.0\n                for k in serial(6):\n                    UV[i, j] += U[i, k] * V[i, k]",
+        "UV[i, j]: UV.init = 0.0\n                for k in serial(6):\n"
+        "                    UV[i, j] += U[i, k] * V[i, k]",
         outer="for z in serial(count):",
     )
     new = valid(hoist, program, loop(program, "i"), StageKind.BIND).program

@@ -27,7 +27,16 @@ with kernel:
 """
 
 
-def pair(one="for i in serial(8):\n            t[n, i] = x[n, i] * 2.0", two="for i in serial(8):\n            y[n, i] = t[n, i]", role="workspace(float32[count, 8])"):
+def over(line, extent=8):
+    """A loop over i around `line`, or lines."""
+    return f"for i in serial({extent}):\n            " + line.replace("\n", "\n            ")
+
+
+ROWS = "workspace(float32[count, 8])"
+STORED, READ = over("t[n, i] = x[n, i] * 2.0"), over("y[n, i] = t[n, i]")
+
+
+def pair(one=STORED, two=READ, role=ROWS):
     return parse(PAIR.format(one=one, two=two, role=role))
 
 
@@ -72,28 +81,28 @@ def test_tiles():
 
 
 def test_another_place():
-    program = pair(two="for i in serial(7):\n            y[n, i] = t[n, 7 - i] + t[n, i + 1]")
+    program = pair(two=over("y[n, i] = t[n, 7 - i] + t[n, i + 1]", 7))
     new = valid(inline, program, declared(program, "t")).program
     assert "y[n, i] = x[n, 7 - i] * 2.0 + x[n, i + 1] * 2.0" in body(new)
     same(program, new, DATA)
 
 
 def test_lets_and_extents():
-    program = pair(two="k = n + 0\n        for i in serial(8):\n            u = t[k, i] if t[n, 0] > 0.0 else 1.0\n            y[n, i] = u")
+    program = pair(two="k = n + 0\n        " + over("u = t[k, i] if t[n, 0] > 0.0 else 1.0\ny[n, i] = u"))
     new = valid(inline, program, declared(program, "t")).program
     same(program, new, DATA)
 
 
 def test_a_value_of_lets():
-    program = pair(one="for i in serial(8):\n            u = x[n, i]\n            w = u * u\n            t[n, i] = w + u")
+    program = pair(one=over("u = x[n, i]\nw = u * u\nt[n, i] = w + u"))
     new = valid(inline, program, declared(program, "t")).program
     same(program, new, DATA)
 
 
 def test_in_place():
     program = pair(
-        one="for i in serial(8):\n            t[n, i] = z[n, i] * 2.0",
-        two="for i in serial(8):\n            z[n, i]: z.new = t[n, i]\n        for i in serial(8):\n            y[n, i] = z[n, i]",
+        one=over("t[n, i] = z[n, i] * 2.0"),
+        two=f"{over('z[n, i]: z.new = t[n, i]')}\n        {over('y[n, i] = z[n, i]')}",
     )
     new = valid(inline, program, declared(program, "t")).program
     same(program, new, DATA)
@@ -101,14 +110,14 @@ def test_in_place():
 
 def test_what_it_is_made_of_changes():
     program = pair(
-        one="for i in serial(8):\n            t[n, i] = z[n, i] * 2.0",
-        two="for i in serial(8):\n            z[n, i]: z.new = t[n, 7 - i]\n        for i in serial(8):\n            y[n, i] = z[n, i]",
+        one=over("t[n, i] = z[n, i] * 2.0"),
+        two=f"{over('z[n, i]: z.new = t[n, 7 - i]')}\n        {over('y[n, i] = z[n, i]')}",
     )
     assert refused(inline, program, declared(program, "t")) == refusal(
         "t[n, 7 - i]: 'z' may have changed since the store\n  example: i = 4, i' = 3, n = 0, count = 1"
     )
     program = pair(
-        one="for i in serial(8):\n            t[n, i] = z[n, i] * 2.0",
+        one=over("t[n, i] = z[n, i] * 2.0"),
         two="z[n, 3]: z.new = 1.0\n        for i in serial(8):\n            y[n, i] = t[n, i]",
     )
     assert "'z' may have changed since the store" in refused(inline, program, declared(program, "t"))
@@ -124,18 +133,44 @@ def test_a_sum():
 
 
 def test_what_may_not_have_been_stored():
-    program = pair(one="for i in serial(8):\n            if i < 4:\n                t[n, i] = x[n, i]")
+    program = pair(one=over("if i < 4:\n    t[n, i] = x[n, i]"))
     assert refused(inline, program, declared(program, "t")) == refusal(
         "t[n, i]: it is not sure that the store came before, in the same loops"
     )
-    program = pair(two="for i in serial(8):\n            y[n, i] = t[0, i]")
+    program = pair(two=over("y[n, i] = t[0, i]"))
     assert "t[0, i]: it is not sure" in refused(inline, program, declared(program, "t"))
-    program = pair(one="for i in serial(7):\n            t[n, i] = x[n, i]")
+    program = pair(one=over("t[n, i] = x[n, i]", 7))
     assert "t[n, i]: it is not sure" in refused(inline, program, declared(program, "t"))
 
 
+def test_a_condition_around_a_read():
+    program = pair(
+        one=over("t[n, i] = x[n, i]", 7), two=over("y[n, i] = t[n, i] if i < 7 and t[n, 0] > 0.0 else 0.0")
+    )
+    new = valid(inline, program, declared(program, "t")).program
+    same(program, new, DATA)
+
+
+def test_another_stage():
+    text = PAIR.format(one="pass", two=READ, role=ROWS)
+    text = text.replace(
+        "with kernel:", f"with prelude:\n    for n in serial(count):\n        {STORED}\n\nwith kernel:"
+    )
+    program = parse(text)
+    assert refused(inline, program, declared(program, "t")) == refusal(
+        "t[n, i]: it is not sure that the store came before, in the same loops"
+    )
+
+
+def test_what_lives_in_the_loops_of_the_store():
+    program = pair(one=over("a = local(float32[1])\na[0] = x[n, i]\nt[n, i] = a[0]"))
+    assert refused(inline, program, declared(program, "t")) == refusal(
+        "t[n, i]: the value is made of 'a', which lives in the store's loops"
+    )
+
+
 def test_the_last_iteration():
-    program = pair(one="for i in serial(8):\n            for k in serial(2):\n                t[n, i] = x[n, k]")
+    program = pair(one=over("for k in serial(2):\n    t[n, i] = x[n, k]"))
     assert refused(inline, program, declared(program, "t")) == refusal(
         "t[n, i]: the value is that of the last iteration of 'k'"
     )
@@ -153,7 +188,7 @@ def test_what_lives_on():
 def test_barriers():
     program = parse(
         PAIR.format(
-            one="for i in serial(8):\n            t[n, i] = x[n, i]",
+            one=over("t[n, i] = x[n, i]"),
             two="barrier(team)\n        for i in serial(8):\n            y[n, i] = t[n, i]",
             role="workspace(float32[count, 8])",
         ).replace("for n in serial(count)", "for n in team(count)")

@@ -12,9 +12,7 @@ from ragged.schedule.linear import divided, interval, linear
 
 EXTENTS = {Var("i"): 4, Var("j"): 7, Var("k"): 16}
 FREE = Var("n")
-LEAVES = st.one_of(
-    st.integers(-20, 20).map(Const), st.sampled_from([*EXTENTS, FREE]).map(Ref)
-)
+LEAVES = st.one_of(st.integers(-20, 20).map(Const), st.sampled_from([*EXTENTS, FREE]).map(Ref))
 
 
 def _larger(parts):
@@ -58,5 +56,8 @@ def test_no_division_is_left_of_tiles():
     i, k = (Ref(var) for var in EXTENTS if var.name in "ik")
     index = Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, Ref(FREE), Const(16)), k)
     assert [expr_text(part) for part in divided(index, 16, EXTENTS)] == ["n", "k"]
-    assert [expr_text(part) for part in divided(Binary(BinaryOp.ADD, Const(35), i), 16, EXTENTS)] == ["2", "i + 3"]
+    assert [expr_text(part) for part in divided(Binary(BinaryOp.ADD, Const(35), i), 16, EXTENTS)] == [
+        "2",
+        "i + 3",
+    ]
     assert [expr_text(part) for part in divided(Ref(FREE), 16, EXTENTS)] == ["n // 16", "n % 16"]

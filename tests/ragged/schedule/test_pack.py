@@ -48,7 +48,8 @@ def test_an_index_that_is_not_tiled_is_divided():
 
 
 def test_an_index_that_a_let_names():
-    text = PRODUCT.replace("for i in serial(20):\n            t", "for m in serial(20):\n            i = m * 1\n            t")
+    line = "for i in serial(20):\n            t"
+    text = PRODUCT.replace(line, "for m in serial(20):\n            i = m * 1\n            t")
     program = parse(text)
     program = valid(split, program, loop(program, "m"), 4).program
     new = valid(pack, program, declared(program, "U"), "U_packed", ((0, 4),), (0, 2, 1)).program
@@ -139,7 +140,8 @@ def test_an_order_of_other_dimensions():
 
 
 def test_memory_of_two_names():
-    text = PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[20])\nc: parameter(float32[20], aliases=b)")
+    line = "b: parameter(float32[20])"
+    text = PRODUCT.replace(line, f"{line}\nc: parameter(float32[20], aliases=b)")
     program = parse(text)
     assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
         "pack: 'b' shares its memory with 'c'\n"

@@ -2,7 +2,9 @@
 
 from ragged.ir.expr import Scope
 from ragged.ir.parser import parse
+from ragged.schedule.schedule import Schedule
 from ragged.schedule.set_scope import set_scope
+from ragged.schedule.split import Tail, split
 from tests.ragged.schedule.data_programs import GATES, data
 from tests.ragged.schedule.data_support import declared, local, same, same_compiled, valid
 from tests.ragged.schedule.support import body, refused
@@ -30,6 +32,14 @@ def test_text(golden):
     golden("set_scope.txt", body(program) + "\nset_scope(s, Scope.REGISTER)\n\n" + body(new))
     same(program, new, data(GATES))
     same_compiled(program, new, data(GATES))
+
+
+def test_the_log_says_which():
+    s = Schedule(parse(GATES))
+    s.apply(split, s.loop("n"), 2, Tail.PEEL)
+    s.apply(set_scope, s.buffer("s", 1), Scope.REGISTER)
+    assert s.log().endswith("s.apply(set_scope, s.buffer('s', 1), Scope.REGISTER)")
+    assert [local(s.program, "s", nth).scope for nth in (0, 1)] == [Scope.GLOBAL, Scope.REGISTER]
 
 
 def test_who_shares_the_memory_moves_along():
