@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import ra
-from cortex.compiler.pipeline import PASSES
+from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearized, linearize
 from ragged.ir.equal import difference
 from ragged.ir.parser import parse
@@ -92,7 +92,8 @@ def check_steps(
 ) -> None:
     """Interpret the program as it is printed and parsed after each pass, and at the end as it is."""
     steps = function._compilation.steps
-    assert [step.name for step in steps[1:]] == [each.name for each in PASSES]
+    passes = passes_for(function._compilation.threads)
+    assert [step.name for step in steps[1:]] == [each.name for each in passes]
     for step in steps:
         again = parse(to_text(step.program))
         assert difference(step.program, again) is None, f"{what}, after {step.name}"

@@ -68,7 +68,7 @@ class RecursiveFunction:
         self._keep_nodes = keep_nodes
         stages, bound = _call_stages(compilation.compiled), self._bind(params)
         self._caller = Caller(stages, bound, workers=compilation.threads)
-        self._patience = Patience(compilation.program, compilation.threads)
+        self._patience = Patience(compilation.steps[0].program, compilation.threads)
         self._arguments = Arguments(self._caller.wanted)
         self._outputs = _named(compilation.compiled, Role.OUTPUT)
 

@@ -33,7 +33,9 @@ def error(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float
     return float(np.abs(result - expected).max() / max(1.0, np.abs(expected).max()))
 
 
-def check_agreement(results: Sequence[Rows], expected: Sequence[Rows], what: str, bound: float = BOUND) -> None:
+def check_agreement(
+    results: Sequence[Rows], expected: Sequence[Rows], what: str, bound: float = BOUND
+) -> None:
     """Compare the results of every structure with the oracle's."""
     assert len(results) == len(expected), what
     for number, (mine, oracle) in enumerate(zip(results, expected, strict=True)):
@@ -64,16 +66,19 @@ def _specialize(schedule: ra.Schedule, branches: Sequence[IfThenElse]) -> bool:
     return False
 
 
-def interpreted(program: Program, linearized: Linearized, params: Mapping[str, Any], seed: int = 0) -> list[Rows]:
-    """Interpret a program on a batch; parallel iterations run in the order that `seed` says."""
-    sizes = {function.name: int(getattr(linearized, function.name)) for function in program.sizes()}
+def interpreted(
+    program: Program, linearized: Linearized, params: Mapping[str, Any], *, workers: int = 2, seed: int = 0
+) -> list[Rows]:
+    """Interpret a program on a batch; parallel iterations and workers run in the order that `seed` says."""
+    of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
+    sizes = {function.name: int(getattr(linearized, function.name)) for function in of_structures}
     arrays = {function.name: _array(linearized, function) for function in program.arrays()}
     for buffer in program.buffers:
         if buffer.role is Role.PARAMETER:
             arrays[buffer.name] = params[buffer.name]
         elif buffer.role is Role.PAYLOAD:
             arrays[buffer.name] = linearized.payloads[buffer.name]
-    results = interpret(program, sizes, arrays, seed=seed)
+    results = interpret(program, sizes, arrays, workers=workers, seed=seed)
     names = [buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT]
     return by_structure({name: results[name] for name in names}, linearized)
 

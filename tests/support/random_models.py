@@ -26,7 +26,13 @@ KINDS = {
 }
 """The structures by name, and the largest number of children; of a Dag's no child is read by its position."""
 
-BOUNDED = [ra.tanh, ra.sigmoid, lambda x: ra.exp(-ra.abs(x)), lambda x: 0.5 * ra.tanh(x), lambda x: x / (1.0 + ra.abs(x))]
+BOUNDED = [
+    ra.tanh,
+    ra.sigmoid,
+    lambda x: ra.exp(-ra.abs(x)),
+    lambda x: 0.5 * ra.tanh(x),
+    lambda x: x / (1.0 + ra.abs(x)),
+]
 UNARY = [
     *BOUNDED,
     lambda x: -x,
@@ -70,7 +76,9 @@ class _Builder:
 
     def model(self) -> ra.Model:
         shapes = [self.shape() for _ in range((1, 1, 2, 3)[self.number(3)])]
-        self.placeholders = [ra.placeholder((ra.N, *shape), name=f"h{o}_ph") for o, shape in enumerate(shapes)]
+        self.placeholders = [
+            ra.placeholder((ra.N, *shape), name=f"h{o}_ph") for o, shape in enumerate(shapes)
+        ]
         for _ in range(self.number(1)):
             self.tensor(self.shape(), ANY)
         results: list[Any] = []

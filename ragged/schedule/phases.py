@@ -1,0 +1,168 @@
+"""The phases of a kernel, its outermost PARALLEL loops, and where workers who run them together have to meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.ir.analysis import Branch, Site, sites_in
+from ragged.ir.expr import Buffer, Expr, Load, Var
+from ragged.ir.program import Program, Stage
+from ragged.ir.stmt import (
+    Alloc,
+    Barrier,
+    Block,
+    Check,
+    For,
+    If,
+    Intrinsic,
+    Label,
+    Let,
+    LoopKind,
+    Reduce,
+    Store,
+)
+from ragged.ir.walk import children, expressions, subexpressions
+from ragged.schedule.dependence import Copies, earlier, find_conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """An outermost PARALLEL loop: where it stands, and the labelled statements in it."""
+
+    site: Site
+    inside: tuple[Site, ...]
+
+    @property
+    def loop(self) -> For:
+        """The loop."""
+        assert isinstance(self.site.stmt, For)
+        return self.site.stmt
+
+    @property
+    def depth(self) -> int:
+        """How many loops stand around it."""
+        return len(self.site.loops)
+
+    @property
+    def labels(self) -> set[Label]:
+        """The labels of the statements in it."""
+        return {
+            site.stmt.label
+            for site in self.inside
+            if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic)
+        }
+
+    @property
+    def reads_around(self) -> tuple[Buffer, ...]:
+        """The buffers that its extent and what stands around it read, and those that are allocated there."""
+        found: list[Buffer] = []
+        for outer in (*self.site.around, self.loop):
+            match outer:
+                case Alloc(buffer=buffer):
+                    found.append(buffer)
+                case Branch(branch=branch):
+                    found += _loaded(branch)
+                case For() | Let():
+                    found += _loaded(outer)
+        return tuple(found)
+
+
+def _loaded(stmt: For | Let | If) -> list[Buffer]:
+    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+    return [part.buffer for part in parts if isinstance(part, Load)]
+
+
+def outermost_parallel(stage: Stage) -> list[Phase]:
+    """Return the phases of a stage, in the order of the text."""
+    phases: list[Phase] = []
+    for site in sites_in(Site(stage, stage.body)):
+        if _is_parallel(site) and not any(loop.kind is LoopKind.PARALLEL for loop in site.loops):
+            inner = (each for each in sites_in(site) if not children(each.stmt))
+            phases.append(Phase(site, tuple(each for each in inner if not isinstance(each.stmt, Block))))
+    return phases
+
+
+def _is_parallel(site: Site) -> bool:
+    return isinstance(site.stmt, For) and site.stmt.kind is LoopKind.PARALLEL
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A phase that has run since the last barrier.
+
+    What comes next agrees with it in the outermost `common` loops, and is in a later iteration of `carrier`, the next
+    loop, if there is one.
+    """
+
+    phase: Phase
+    common: int
+    carrier: Var | None = None
+
+
+@dataclass
+class _Walk:
+    """Goes through a stage in the order that it runs and notes the phases that need a barrier before them."""
+
+    program: Program
+    phases: dict[Var, Phase]
+    needed: set[Var] = field(default_factory=set)
+
+    def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
+        """Return what is pending after the statement at `site`, given what is before it."""
+        match site.stmt:
+            case For(var=var) if var in self.phases:
+                return self._phase(self.phases[var], pending)
+            case For():
+                return self._loop(site, site.stmt, pending)
+            case If(then=then, orelse=orelse):
+                yes = self.visit(Site(site.stage, then, (*site.around, Branch(site.stmt, True))), pending)
+                if orelse is None:
+                    return _union(pending, yes)
+                no = self.visit(Site(site.stage, orelse, (*site.around, Branch(site.stmt, False))), pending)
+                return _union(yes, no)
+            case Let(body=body) | Alloc(body=body):
+                return self.visit(Site(site.stage, body, (*site.around, site.stmt)), pending)
+            case _:
+                for child in children(site.stmt):
+                    pending = self.visit(Site(site.stage, child, site.around), pending)
+                return pending
+
+    def _phase(self, phase: Phase, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
+        if any(self._depends(phase, each) for each in pending):
+            self.needed.add(phase.loop.var)
+            pending = ()
+        return (*pending, _Pending(phase, phase.depth))
+
+    def _loop(self, site: Site, loop: For, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
+        body, depth = Site(site.stage, loop.body, (*site.around, loop)), len(site.loops)
+        once = self.visit(body, pending)
+        carried = tuple(
+            _Pending(each.phase, depth, loop.var) for each in once if loop in each.phase.site.loops
+        )
+        again = self.visit(body, _union(pending, carried))
+        ended = tuple(
+            replace(each, common=depth, carrier=None) if each.common >= depth else each for each in again
+        )
+        return _union(pending, ended)  # it may have run not once
+
+    def _depends(self, phase: Phase, pending: _Pending) -> bool:
+        def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
+            return () if pending.carrier is None else (earlier(first, second, pending.carrier),)
+
+        before = pending.phase.inside
+        return find_conflict(self.program, before, phase.inside, pending.common, relation) is not None
+
+
+def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
+    return tuple(dict.fromkeys((*a, *b)))
+
+
+def barriers_before(program: Program, stage: Stage, phases: Sequence[Phase]) -> set[Var]:
+    """Return the phases, by their loops, before which a team has to meet: they may depend on what came before.
+
+    What is not proven to be independent counts as a dependence.
+    """
+    walk = _Walk(program, {phase.loop.var: phase for phase in phases})
+    walk.visit(Site(stage, stage.body), ())
+    return walk.needed
