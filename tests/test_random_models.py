@@ -61,7 +61,8 @@ def test_every_way_to_run_agrees_with_the_oracle(case, data):
     chosen = data.draw(st.sampled_from([*ways]), label="compiled schedule")
     for name, schedule in ways.items():
         if name == chosen:
-            function = cortex.compile(schedule, params)
+            threads = data.draw(st.sampled_from([1, 2]), label="threads")
+            function = cortex.compile(schedule, params, threads=threads)
             check_machine_code(function, batch, expected, name)
             check_steps(function, params, linearized, expected, name)
         else:

@@ -9,7 +9,7 @@ from math import prod
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, For, If, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Barrier, For, If, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import children, expressions, statements, subexpressions
 
 STACK_BYTES = 16 * 1024
@@ -43,7 +43,9 @@ def contract_storage(program: Program) -> Rewritten:
 
     The variable is bound where all accesses stand below, or once for each of several nests; in each, the
     first access writes. Large temporaries stay workspaces and are contracted only under serial loops, whose
-    iterations may share them. Comes after lowering and before code generation.
+    iterations may share them; in a team's loop each worker has storage of its own, `workspace(float32[workers, ...])`,
+    if no barrier stands in a nest, where another worker might take over. Comes after lowering and before code
+    generation.
     """
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and buffer.shape:
@@ -69,6 +71,10 @@ def _contract(program: Program, buffer: Buffer) -> Program:
     elif all(_serial(stage.body, buffer) for stage in program.stages):
         rewriter = _Contract(old=buffer, new=smaller, homes=homes, local=False)
         rest = tuple(smaller if other is buffer else other for other in program.buffers)
+    elif (team := _team_of(program, buffer, homes)) is not None:
+        each = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims))
+        rewriter = _Contract(old=buffer, new=each, homes=homes, local=False, worker=(Ref(team.var),))
+        rest = tuple(each if other is buffer else other for other in program.buffers)
     else:
         return program
     stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
@@ -145,6 +151,23 @@ def _serial(body: Stmt, buffer: Buffer) -> bool:
     return True
 
 
+def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
+    """Return the only loop at once over accesses of `buffer` if it is a team's, and no worker goes on with another's."""
+    found: list[For] = []
+    for stage in program.stages:
+        for stmt in statements(stage.body):
+            concurrent = isinstance(stmt, For) and stmt.kind in (LoopKind.PARALLEL, LoopKind.TEAM)
+            if isinstance(stmt, For) and concurrent and any(True for _ in _accesses(stmt, buffer)):
+                found.append(stmt)
+            bound = isinstance(stmt, For | Let) and stmt.var in homes
+            if bound and any(isinstance(inner, Barrier) for inner in statements(stmt)):
+                return None
+    if len(found) != 1 or found[0].kind is not LoopKind.TEAM:
+        return None
+    inside = {stmt.var for stmt in statements(found[0].body) if isinstance(stmt, For | Let)}
+    return found[0] if homes <= inside else None
+
+
 def _bytes(buffer: Buffer) -> int | None:
     """Return the buffer's size, or None if it is not known."""
     extents = [extent.value for extent in buffer.shape if isinstance(extent, Const)]
@@ -155,17 +178,21 @@ def _bytes(buffer: Buffer) -> int | None:
 
 @dataclass
 class _Contract(Rewriter):
-    """Drops the first index of `old`, now `new`; a local one is allocated under each variable of `homes`."""
+    """Drops the first index of `old`, now `new`; a local one is allocated under each variable of `homes`.
+
+    `worker` is what stands in place of the index where each worker has storage of its own.
+    """
 
     old: Buffer = field(kw_only=True)
     new: Buffer = field(kw_only=True)
     homes: set[Var] = field(kw_only=True)
     local: bool = field(kw_only=True)
+    worker: tuple[Expr, ...] = ()
     current: Buffer | None = None
 
     def expr(self, expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.target(), self.exprs(expr.indices[1:]), expr.at)
+            return Load(self.target(), self.exprs((*self.worker, *expr.indices[1:])), expr.at)
         return super().expr(expr)
 
     def target(self) -> Buffer:
@@ -180,5 +207,5 @@ class _Contract(Rewriter):
             self.current = None
             return inner
         if isinstance(stmt, Store | Reduce) and stmt.buffer is self.old:
-            stmt = replace(stmt, buffer=self.target(), indices=stmt.indices[1:])
+            stmt = replace(stmt, buffer=self.target(), indices=(*self.worker, *stmt.indices[1:]))
         return super().stmt(stmt)

@@ -58,16 +58,16 @@ class Runner:
     A value is a number, or an array's address, 0 for none. `run` returns how many workers there were.
     """
 
-    __slots__ = ("_entry", "_stage", "workers")
+    __slots__ = ("_address", "_entry", "_kinds", "workers")
 
     def __init__(self, entry: Entry, workers: int) -> None:
         self._entry = entry  # keeps the function alive
         self.workers = workers if entry.team else 1
-        self._stage = _team.Stage(_address(entry), _kinds(entry.arguments))
+        self._address, self._kinds = _address(entry), _kinds(entry.arguments)
 
     def run(self, values: list[int], patience: int = PATIENCE_NS) -> int:
         """Run the stage; other Python threads run meanwhile."""
-        return self._stage.run(values, self.workers, patience)
+        return _team.run(self._address, self._kinds, values, self.workers, patience)
 
 
 def _address(entry: Entry) -> int:
@@ -77,6 +77,6 @@ def _address(entry: Entry) -> int:
     return handle.value
 
 
-def _kinds(arguments: Sequence[Argument]) -> str:
-    kinds = ("i" if argument.kind is ArgumentKind.SIZE else "p" for argument in arguments)
-    return "".join(kinds) + "p"  # the status words
+def _kinds(arguments: Sequence[Argument]) -> bytes:
+    """Return what each argument is, and the status words after them, an address or a number."""
+    return b"".join(b"i" if argument.kind is ArgumentKind.SIZE else b"p" for argument in arguments) + b"p"

@@ -116,7 +116,9 @@ class _Inlining:
         here = {outer.buffer for outer in read.site.around[:depth] if isinstance(outer, Alloc)}
         for part in subexpressions(value):
             if isinstance(part, Load) and part.buffer.role is Role.LOCAL and part.buffer not in here:
-                raise self.refusal(read, f"the value is made of '{part.buffer.name}', which lives in the store's loops")
+                raise self.refusal(
+                    read, f"the value is made of '{part.buffer.name}', which lives in the store's loops"
+                )
         return substitute(value, iteration)
 
 

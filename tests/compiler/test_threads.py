@@ -1,0 +1,114 @@
+"""Compiled models with any number of threads: the same bits, from many callers, on structures of every form."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import models
+from cortex.compiler.patience import Patience
+from ragged.errors import UserError
+from ragged.ir.stmt import For, LoopKind
+from ragged.ir.walk import statements
+
+MODELS = {
+    "tree_fc": models.tree_fc(hidden=24, vocab=50),
+    "tree_lstm": models.tree_lstm(hidden=16, embed=8, vocab=50),
+    "mv_rnn": models.mv_rnn(hidden=72, vocab=50),
+}
+
+
+def random_tree(rng: np.random.Generator, leaves: int):
+    if leaves == 1:
+        return int(rng.integers(50))
+    left = int(rng.integers(1, leaves))
+    return (random_tree(rng, left), random_tree(rng, leaves - left))
+
+
+def chain(length: int):
+    tree = 1
+    for word in range(length):
+        tree = (tree, word % 50)
+    return tree
+
+
+def batches():
+    rng = np.random.default_rng(0)
+    trees = [random_tree(rng, int(leaves)) for leaves in rng.integers(1, 30, 12)]
+    return [[], [3], trees[:1], trees, [chain(60), 4]]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def functions(request):
+    model = MODELS[request.param]
+    params = model.init_params(seed=0)
+    return {threads: cortex.compile(model, params, threads=threads) for threads in (1, 2, 5)}
+
+
+def all_come(fn: cortex.compiler.RecursiveFunction) -> None:
+    """Let calls wait for every worker, however little there is to do and however busy the machine is."""
+    fn._patience = lambda nodes: 10**10
+
+
+def same(a: cortex.compiler.Output, b: cortex.compiler.Output) -> bool:
+    names = list(a)
+    return all(
+        x.tobytes() == y.tobytes() for name in names for x, y in zip(a.nodes(name), b.nodes(name), strict=True)
+    )
+
+
+def test_the_same_bits_for_any_number_of_threads(functions):
+    for batch in batches():
+        want = functions[1](batch)
+        for threads in (2, 5):
+            assert same(functions[threads](batch), want)
+            all_come(functions[threads])
+            for _ in range(5):
+                assert same(functions[threads](batch), want)
+
+
+def test_calls_from_many_threads(functions):
+    data = batches()
+    want = [functions[1](batch) for batch in data]
+
+    def work(seed: int) -> bool:
+        return all(same(functions[2](data[(seed + i) % 5]), want[(seed + i) % 5]) for i in range(20))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(6)))
+
+
+def test_every_library_model_is_shared_out(functions):
+    kernel = functions[2]._compilation.program.kernel
+    assert [s.kind for s in statements(kernel) if isinstance(s, For)][0] is LoopKind.TEAM
+    assert functions[2]._compilation.notes("share_out") == ()
+    assert not any(
+        isinstance(s, For) and s.kind is LoopKind.TEAM
+        for s in statements(functions[1]._compilation.program.kernel)
+    )
+
+
+def test_large_temporaries_are_each_worker_s_own():
+    fn = cortex.compile(MODELS["mv_rnn"], MODELS["mv_rnn"].init_params(seed=0), threads=2)
+    loops = fn.show("loops")
+    assert "workspace(float32[workers, 72, 72])" in loops
+    assert "workspace(float32[num_nodes, 72, 72]" not in loops
+
+
+def test_patience_is_what_a_call_gains():
+    program = cortex.compile(MODELS["tree_fc"], MODELS["tree_fc"].init_params(seed=0))._compilation.steps[0]
+    two, ten = Patience(program.program, 2), Patience(program.program, 10)
+    assert two(1) == 0 and Patience(program.program, 1)(10**6) == 0
+    assert 0 < two(10**4) < ten(10**4) <= 1_000_000
+
+
+@pytest.mark.parametrize("threads", [0, -2, True, 1.5, "two"])
+def test_threads_that_are_no_number(threads):
+    with pytest.raises(UserError) as error:
+        cortex.compile(MODELS["tree_fc"], {}, threads=threads)
+    assert str(error.value) == (
+        f"compile: threads={threads!r} leaves nobody to do the work\n  fix: a number from 1 up, or None"
+    )
