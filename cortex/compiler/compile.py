@@ -57,7 +57,7 @@ def compile(
     """
     if keep not in ("nodes", "roots"):
         raise UserError(f"compile: keep={keep!r} is neither 'nodes' nor 'roots'")
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+    if threads is not None and (type(threads) is not int or threads < 1):
         raise UserError(
             f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
         )

@@ -37,9 +37,14 @@ _ONE = (
     Pass(contract_storage, "when no pass any more needs temporaries of all nodes side by side"),
 )
 _TEAM = (
-    Pass(contract_storage, "first what is each iteration's own, so that nothing of it has to be proven independent"),
+    Pass(
+        contract_storage,
+        "first what is each iteration's own, so that nothing of it has to be proven independent",
+    ),
     Pass(share_out, "on loops that are still parallel"),
-    Pass(contract_storage, "again, now that iterations of one worker follow each other and may share storage"),
+    Pass(
+        contract_storage, "again, now that iterations of one worker follow each other and may share storage"
+    ),
 )
 _SCHEDULED = (
     Pass(DefaultSchedule(this_machine()), "on small storage, and while sums are still reductions"),

@@ -72,7 +72,7 @@ def _contract(program: Program, buffer: Buffer) -> Program:
         rewriter = _Contract(old=buffer, new=smaller, homes=homes, local=False)
         rest = tuple(smaller if other is buffer else other for other in program.buffers)
     elif (team := _team_of(program, buffer, homes)) is not None:
-        each = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims))
+        each = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=())
         rewriter = _Contract(old=buffer, new=each, homes=homes, local=False, worker=(Ref(team.var),))
         rest = tuple(each if other is buffer else other for other in program.buffers)
     else:
@@ -152,7 +152,7 @@ def _serial(body: Stmt, buffer: Buffer) -> bool:
 
 
 def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
-    """Return the only loop at once over accesses of `buffer` if it is a team's, and no worker goes on with another's."""
+    """Return the team's loop over all accesses of `buffer`, if no worker goes on with what another one wrote."""
     found: list[For] = []
     for stage in program.stages:
         for stmt in statements(stage.body):

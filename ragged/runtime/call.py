@@ -117,9 +117,7 @@ class Caller:
         """
         return self._call(values, patience, None)
 
-    def timed(
-        self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS
-    ) -> dict[StageKind, int]:
+    def timed(self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
         times: dict[StageKind, int] = {}
         self._call(values, patience, times)

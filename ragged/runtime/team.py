@@ -47,7 +47,7 @@ def check_workers(workers: int | None) -> int:
     """
     if workers is None:
         return usable_cores()
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+    if type(workers) is not int or workers < 1:
         raise UserError(f"{workers!r} workers leave nobody to do the work", fix="a number from 1 up, or None")
     return workers
 

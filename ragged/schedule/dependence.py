@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ragged.ir.analysis import Access, Site, regions
+from ragged.ir.analysis import Access, Regions, Site, regions
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -62,10 +62,11 @@ def find_conflict(
     trade places, which changes rounding.
     """
     prover = prover_of(program)
-    others, proven = list(second), set[object]()
+    others, proven = [(site, regions(site)) for site in second], set[object]()
     for one in first:
-        for other in others:
-            found = _between(prover, one, other, common, relation, reassociate, proven)
+        touched = regions(one)
+        for other, also in others:
+            found = _between(prover, (one, touched), (other, also), common, relation, reassociate, proven)
             if found is not None:
                 return found
     return None
@@ -78,19 +79,19 @@ def earlier(first: Copies, second: Copies, var: Var) -> Expr:
 
 def _between(
     prover: Prover,
-    one: Site,
-    other: Site,
+    this: tuple[Site, Regions],
+    that: tuple[Site, Regions],
     common: int,
     relation: Relation,
     reassociate: bool,
     proven: set[object],
 ) -> Conflict | None:
     """Return a conflict between two statements; `proven` are the questions answered so far: many are alike."""
+    (one, mine), (other, yours) = this, that
     first, second = _copies(one, common, ""), _copies(other, common, "'")
     ordering = next((site for site in (one, other) if isinstance(site.stmt, Check | Barrier)), None)
     if ordering is not None:
         return Conflict(_label(ordering), None, None, None)
-    mine, yours = regions(one), regions(other)
     pairs = [(a, b) for a in mine.writes for b in (*yours.writes, *yours.reads)]
     pairs += [(a, b) for a in mine.reads for b in yours.writes]
     for a, b in pairs:

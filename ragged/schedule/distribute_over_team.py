@@ -67,7 +67,7 @@ def distribute_over_team(program: Program) -> Rewritten:
 
 
 def _check_effects(stage: Stage, phases: list[Phase]) -> None:
-    """Return if what has an effect stands in the phases, and what stands around them has one value for the whole run."""
+    """Return if what has an effect stands in the phases, and what stands around them stays as it is."""
     if not phases:
         raise ScheduleError(_REFUSAL, because="it has no parallel loop")
     inside = {label for phase in phases for label in phase.labels}
@@ -79,10 +79,10 @@ def _check_effects(stage: Stage, phases: list[Phase]) -> None:
                 because=f"'{leaf.label.name}' stands outside its parallel loops: every worker would do it",
             )
     for phase in phases:
-        if phase.reads_around:
+        for buffer in phase.reads_around:
             raise ScheduleError(
                 _REFUSAL,
-                because=f"what stands around loop '{phase.loop.var.name}' reads '{phase.reads_around[0].name}', and "
+                because=f"what stands around loop '{phase.loop.var.name}' reads '{buffer.name}', and "
                 "workers look at different times",
             )
 
@@ -104,7 +104,7 @@ def _check_independent(program: Program, phase: Phase) -> None:
 
 
 def _free_name(program: Program, name: str) -> str:
-    taken = {symbol.name for symbol in (*program.functions, *program.buffers)}
+    taken = {function.name for function in program.functions} | {buffer.name for buffer in program.buffers}
     return next(new for new in (name, *(f"{name}_{i}" for i in range(len(taken)))) if new not in taken)
 
 

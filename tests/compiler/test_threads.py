@@ -56,7 +56,9 @@ def all_come(fn: cortex.compiler.RecursiveFunction) -> None:
 def same(a: cortex.compiler.Output, b: cortex.compiler.Output) -> bool:
     names = list(a)
     return all(
-        x.tobytes() == y.tobytes() for name in names for x, y in zip(a.nodes(name), b.nodes(name), strict=True)
+        x.tobytes() == y.tobytes()
+        for name in names
+        for x, y in zip(a.nodes(name), b.nodes(name), strict=True)
     )
 
 
@@ -83,7 +85,7 @@ def test_calls_from_many_threads(functions):
 
 def test_every_library_model_is_shared_out(functions):
     kernel = functions[2]._compilation.program.kernel
-    assert [s.kind for s in statements(kernel) if isinstance(s, For)][0] is LoopKind.TEAM
+    assert next(s.kind for s in statements(kernel) if isinstance(s, For)) is LoopKind.TEAM
     assert functions[2]._compilation.notes("share_out") == ()
     assert not any(
         isinstance(s, For) and s.kind is LoopKind.TEAM

@@ -90,6 +90,18 @@ def test_workers_see_what_others_wrote_before_a_barrier(workers):
         np.testing.assert_array_equal(got, want)
 
 
+def test_a_barrier_over_more_buffers_than_there_are_registers():
+    names = [f"x{i}" for i in range(40)]
+    declared = "".join(f"{name}: output(int64[workers])\n" for name in names)
+    first = "".join(f"        {name}[w] = w\n" for name in names)
+    then = "".join(f"        {name}[w] += {name}[w] + {i}\n" for i, name in enumerate(names))
+    head = f'program("many")\n\nworkers: call()\n{declared}\nwith kernel:\n    for w in team(workers):\n'
+    call = caller(f"{head}{first}        barrier(team)\n{then}", 2)
+    got = call({}, patience=ALL_COME)
+    for i, name in enumerate(names):
+        np.testing.assert_array_equal(got[name], [i, 2 + i])
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_what_stands_beside_team_loops_is_run_once_and_in_order(workers):
     call = caller(BESIDE, workers)

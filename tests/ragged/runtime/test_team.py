@@ -63,9 +63,7 @@ def check(call: Caller, n: int, patience: int = ALL_COME) -> None:
 
 def threads_of(process: int) -> list[str]:
     """The names of the threads of a process."""
-    return [
-        path.read_text(encoding="utf-8").strip() for path in Path(f"/proc/{process}/task").glob("*/comm")
-    ]
+    return [path.read_text(encoding="utf-8").strip() for path in Path(f"/proc/{process}/task").glob("*/comm")]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
@@ -201,8 +199,6 @@ def test_how_many_workers():
 
 def test_a_missing_extension_is_said_plainly():
     hide = "import sys; sys.modules['ragged.runtime._team'] = None; import ragged.runtime.call"
-    done = subprocess.run(
-        [sys.executable, "-c", hide], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    done = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 1
     assert "ImportError: ragged.runtime: its native extension is not built" in done.stderr

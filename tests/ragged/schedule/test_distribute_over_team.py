@@ -94,9 +94,7 @@ def test_phases_with_any_number_of_workers(workers, seed):
     for n, rounds in ((0, 2), (1, 1), (9, 0), (9, 3)):
         x = np.random.default_rng(seed).standard_normal(n).astype(np.float32)
         want = interpret(parse(PHASES), {"n": n, "rounds": rounds}, {"x": x})
-        got = interpret(
-            shared_out(PHASES), {"n": n, "rounds": rounds}, {"x": x}, workers=workers, seed=seed
-        )
+        got = interpret(shared_out(PHASES), {"n": n, "rounds": rounds}, {"x": x}, workers=workers, seed=seed)
         for name in ("c", "d"):
             np.testing.assert_array_equal(got[name], want[name])
 
