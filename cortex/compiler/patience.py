@@ -18,8 +18,9 @@ _MOST_NS = 1_000_000
 class Patience:
     """The patience of calls of one program, in nanoseconds, by their number of nodes.
 
-    `program` is as lowering left it: what a schedule adds does not count as work. A helper who sleeps takes 50 us and more to come. Waiting for him no longer than he would save is at worst twice
-    as slow as the best choice, whatever he does.
+    `program` is as lowering left it: what a schedule adds does not count as work. A helper who sleeps takes 50 us and
+    more to come. Waiting for him no longer than he would save is at worst twice as slow as the best choice, whatever
+    he does.
     """
 
     __slots__ = ("_ns_per_node",)

@@ -4,8 +4,8 @@ Nothing here needs the compiler: a saved function is called through the same ent
 
 Every stage of a program takes the same arguments, all by value: each size (int64); the address of each function's
 array; the address of each declared buffer's storage, except of one that aliases another; the address of the
-status words; the worker's number and the number of workers (int64). A stage with a team's loop is called by every worker
-at once, with the same arguments but for the worker's number; any other stage by one.
+status words; the worker's number and the number of workers (int64). A stage with a team's loop is called by every
+worker at once, with the same arguments but for the worker's number; any other stage by one.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, StringImm
 
+from ragged.codegen import team_text
 from ragged.codegen.elementary import Helper, helpers_text
 from ragged.codegen.llvm_text import Lanes
-from ragged.codegen import team_text
 from ragged.codegen.ops import BARRIER, CLAIM, OPERATIONS, TirExpr
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}

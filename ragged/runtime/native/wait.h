@@ -45,7 +45,7 @@ void wait_until(Done done) {
 template <class Done>
 bool wait_until(Done done, std::int64_t deadline) {
   constexpr int kSpins = 16;       // between looks at the clock, which cost as much
-  constexpr int kPolite = 10'000;  // after so many nanoseconds, who else can run on this processor goes first
+  constexpr int kPolite = 3'000;  // after so many nanoseconds, who else can run on this processor goes first
   const std::int64_t begin = now();
   for (std::int64_t time = begin; time < deadline; time = now()) {
     for (int spins = 0; spins < kSpins; ++spins) {
