@@ -94,7 +94,9 @@ def forest(trees: Sequence[Node], *, post_order: bool) -> Forest:
     row = np.empty(keys.size, int)
     row[keys] = np.arange(keys.size)
     parent = np.array(parents)[keys]
-    return Forest.from_parents(np.where(parent < 0, -1, row[parent]), begin, word=given.payloads["word"][keys])
+    return Forest.from_parents(
+        np.where(parent < 0, -1, row[parent]), begin, word=given.payloads["word"][keys]
+    )
 
 
 def plan_of(words: int) -> Plan:

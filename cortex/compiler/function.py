@@ -81,7 +81,7 @@ class RecursiveFunction:
             DataError: something in `data` is not what the model takes; nothing has been computed.
         """
         linearized = self._linearizer(data)
-        patience = self._patience(linearized.num_nodes)
+        patience = self._patience(linearized.num_nodes, linearized.num_batches)
         arrays = self._caller(self._arguments(linearized), patience=patience)
         outputs = {self._outputs[name]: array for name, array in arrays.items()}
         return Output(outputs, linearized, keep_nodes=self._keep_nodes)
@@ -110,8 +110,8 @@ class RecursiveFunction:
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation.
 
-        "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled by; "ilir" the loops that it became; "loops" the
-        program after all passes; "checks" what became of each bound check, and why; "tir" and "asm" the kernel as
+        "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled
+        by; "ilir" the loops that it became; "loops" the program after all passes; "checks" what became of each bound check, and why; "tir" and "asm" the kernel as
         TVM has it and as the machine does.
 
         Raises:
@@ -140,7 +140,7 @@ class RecursiveFunction:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
         linearized = self._linearizer(data)
         arguments = self._arguments(linearized)
-        patience = self._patience(linearized.num_nodes)
+        patience = self._patience(linearized.num_nodes, linearized.num_batches)
         stages = [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
         return Profile(
             linearized.num_structures,

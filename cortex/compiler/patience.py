@@ -16,22 +16,26 @@ _MOST_NS = 1_000_000
 
 
 class Patience:
-    """The patience of calls of one program, in nanoseconds, by their number of nodes.
+    """The patience of calls of one program, in nanoseconds, by their nodes and batches.
 
     `program` is as lowering left it: what a schedule adds does not count as work. A helper who sleeps takes 50 us and
     more to come. Waiting for him no longer than he would save is at worst twice as slow as the best choice, whatever
     he does.
     """
 
-    __slots__ = ("_ns_per_node",)
+    __slots__ = ("_ns_per_node", "_threads")
 
     def __init__(self, program: Program, threads: int) -> None:
-        gained = 1 - 1 / threads
-        self._ns_per_node = gained * _operations(program.kernel) / _OPERATIONS_PER_NS
+        self._threads = threads
+        self._ns_per_node = _operations(program.kernel) / _OPERATIONS_PER_NS
 
-    def __call__(self, nodes: int) -> int:
-        """Return the patience of a call on so many nodes; 0 is to do without helpers."""
-        gain = self._ns_per_node * nodes
+    def __call__(self, nodes: int, batches: int) -> int:
+        """Return the patience of a call on so many nodes in so many batches; 0 is to do without helpers.
+
+        Workers share the nodes of a batch, so in a chain, whose batches are of one node, there is nothing to gain.
+        """
+        together = min(self._threads, nodes / batches)
+        gain = self._ns_per_node * nodes * (1 - 1 / together) if together > 1 else 0
         return 0 if gain < _LEAST_NS else int(min(gain, _MOST_NS))
 
 

@@ -110,7 +110,9 @@ class Plan:
     def __str__(self) -> str:
         """Return what a user has to know of it, a line for each payload."""
         most = "any number of" if self.most_children is None else f"at most {self.most_children}"
-        lines = [f"{self.kind.value}s; an inner node has at least {max(1, self.min_children)} and {most} children"]
+        lines = [
+            f"{self.kind.value}s; an inner node has at least {max(1, self.min_children)} and {most} children"
+        ]
         lines += [f"  {payload}" for payload in self.payloads]
         return "\n".join(lines)
 

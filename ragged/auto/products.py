@@ -64,7 +64,9 @@ def _outputs(site: Site) -> tuple[For, ...]:
         if isinstance(outer, Let) and outer.body is inner and found:
             inner = outer
             continue
-        direct = isinstance(outer, For) and (outer.body is inner or (inner is None and isinstance(outer.body, Block)))
+        direct = isinstance(outer, For) and (
+            outer.body is inner or (inner is None and isinstance(outer.body, Block))
+        )
         if not direct or not isinstance(outer, For) or not isinstance(outer.extent, Const):
             break
         found.append(outer)

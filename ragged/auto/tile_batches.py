@@ -43,7 +43,11 @@ def _batches(program: Program) -> Iterator[Var]:
     worth = {product.update for product in products(program) if product.packed is not None}
     for site in sites(program):
         loop = site.stmt
-        if site.stage.kind is not StageKind.KERNEL or not isinstance(loop, For) or loop.kind is not LoopKind.SERIAL:
+        if (
+            site.stage.kind is not StageKind.KERNEL
+            or not isinstance(loop, For)
+            or loop.kind is not LoopKind.SERIAL
+        ):
             continue
         if isinstance(loop.extent, Const) or not _fits(loop):
             continue

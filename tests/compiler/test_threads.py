@@ -50,7 +50,7 @@ def functions(request):
 
 def all_come(fn: cortex.compiler.RecursiveFunction) -> None:
     """Let calls wait for every worker, however little there is to do and however busy the machine is."""
-    fn._patience = lambda nodes: 10**10
+    fn._patience = lambda nodes, batches: 10**10
 
 
 def same(a: cortex.compiler.Output, b: cortex.compiler.Output) -> bool:
@@ -103,8 +103,9 @@ def test_large_temporaries_are_each_worker_s_own():
 def test_patience_is_what_a_call_gains():
     program = cortex.compile(MODELS["tree_fc"], MODELS["tree_fc"].init_params(seed=0))._compilation.steps[0]
     two, ten = Patience(program.program, 2), Patience(program.program, 10)
-    assert two(1) == 0 and Patience(program.program, 1)(10**6) == 0
-    assert 0 < two(10**4) < ten(10**4) <= 1_000_000
+    assert two(1, 1) == 0 and Patience(program.program, 1)(10**6, 10) == 0
+    assert two(10**6, 10**6) == 0, "a chain"
+    assert 0 < two(10**4, 100) < ten(10**4, 100) <= 1_000_000
 
 
 @pytest.mark.parametrize("threads", [0, -2, True, 1.5, "two"])

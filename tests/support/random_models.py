@@ -92,7 +92,10 @@ class _Builder:
         return ra.recursion_op(outputs, structure=KINDS[self.kind][0]())
 
     def shape(self) -> tuple[int, ...]:
-        return tuple(1 + self.number(4) for _ in range((1, 1, 1, 0, 2)[self.number(4)]))
+        rank = (1, 1, 1, 0, 2)[self.number(4)]
+        if rank == 1 and self.number(4) == 0:
+            return (self.choose([8, 16, 19]),)  # wide enough for the schedule to tile
+        return tuple(1 + self.number(4) for _ in range(rank))
 
     def branches(self, shape: tuple[int, ...], known: Known, depth: int, *, recurs: bool = False) -> Any:
         """Return a result: a compute, or a choice between two. One that `recurs` calls at children."""
@@ -209,6 +212,12 @@ class _Builder:
 
     def matrix(self, scope: Scope) -> Any:
         """Return a product of weights, by the type of a node or not, and a vector."""
+        vectors = self.vectors(scope)
+        if scope.indices and vectors and self.number(1):
+            index, rows = self.choose(list(scope.indices))
+            extent, element = self.choose(vectors)
+            weights = self.parameter((rows, extent))
+            return ra.sum(extent, lambda j: weights[index, j] * element(j))
         extent = 1 + self.number(3)
         at = self.choose(handles(scope, KINDS[self.kind][1], self.kind))
         typed = self.number(1)
@@ -262,6 +271,19 @@ class _Builder:
             case _:
                 inner = (self.index(scope, 3),)
                 return self.payload_table((4,), inner, (3,), at)
+
+    def vectors(self, scope: Scope) -> list[tuple[int, Callable[[Any], Any]]]:
+        """Return the vectors that may be read at this place: their extents, and what gives an element."""
+        below = [
+            handle for handle in handles(scope, KINDS[self.kind][1], self.kind) if handle is not scope.node
+        ]
+        places = [(h_ph, at) for h_ph in self.placeholders for at in below]
+        places += [(t, scope.node) for t, k in self.tensors if t.dtype.is_float and scope.known.within(k)]
+        return [
+            (tensor.shape[1], lambda j, tensor=tensor, at=at: tensor[at, j])
+            for tensor, at in places
+            if len(tensor.shape) == 2 and isinstance(tensor.shape[1], int)
+        ]
 
     def call(self, scope: Scope, at: Any) -> Any:
         result = self.choose(self.placeholders)

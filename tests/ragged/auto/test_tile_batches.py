@@ -68,7 +68,9 @@ def test_no_bit_changes(count):
 
 
 def test_iterations_that_depend_on_each_other_stay_apart():
-    text = CELL.format(hidden=6).replace("tanh(v[node, i])", "y[node + 1, i] if node + 1 < count else v[node, i]")
+    text = CELL.format(hidden=6).replace(
+        "tanh(v[node, i])", "y[node + 1, i] if node + 1 < count else v[node, i]"
+    )
     assert together(text).log() == ""
 
 
