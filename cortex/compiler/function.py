@@ -111,8 +111,8 @@ class RecursiveFunction:
         """Return the text of a stage of the compilation.
 
         "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled
-        by; "ilir" the loops that it became; "loops" the program after all passes; "checks" what became of each bound check, and why; "tir" and "asm" the kernel as
-        TVM has it and as the machine does.
+        by; "ilir" the loops that it became; "loops" the program after all passes; "checks" what became of each bound
+        check, and why; "tir" and "asm" the kernel as TVM has it and as the machine does.
 
         Raises:
             UserError: there is no such stage.
