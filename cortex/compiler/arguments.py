@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from operator import attrgetter
+from collections.abc import Iterable
 
-from cortex.compiler.parameters import Array
-from cortex.ilir.structure import position_of
 from cortex.linearize import Linearized
+from cortex.linearize.values import Reader, Value, reader_of
 from ragged.codegen.entry import Argument
-from ragged.ir.expr import Buffer, Source
-
-Value = int | Array
-Reader = Callable[[Linearized], Value]
+from ragged.ir.expr import Buffer
 
 
 class Arguments:
@@ -30,11 +25,7 @@ class Arguments:
 
 def _reader(argument: Argument) -> Reader:
     symbol = argument.symbol
-    if isinstance(symbol, Buffer) or symbol.source is Source.PAYLOAD:
+    if isinstance(symbol, Buffer):
         name = symbol.name
         return lambda linearized: linearized.payloads[name]
-    position = position_of(symbol)
-    if position is None:
-        found: Reader = attrgetter(symbol.name)
-        return found
-    return lambda linearized: linearized.positions[position]
+    return reader_of(symbol)

@@ -155,7 +155,8 @@ class RecursiveFunction:
     def _bind(self, params: Mapping[str, object]) -> dict[str, Value]:
         """Return copies of the parameters, and what the bind stage makes of them, by the names of arguments."""
         compiled = self._compilation.compiled
-        arrays = bind_parameters(self._compilation.schedule.model, params)
+        schedule = self._compilation.schedule
+        arrays = bind_parameters(schedule.model, params, schedule.finite)
         named = {name: arrays[own] for name, own in _named(compiled, Role.PARAMETER).items()}
         return bind(compiled.entries, named)
 

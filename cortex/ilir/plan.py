@@ -82,7 +82,8 @@ class Plan:
     An inner node has at least `min_children` (2 for a binary model) and at most `max_children` children
     (None: any number). `positions` lists each j whose array child_j the kernel reads: the j-th child of each
     inner node. Below `min_children` that child is always there; from it on it may be missing, and child_j
-    is -1.
+    is -1. `carriers` names the integer payloads of which the kernel reads a list of the nodes that carry one, those
+    with a value from zero up.
     """
 
     kind: StructureKind
@@ -90,6 +91,7 @@ class Plan:
     max_children: int | None
     payloads: tuple[Payload, ...]
     positions: tuple[int, ...]
+    carriers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [payload.name for payload in self.payloads]
@@ -97,6 +99,10 @@ class Plan:
             raise InternalError(f"Plan: two payloads have one name among {names}")
         if len(set(self.positions)) != len(self.positions) or any(j < 0 for j in self.positions):
             raise InternalError(f"Plan: positions are to be distinct and not negative: {self.positions}")
+        for name in self.carriers:
+            listed = self.payload(name)
+            if listed is None or not listed.dtype.is_int or listed.shape:
+                raise InternalError(f"Plan: carriers are listed of {name!r}, which is no integer payload")
         if self.most_children is not None and self.min_children > self.most_children:
             raise InternalError(f"Plan: {self.min_children} children at least, {self.most_children} at most")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cortex.ilir.plan import Payload, Plan
 from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
-from ragged.ir.facts import Fact, Follows, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
 
 NODE = Dim("N")
@@ -26,10 +26,27 @@ _SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
+class Carriers:
+    """The nodes that carry an integer payload: `count` of them, `node(p)` by rising number, the inner ones first.
+
+    `inner` of them are inner nodes.
+    """
+
+    count: Function
+    inner: Function
+    node: Function
+
+    def all(self) -> tuple[Function, ...]:
+        """Return the functions, in the order of a program's arguments."""
+        return (self.count, self.inner, self.node)
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
-    `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables.
+    `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
+    the nodes that carry one, where the plan lists them.
     """
 
     num_nodes: Function
@@ -43,6 +60,7 @@ class StructureFunctions:
     num_children: Function
     positions: Mapping[int, Function]
     payloads: Mapping[str, Function]
+    carriers: Mapping[str, Carriers]
     facts: tuple[Fact, ...]
 
     def all(self) -> tuple[Function, ...]:
@@ -59,6 +77,7 @@ class StructureFunctions:
             self.num_children,
             *self.positions.values(),
             *self.payloads.values(),
+            *(function for listed in self.carriers.values() for function in listed.all()),
         )
 
 
@@ -102,6 +121,12 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         for payload in plan.payloads
         if payload.name in payloads and payload.range is not None
     )
+    carriers = {name: _carriers(name) for name in plan.carriers}
+    for listed in carriers.values():
+        facts.append(Range(listed.count, Const(0), add(Call(num_nodes), 1)))
+        facts.append(Range(listed.inner, Const(0), add(Call(listed.count), 1)))
+        facts.append(Range(listed.node, Const(0), Call(num_nodes)))
+        facts.append(Monotone(listed.node, strict=True))
     return StructureFunctions(
         num_nodes,
         num_inner,
@@ -114,8 +139,18 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         num_children,
         positions,
         payloads,
+        carriers,
         tuple(facts),
     )
+
+
+_COUNT, _INNER, _NODE = "num_with_", "num_inner_with_", "with_"
+
+
+def _carriers(payload: str) -> Carriers:
+    count = Function(_COUNT + payload, (), Source.STRUCTURE)
+    inner = Function(_INNER + payload, (), Source.STRUCTURE)
+    return Carriers(count, inner, _array(_NODE + payload, "p", Call(count)))
 
 
 def _array(name: str, parameter: str, extent: Expr) -> Function:
@@ -143,6 +178,16 @@ def position_of(function: Function) -> int | None:
         return _SIDES.index(function.name)
     prefix, _, number = function.name.partition("_")
     return int(number) if prefix == "child" and number.isdigit() else None
+
+
+def carriers_of(function: Function) -> tuple[str, int] | None:
+    """Return the payload whose carriers `function` tells of and its place in `Carriers`, or None."""
+    if function.source is not Source.STRUCTURE:
+        return None
+    for place, prefix in enumerate((_COUNT, _INNER, _NODE)):
+        if function.name.startswith(prefix):
+            return function.name.removeprefix(prefix), place
+    return None
 
 
 def _payload_range(payload: Payload, function: Function, num_inner: Function) -> Fact:

@@ -25,7 +25,8 @@ class Linearized:
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
     of each node in order; positions[j] (num_inner,), each inner node's j-th child or -1; payloads[name]
-    (num_nodes, *shape) by node id; roots (number of roots,) as node ids and root_begin (num_structures + 1,);
+    (num_nodes, *shape) by node id; carriers[name], the ids of the nodes that carry a payload that the plan lists,
+    rising, and how many of them are inner nodes; roots (number of roots,) as node ids and root_begin (num_structures + 1,);
     rows (num_nodes,), the node id of each post-order row, and row_begin (num_structures + 1,); keys, for each
     row the caller's node, token, label or number.
     """
@@ -42,6 +43,7 @@ class Linearized:
     child: Ints
     positions: dict[int, Ints]
     payloads: dict[str, npt.NDArray[Any]]
+    carriers: dict[str, tuple[Ints, int]]
     roots: Ints
     root_begin: Ints
     rows: Ints

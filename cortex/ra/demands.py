@@ -8,11 +8,12 @@ from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.ra.bounds import payload_range
 from cortex.ra.cases import CaseAnalysis, child_reads
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import ChildReduce, Read
+from cortex.ra.expr import Binary, ChildReduce, Const, Expr, Read, Where
 from cortex.ra.node import NodeVar
 from cortex.ra.sites import sites
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
 from cortex.ra.tensor import NodeInput, dense
+from ragged.ir.ops import BinaryOp
 
 
 def derive_plan(recursion: Recursion) -> Plan:
@@ -23,7 +24,28 @@ def derive_plan(recursion: Recursion) -> Plan:
     if most is None and positions and not reduces_over_children(recursion):
         most = positions[-1] + 1
     payloads = tuple(_payload(analysis, tensor) for tensor in recursion.payloads.values())
-    return Plan(kind, fewest_children(analysis), most, payloads, positions)
+    return Plan(kind, fewest_children(analysis), most, payloads, positions, carriers_read(recursion))
+
+
+def carriers_read(recursion: Recursion) -> tuple[str, ...]:
+    """Return the integer payloads that a node may lack and that some expression asks for: `word[n] >= 0`."""
+    asked = (
+        carried_by(site.expr.condition)
+        for body in recursion.computes
+        for site in sites(body)
+        if isinstance(site.expr, Where)
+    )
+    names = {tensor.name for tensor in asked if tensor is not None}
+    return tuple(name for name in recursion.payloads if name in names)
+
+
+def carried_by(condition: Expr) -> NodeInput | None:
+    """Return the payload of which a condition says that the node itself carries it, or None."""
+    match condition:
+        case Binary(op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Const(value=0)):
+            return tensor if tensor.dtype.is_int and tensor.default is not None and tensor.default < 0 else None
+        case _:
+            return None
 
 
 def positions_read(recursion: Recursion) -> tuple[int, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cortex.ra.base import Tensor
-from cortex.ra.lower import lower
+from cortex.ra.demands import reduces_over_children
+from cortex.ra.lower import Choices, independent, lower
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
 from cortex.ra.tensor import IfThenElse
@@ -26,19 +29,18 @@ class Schedule:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._batched = False
-        self._specialized = False
+        self._choices = Choices()
         self._log: list[str] = []
 
     @property
     def batched(self) -> bool:
         """Whether nodes of one height run together."""
-        return self._batched
+        return self._choices.batched
 
     @property
     def specialized(self) -> bool:
         """Whether leaves have loops of their own."""
-        return self._specialized
+        return self._choices.specialized
 
     def dynamic_batch(self) -> None:
         """Run the nodes of one height together, height by height (CORTEX section 3.1, dynamic batching).
@@ -46,11 +48,11 @@ class Schedule:
         Raises:
             ScheduleError: it was asked for before.
         """
-        if self._batched:
+        if self._choices.batched:
             raise ScheduleError(
                 "dynamic_batch: the nodes are batched already", at=Location.capture(), fix="ask for it once"
             )
-        self._batched = True
+        self._choices = replace(self._choices, batched=True)
         self._log.append("s.dynamic_batch()")
 
     def specialize_if_else(self, branch: Tensor) -> None:
@@ -79,14 +81,57 @@ class Schedule:
                 at=at,
                 because=f"it is {branch.condition.text()}, which does not split the numbering of nodes in two",
             )
-        if self._specialized:
+        if self._choices.specialized:
             raise ScheduleError(f"specialize_if_else: '{name}' is specialized already", at=at)
-        self._specialized = True
+        self._choices = replace(self._choices, specialized=True)
         self._log.append(f"s.specialize_if_else({name})")
+
+    def specialize_leaves(self) -> None:
+        """Give leaves loops of their own in which what comes of their having no children is left out.
+
+        A sum over no children is zero, and so is its product with a parameter: neither is computed (CORTEX section
+        4.3, constant propagation). The parameters of such products have to be finite, which binding them checks:
+        see `finite`.
+
+        Raises:
+            ScheduleError: it was asked for before.
+        """
+        if self._choices.childless:
+            raise ScheduleError(
+                "specialize_leaves: leaves are specialized already", at=Location.capture(), fix="ask for it once"
+            )
+        self._choices = replace(self._choices, childless=True)
+        self._log.append("s.specialize_leaves()")
+
+    def hoist_inputs(self) -> None:
+        """Compute what reduces and depends on no child before the recursion, at all nodes together.
+
+        What is zero at a node that does not carry a payload (`where(word[n] >= 0, ...)`) is computed only at the
+        nodes that do; parameters have to be finite as in `specialize_leaves`.
+
+        Raises:
+            ScheduleError: it was asked for before, or the model has nothing of the kind.
+        """
+        at = Location.capture()
+        if self._choices.hoisted:
+            raise ScheduleError("hoist_inputs: inputs are hoisted already", at=at, fix="ask for it once")
+        if not independent(self.model):
+            raise ScheduleError(
+                "hoist_inputs: there is nothing to hoist",
+                at=at,
+                because="every reduction of the model depends on a node's children",
+            )
+        self._choices = replace(self._choices, hoisted=True)
+        self._log.append("s.hoist_inputs()")
 
     def lower(self) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
-        return lower(self.model, batched=self._batched, specialized=self._specialized, name="model")
+        return lower(self.model, self._choices).program
+
+    @property
+    def finite(self) -> frozenset[str]:
+        """The parameters that must hold neither infinities nor NaN: products of them with zero are left out."""
+        return frozenset(tensor.name for tensor in lower(self.model, self._choices).finite)
 
     def log(self) -> str:
         """Return the choices made so far as code that makes them again on a new schedule `s`."""
@@ -94,11 +139,15 @@ class Schedule:
 
 
 def default_schedule(model: Model) -> Schedule:
-    """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized."""
+    """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first."""
     schedule = Schedule(model)
     schedule.dynamic_batch()
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse) and any(key(atom) == LEAF for atom in atoms(tensor.condition)):
             schedule.specialize_if_else(tensor)
             break
+    if reduces_over_children(model):
+        schedule.specialize_leaves()
+    if independent(model):
+        schedule.hoist_inputs()
     return schedule

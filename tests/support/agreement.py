@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cortex import ra
-from cortex.ilir.structure import position_of
 from cortex.linearize import Linearized
+from cortex.linearize.values import reader_of
 from cortex.ra.tensor import IfThenElse
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Function, Role, Source
+from ragged.ir.expr import Role, Source
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
 
@@ -71,8 +71,8 @@ def interpreted(
 ) -> list[Rows]:
     """Interpret a program on a batch; parallel iterations and workers run in the order that `seed` says."""
     of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
-    sizes = {function.name: int(getattr(linearized, function.name)) for function in of_structures}
-    arrays = {function.name: _array(linearized, function) for function in program.arrays()}
+    sizes = {function.name: reader_of(function)(linearized) for function in of_structures}
+    arrays: dict[str, Any] = {function.name: reader_of(function)(linearized) for function in program.arrays()}
     for buffer in program.buffers:
         if buffer.role is Role.PARAMETER:
             arrays[buffer.name] = params[buffer.name]
@@ -88,10 +88,3 @@ def by_structure(results: Rows, linearized: Linearized) -> list[Rows]:
     begin = linearized.row_begin
     rows = [linearized.rows[begin[s] : begin[s + 1]] for s in range(linearized.num_structures)]
     return [{name: array[own] for name, array in results.items()} for own in rows]
-
-
-def _array(linearized: Linearized, function: Function) -> np.ndarray[Any, Any]:
-    if function.source is Source.PAYLOAD:
-        return linearized.payloads[function.name]
-    position = position_of(function)
-    return getattr(linearized, function.name) if position is None else linearized.positions[position]

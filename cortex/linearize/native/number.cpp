@@ -118,6 +118,24 @@ nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const Ints& ids
   return payloads;
 }
 
+// For each payload that the plan lists: the nodes that carry it, by rising id, and how many of them are inner.
+nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::size_t nodes, std::int32_t inner) {
+  nb::dict carriers;
+  for (std::size_t i : plan.carried) {
+    const PayloadSpec& payload = plan.payloads[i];
+    ArrayView values{nb::borrow(payloads[payload.name])};
+    Ints found;
+    found.reserve(nodes);
+    std::int32_t id = 0, of_inner = 0;
+    values.each_integer(0, true, [&](std::int64_t value, bool) {
+      if (value >= 0) found.push_back(id);
+      if (++id == inner) of_inner = static_cast<std::int32_t>(found.size());
+    });
+    carriers[payload.name] = nb::make_tuple(copy_ints(found), of_inner);
+  }
+  return carriers;
+}
+
 }  // namespace
 
 nb::tuple number(const PlanSpec& plan, Rows& rows) {
@@ -127,10 +145,11 @@ nb::tuple number(const PlanSpec& plan, Rows& rows) {
   Edges edges = number_edges(rows, ids);
   Ints roots = rows.roots;
   for (std::int32_t& root : roots) root = ids[static_cast<std::size_t>(root)];
+  nb::dict payloads = number_payloads(plan, rows, ids);
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(),
                         copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child,
-                        number_positions(plan, rows, ids, inner), number_payloads(plan, rows, ids),
-                        copy_ints(roots), copy_ints(rows.root_begin), copy_ints(ids), copy_ints(rows.row_begin),
+                        number_positions(plan, rows, ids, inner), payloads,
+                        number_carriers(plan, payloads, rows.count(), inner), copy_ints(roots), copy_ints(rows.root_begin), copy_ints(ids), copy_ints(rows.row_begin),
                         rows.keys.release_as_list());
 }
 

@@ -27,6 +27,7 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
     sorted_nodes = [nodes[row] for row in order]
     children = [[node_id[child] for child in node.children if child is not None] for node in sorted_nodes]
     inner = [node for node in sorted_nodes if not node.is_leaf]
+    payloads = {p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads}
     length = np.bincount([height[node] for node in nodes], minlength=1)
     return Linearized(
         plan=plan,
@@ -40,9 +41,8 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         child_begin=_offsets(children),
         child=_ints(list(chain.from_iterable(children))),
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
-        payloads={
-            p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads
-        },
+        payloads=payloads,
+        carriers={name: _carriers(payloads[name], len(inner)) for name in plan.carriers},
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),
@@ -62,6 +62,11 @@ def _offsets(lists: list[list[Any]]) -> npt.NDArray[np.int32]:
 def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, int]) -> int:
     child = node.children[position] if position < len(node.children) else None
     return -1 if child is None else node_id[child]
+
+
+def _carriers(values: npt.NDArray[Any], inner: int) -> tuple[npt.NDArray[np.int32], int]:
+    carriers = [node for node, value in enumerate(values) if value >= 0]
+    return _ints(carriers), sum(node < inner for node in carriers)
 
 
 def _by_id(plan: Plan, name: str, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -12,6 +12,7 @@ from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import LEAF, Decisions, decide
 from cortex.ra.lower.translate import Point, Translator
+from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
@@ -57,11 +58,14 @@ class Nests:
     decisions: Decisions
     results: Callable[[Tensor], Buffer]
     node: Expr
+    zeros: Zeros | None = None
     kept: dict[Reduction, list[Kept]] = field(default_factory=dict)
     translator: Translator = field(init=False)
 
     def __post_init__(self) -> None:
-        self.translator = Translator(self.buffers, self.decisions, self.results, self.reduced)
+        self.translator = Translator(
+            self.buffers, self.decisions, self.results, self.reduced, self.zeros
+        )
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
         """Return the statements that store every value of `compute` at the node to `target`.
@@ -80,6 +84,14 @@ class Nests:
             return Store(Label(target.name), target, indices, self.translator.expr(body, at), compute.at)
 
         return block(*before, self.loops(axes, Point(self.node), store))
+
+    def fill(self, compute: Compute, target: Buffer, value: float) -> Stmt:
+        """Return the statements that store one value for all that `compute` has at the node."""
+
+        def store(at: Point) -> Stmt:
+            return Store(Label(target.name), target, self.element(compute.indices, at), Const(value, target.dtype))
+
+        return self.loops(compute.indices, Point(self.node), store)
 
     def copy(self, source: Buffer, target: Buffer, extents: tuple[ra.IndexVar, ...]) -> Stmt:
         """Return the statement that copies the node's values from one buffer to another."""
@@ -132,7 +144,9 @@ class Nests:
         return Load(kept.buffer, self.element(kept.axes, at), reduction.at)
 
     def empty(self, reduction: Reduction) -> bool:
-        """Return whether the reduction is known to be over no children."""
+        """Return whether the reduction is known to be over no children, or over zeros."""
+        if self.translator.is_zero(reduction):
+            return True
         return isinstance(reduction, ra.ChildReduce) and self.decisions.get(LEAF) is True
 
     def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> Kept | None:
@@ -142,6 +156,8 @@ class Nests:
 
     def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
         """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
+        if self.translator.is_zero(expr):
+            return
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
                 decided = decide(condition, self.decisions)

@@ -10,6 +10,7 @@ from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import Decisions, decide
+from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import InputTensor, NodeInput, Placeholder
@@ -30,7 +31,7 @@ from ragged.ir.expr import (
     add,
     both,
 )
-from ragged.ir.ops import UnaryOp
+from ragged.ir.ops import BinaryOp, UnaryOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +70,26 @@ Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
 class Translator:
     """Translates expressions in one case of a model.
 
-    `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction.
+    `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction;
+    `zeros`, if given, what is zero in it.
     """
 
     buffers: Buffers
     decisions: Decisions
     results: Callable[[Tensor], Buffer]
     reduced: Reduced
+    zeros: Zeros | None = None
 
     def expr(self, expr: ra.Expr, at: Point) -> Expr:
-        """Return the value of `expr` at a point. Conditions that the case decides are gone."""
+        """Return the value of `expr` at a point. Conditions that the case decides, and zeros to be added, are gone."""
         where = expr.at
+        if self.is_zero(expr):
+            return Const(0.0, expr.dtype, where)
         match expr:
+            case ra.Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs) if self.is_zero(lhs):
+                return self.expr(rhs, at)
+            case ra.Binary(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs) if self.is_zero(rhs):
+                return self.expr(lhs, at)
             case ra.Const(value=value, dtype=dtype):
                 return Const(float(value) if dtype.is_float else int(value), dtype, where)
             case ra.IndexVar():
@@ -111,6 +120,10 @@ class Translator:
                 return Call(self.buffers.functions.num_children, (self.node(node, at),), where)
             case _:
                 raise InternalError(f"no translation for {type(expr).__name__}")
+
+    def is_zero(self, expr: ra.Expr) -> bool:
+        """Return whether `expr` is known to be zero in this case."""
+        return self.zeros is not None and self.zeros.holds(expr)
 
     def guards(self, guards: Iterable[Guard], at: Point) -> Expr | None:
         """Return whether all the guards hold, each evaluated where those before it do; None if there are none."""

@@ -1,0 +1,42 @@
+"""What a function of the one IR stands for in a linearized batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy.typing as npt
+
+from cortex.ilir.structure import carriers_of, position_of
+from cortex.linearize.result import Linearized
+from ragged.ir.expr import Function, Source
+
+Value = int | npt.NDArray[Any]
+Reader = Callable[[Linearized], Value]
+
+
+def reader_of(function: Function) -> Reader:
+    """Return what finds the value of a function of `structure_functions` in a batch: a size, or its array."""
+    name = function.name
+    if function.source is Source.PAYLOAD:
+        return lambda linearized: linearized.payloads[name]
+    position = position_of(function)
+    if position is not None:
+        return lambda linearized: linearized.positions[position]
+    listed = carriers_of(function)
+    if listed is not None:
+        return _carriers(*listed)
+    found: Reader = attrgetter(name)
+    return found
+
+
+def _carriers(payload: str, place: int) -> Reader:
+    match place:
+        case 0:
+            return lambda linearized: len(linearized.carriers[payload][0])
+        case 1:
+            return lambda linearized: linearized.carriers[payload][1]
+        case _:
+            return lambda linearized: linearized.carriers[payload][0]
+

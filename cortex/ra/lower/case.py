@@ -1,0 +1,187 @@
+"""What one node does in one case of a model: at leaves, at inner nodes, or at any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cortex.ilir.loops import is_leaf
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.cases import handles
+from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
+from cortex.ra.lower.inputs import Inputs
+from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.zeros import Zeros
+from cortex.ra.model import Model
+from cortex.ra.node import ChildAt
+from cortex.ra.tensor import Body, Compute, IfThenElse
+from ragged.ir.expr import Buffer, Expr, Unary
+from ragged.ir.ops import UnaryOp
+from ragged.ir.stmt import If, Stmt, block
+
+
+@dataclass
+class Case:
+    """A model's computes where all its branches on the structure are decided, or are being."""
+
+    model: Model
+    buffers: Buffers
+    computed: Mapping[Tensor, frozenset[int]]
+    inputs: Inputs
+    node: Expr
+    decisions: Decisions
+    written: dict[Compute, Buffer] = field(default_factory=dict)
+    zeros: Zeros = field(init=False)
+
+    def __post_init__(self) -> None:
+        leaf = self.decisions.get(LEAF) is True
+        self.zeros = Zeros(lambda condition: decide(condition, self.decisions), self.resolve, leaf)
+
+    def undecided(self) -> ra.Expr | None:
+        """Return an atomic condition that this case needs and does not know, or None."""
+        for tensor in self.needed():
+            for condition in self.choices(tensor):
+                for atom in atoms(condition):
+                    if key(atom) is not None and key(atom) not in self.decisions:
+                        return atom
+        return None
+
+    def resolve(self, tensor: Tensor) -> Tensor:
+        """Follow decided branches to the tensor that is computed."""
+        while isinstance(tensor, IfThenElse):
+            decided = decide(tensor.condition, self.decisions)
+            if decided is None:
+                return tensor
+            tensor = tensor.then if decided else tensor.orelse
+        return tensor
+
+    def needed(self) -> list[Tensor]:
+        """Return the computes, and open branches, that the outputs depend on, each after what it reads."""
+        done: dict[Tensor, None] = {}
+        stack: list[tuple[Tensor, bool]] = [
+            (self.resolve(tensor), False)
+            for _, tensor in reversed(list(self.model.outputs.values()))
+        ]
+        while stack:
+            tensor, ready = stack.pop()
+            if tensor in done or not isinstance(tensor, Compute | IfThenElse):
+                continue
+            if ready or isinstance(tensor, IfThenElse):
+                done[tensor] = None
+                continue
+            stack.append((tensor, True))
+            if tensor not in self.inputs.hoisted:
+                stack.extend((self.resolve(read), False) for read in reversed(list(self.reads(tensor.body))))
+        return list(done)
+
+    def stmts(self) -> Stmt:
+        """Return the nests of this case, results stored where the outputs live."""
+        zeros = self.zeros if self.zeros.childless else None
+        nests = Nests(self.buffers, self.decisions, self.result, self.node, zeros)
+        self.written.update(self.inputs.written)
+        targets = self.targets()
+        parts: list[Stmt] = []
+        for tensor in self.needed():
+            assert isinstance(tensor, Compute)
+            if tensor in self.inputs.hoisted:
+                self.inputs.ask(tensor, self.decisions.get(LEAF))
+                continue
+            self.written[tensor] = targets.get(tensor) or self.buffers.temporary(tensor)
+            nest = nests.compute(tensor, self.written[tensor])
+            parts.append(If(self.has_children(), nest) if self.asks_for_children(tensor) else nest)
+        for placeholder, output in self.model.outputs.values():
+            source = self.resolve(output)
+            target = self.buffers.outputs[placeholder]
+            assert isinstance(source, Compute)
+            if self.written[source] is not target:
+                parts.append(nests.copy(self.written[source], target, source.indices))
+        return block(*parts)
+
+    def asks_for_children(self, tensor: Compute) -> bool:
+        """Return whether a tensor has a value at nodes with children only, in a case of all nodes.
+
+        Such a one is read in loops over children alone. Where it could be computed at leaves too, it is: that is
+        simpler.
+        """
+        if LEAF in self.decisions or tensor.child is not None or 0 in self.computed[tensor]:
+            return False
+        exprs = tuple(_subexpressions(tensor.body))
+        looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
+        return any(isinstance(handle, ChildAt) for expr in exprs for handle in handles(expr)) or any(
+            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in _subexpressions(index))
+            for index in looks_up
+        )
+
+    def has_children(self) -> Expr:
+        """Return whether the node has children."""
+        return Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node))
+
+    def targets(self) -> dict[Compute, Buffer]:
+        """Return the output that each result is stored to; of two outputs with one result the second is copied."""
+        found: dict[Compute, Buffer] = {}
+        for placeholder, output in self.model.outputs.values():
+            source = self.resolve(output)
+            if isinstance(source, Compute):
+                found.setdefault(source, self.buffers.outputs[placeholder])
+        return found
+
+    def result(self, tensor: Tensor) -> Buffer:
+        """Return the buffer that holds a tensor's values in this case."""
+        source = self.resolve(tensor)
+        assert isinstance(source, Compute)
+        return self.written[source]
+
+    def choices(self, tensor: Tensor) -> Iterator[ra.Expr]:
+        """Yield the conditions that choose, in a case, which computes a tensor depends on.
+
+        A branch of `where` that reads a compute chooses as one of `if_then_else` does: the compute may have no value,
+        and no place to take one from, at nodes that go the other way.
+        """
+        match tensor:
+            case IfThenElse(condition=condition):
+                if decide(condition, self.decisions) is None:
+                    yield condition
+            case Compute(body=body):
+                yield from self._wheres(body)
+            case _:
+                pass
+
+    def _wheres(self, expr: ra.Expr) -> Iterator[ra.Expr]:
+        if isinstance(expr, ra.Where):
+            decided = decide(expr.condition, self.decisions)
+            if decided is not None:
+                yield from self._wheres(expr.if_true if decided else expr.if_false)
+                return
+            branches = (*self.reads(expr.if_true), *self.reads(expr.if_false))
+            if any(isinstance(tensor, Body) for tensor in branches):
+                yield expr.condition
+        for operand in self.operands(expr):
+            yield from self._wheres(operand)
+
+    def reads(self, expr: ra.Expr) -> Iterator[Tensor]:
+        """Yield the tensors that an expression reads in the case."""
+        if isinstance(expr, ra.Read) and not self._is_zero(expr):
+            yield expr.tensor
+        for operand in self.operands(expr):
+            yield from self.reads(operand)
+
+    def operands(self, expr: ra.Expr) -> tuple[ra.Expr, ...]:
+        """Return the operands of an expression that matter in the case."""
+        if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.decisions.get(LEAF) is True):
+            return ()
+        if isinstance(expr, ra.Where):
+            decided = decide(expr.condition, self.decisions)
+            if decided is not None:
+                return (expr.if_true if decided else expr.if_false,)
+        return ra.operands(expr)
+
+    def _is_zero(self, expr: ra.Expr) -> bool:
+        return self.zeros.childless and self.zeros.holds(expr)
+
+
+def _subexpressions(expr: ra.Expr) -> Iterator[ra.Expr]:
+    yield expr
+    for operand in ra.operands(expr):
+        yield from _subexpressions(operand)

@@ -1,0 +1,61 @@
+"""What of a structure a program uses: the functions that it calls, and the facts that matter to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ragged.ir.expr import Buffer, Call, Expr, Function
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.stmt import Stmt
+from ragged.ir.walk import all_expressions, subexpressions
+
+
+def used_functions(
+    all_functions: Iterable[Function], facts: Iterable[Fact], kernel: Stmt, buffers: Iterable[Buffer]
+) -> set[Function]:
+    """Return the functions that a program calls, directly, in shapes, or through what is known of others."""
+    shapes = (subexpressions(extent) for buffer in buffers for extent in buffer.shape)
+    roots = (*all_expressions(kernel), *(expr for shape in shapes for expr in shape))
+    used: set[Function] = set()
+    pending = [expr.function for expr in roots if isinstance(expr, Call)]
+    while pending:
+        function = pending.pop()
+        if function in used:
+            continue
+        used.add(function)
+        inside = [param.extent for param in function.params] + (
+            [] if function.body is None else [function.body]
+        )
+        pending += _called(inside)
+        for fact in facts:
+            if subjects(fact) <= used:
+                pending += _called(_bounds(fact))
+    return used & set(all_functions)
+
+
+def _called(exprs: Iterable[Expr]) -> list[Function]:
+    return [e.function for expr in exprs for e in subexpressions(expr) if isinstance(e, Call)]
+
+
+def subjects(fact: Fact) -> set[Function]:
+    """Return the functions that a program must call for a fact to matter to it."""
+    match fact:
+        case Range(function=function) | Monotone(function=function) | Injective(function=function):
+            return {function}
+        case PrefixSum(offset=offset, length=length):
+            return {offset, length}
+        case Tiling(begin=begin, length=length):
+            return {begin, length}
+        case Follows(pointer=pointer, begin=begin, length=length, via=via):
+            return {pointer, begin, length} | ({via} if via else set())
+
+
+def _bounds(fact: Fact) -> tuple[Expr, ...]:
+    """Return the expressions that a fact's statement has in it."""
+    match fact:
+        case Range(lower=lower, upper=upper):
+            return (lower, upper)
+        case Tiling(first=first, total=total):
+            return (first, total)
+        case Monotone() | Injective() | PrefixSum() | Follows():
+            return ()

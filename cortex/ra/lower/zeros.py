@@ -1,0 +1,70 @@
+"""What is zero in a case: the state of no children, and what it is multiplied by nothing but zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.tensor import Compute, InputTensor
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+
+@dataclass
+class Zeros:
+    """Tells the expressions that are zero wherever a case holds (CORTEX section 4.3, constant propagation).
+
+    A product with zero is zero if the other side is finite. Of parameters that is taken for granted, and noted in
+    `finite`: who binds them has to check it. Of anything else it is not.
+
+    `decide` gives the value of a condition in the case, None where it is open; `resolve` follows its branches to the
+    tensor that is computed; `childless` says that the case is of nodes without children.
+    """
+
+    decide: Callable[[ra.Expr], bool | None]
+    resolve: Callable[[Tensor], Tensor] = lambda tensor: tensor
+    childless: bool = False
+    finite: set[InputTensor] = field(default_factory=set)
+    _known: dict[ra.Expr, bool] = field(default_factory=dict)
+
+    def holds(self, expr: ra.Expr) -> bool:
+        """Return whether `expr` is zero at every node of the case."""
+        if expr not in self._known:
+            self._known[expr] = expr.dtype.is_float and self._holds(expr)
+        return self._known[expr]
+
+    def _holds(self, expr: ra.Expr) -> bool:
+        match expr:
+            case ra.Const(value=value):
+                return value == 0
+            case ra.Read(tensor=tensor):
+                source = self.resolve(tensor)
+                return isinstance(source, Compute) and self.holds(source.body)
+            case ra.Unary(op=UnaryOp.NEG, operand=operand):
+                return self.holds(operand)
+            case ra.Binary(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
+                return self.holds(lhs) and self.holds(rhs)
+            case ra.Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+                return any(self.holds(a) and self._finite(b) for a, b in ((lhs, rhs), (rhs, lhs)))
+            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
+                way = self.decide(condition)
+                branches = (if_true, if_false) if way is None else ((if_true if way else if_false),)
+                return all(map(self.holds, branches))
+            case ra.DenseReduce(combiner=Combiner.SUM, body=body):
+                return self.holds(body)
+            case ra.ChildReduce(combiner=Combiner.SUM, body=body):
+                return self.childless or self.holds(body)
+            case _:
+                return False
+
+    def _finite(self, expr: ra.Expr) -> bool:
+        match expr:
+            case ra.Read(tensor=InputTensor() as tensor):
+                self.finite.add(tensor)
+                return True
+            case ra.Const(value=value):
+                return value - value == 0
+            case _:
+                return self.holds(expr)
+
