@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cortex.ilir.insert_order_checks import insert_order_checks
-from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.default_schedule import ArrangeColumns, DefaultSchedule
 from ragged.auto.machine import this_machine
 from ragged.errors import ScheduleError
 from ragged.ir.program import Program
@@ -54,4 +54,9 @@ _SCHEDULED = (
 
 def passes_for(threads: int) -> tuple[Pass, ...]:
     """Return the passes for a kernel that at most so many threads run."""
-    return (*_CHECKED, *(_ONE if threads == 1 else _TEAM), *_SCHEDULED)
+    return (
+        *_CHECKED,
+        Pass(ArrangeColumns(this_machine()), "before anything is shared out or made smaller"),
+        *(_ONE if threads == 1 else _TEAM),
+        *_SCHEDULED,
+    )

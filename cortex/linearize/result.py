@@ -19,16 +19,16 @@ class Linearized:
 
     Node ids follow Appendix B of the CORTEX paper: by falling height, then structure, then post-order row. So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one
-    height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the leaves.
-    There is always a batch 0, which an empty batch of structures leaves empty.
+    height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the
+    leaves. There is always a batch 0, which an empty batch of structures leaves empty.
 
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
     of each node in order; positions[j] (num_inner,), each inner node's j-th child or -1; payloads[name]
-    (num_nodes, *shape) by node id; carriers[name], the ids of the nodes that carry a payload that the plan lists,
-    rising, and how many of them are inner nodes; roots (number of roots,) as node ids and root_begin (num_structures + 1,);
-    rows (num_nodes,), the node id of each post-order row, and row_begin (num_structures + 1,); keys, for each
-    row the caller's node, token, label or number.
+    (num_nodes, *shape) by node id; carriers[name], the ids of the nodes that carry a payload that the plan
+    lists, rising, and how many of them are inner nodes; roots (number of roots,) as node ids and root_begin
+    (num_structures + 1,); rows (num_nodes,), the node id of each post-order row, and row_begin
+    (num_structures + 1,); keys, for each row the caller's node, token, label or number.
     """
 
     plan: Plan

@@ -39,4 +39,3 @@ def _carriers(payload: str, place: int) -> Reader:
             return lambda linearized: linearized.carriers[payload][1]
         case _:
             return lambda linearized: linearized.carriers[payload][0]
-

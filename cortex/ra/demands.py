@@ -42,8 +42,12 @@ def carriers_read(recursion: Recursion) -> tuple[str, ...]:
 def carried_by(condition: Expr) -> NodeInput | None:
     """Return the payload of which a condition says that the node itself carries it, or None."""
     match condition:
-        case Binary(op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Const(value=0)):
-            return tensor if tensor.dtype.is_int and tensor.default is not None and tensor.default < 0 else None
+        case Binary(
+            op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Const(value=0)
+        ):
+            return (
+                tensor if tensor.dtype.is_int and tensor.default is not None and tensor.default < 0 else None
+            )
         case _:
             return None
 

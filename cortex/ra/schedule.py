@@ -98,7 +98,9 @@ class Schedule:
         """
         if self._choices.childless:
             raise ScheduleError(
-                "specialize_leaves: leaves are specialized already", at=Location.capture(), fix="ask for it once"
+                "specialize_leaves: leaves are specialized already",
+                at=Location.capture(),
+                fix="ask for it once",
             )
         self._choices = replace(self._choices, childless=True)
         self._log.append("s.specialize_leaves()")

@@ -98,17 +98,30 @@ def _sides(
             rows = next((row for row in outputs if row is not loop and not _depends(along, row.var)), None)
             if place == len(along.indices) - 1:
                 return loop, rows, None
-            if along.buffer.role is Role.PARAMETER:
+            if along.buffer.role in (Role.PARAMETER, Role.BOUND):
                 return loop, rows, (along.buffer, place)
     return None, outputs[-1], None
 
 
 def _dimension(load: Load, var: Var) -> int | None:
-    """Return the dimension that the variable alone indexes, if it stands in no other."""
+    """Return the dimension that the variable indexes, step by step, if it stands in no other."""
     places = [d for d, index in enumerate(load.indices) if _depends(index, var)]
-    if len(places) == 1 and load.indices[places[0]] == Ref(var):
+    if len(places) == 1 and _steps_with(load.indices[places[0]], var):
         return places[0]
     return None
+
+
+def _steps_with(index: Expr, var: Var) -> bool:
+    """Return whether an index grows by one with the variable."""
+    match index:
+        case Ref(var=own):
+            return own is var
+        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
+            return (_steps_with(rhs, var) and not _depends(lhs, var)) or (
+                _steps_with(lhs, var) and not _depends(rhs, var)
+            )
+        case _:
+            return False
 
 
 def _depends(expr: Expr, var: Var) -> bool:

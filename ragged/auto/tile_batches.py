@@ -8,10 +8,11 @@ from math import prod
 from ragged.auto.products import products
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import statements
+from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
 from ragged.schedule.fission import fission
 from ragged.schedule.schedule import Schedule
@@ -70,12 +71,33 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
 
 
 def _together(schedule: Schedule, loop: Var) -> None:
+    _hold_scattered(schedule, loop)
     inner = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop][1]
     for buffer in _allocated(_loop(schedule.program, inner)):
         schedule.apply(expand_storage, buffer, inner)
     current = inner
     for cut in _parts(_loop(schedule.program, inner).body)[:-1]:
         current = schedule.apply(fission, current, cut).loops[current][1]
+
+
+def _hold_scattered(schedule: Schedule, loop: Var) -> None:
+    """Hold what an iteration sums up in storage of its own where the rows that iterations write are scattered."""
+    body = _loop(schedule.program, loop).body
+    scattered = {
+        leaf.label
+        for leaf in leaves(body)
+        if isinstance(leaf, Reduce) and leaf.buffer.role is not Role.LOCAL and _is_scattered(body, leaf)
+    }
+    for product in list(products(schedule.program)):
+        if product.update in scattered:
+            schedule.apply(cache_write, product.update, loop)
+
+
+def _is_scattered(body: Stmt, leaf: Reduce) -> bool:
+    """True if a row that is written is looked up in an array."""
+    lets = {stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, Let)}
+    rows = (lets.get(index.var, index) if isinstance(index, Ref) else index for index in leaf.indices)
+    return any(isinstance(part, Call) for row in rows for part in subexpressions(row) if part is row)
 
 
 def _loop(program: Program, var: Var) -> For:

@@ -84,7 +84,8 @@ def _tile_once(schedule: Schedule, machine: Machine, product: Product) -> tuple[
     around = [inner]
     if rows > 1 and product.rows is not None:
         blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
-        schedule.apply(reorder, (blocks, outer, row, inner))
+        others = (loop.var for loop in product.outputs if loop not in (product.rows, product.vector))
+        schedule.apply(reorder, (*others, blocks, outer, row, inner))
         around = [row, inner]
     held = schedule.apply(cache_write, product.update, outer)
     written = [held.loops[var][-1] for var in around]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
-from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, For, If, Let, LoopKind, Reduce, Stmt, Store
@@ -17,35 +19,38 @@ STACK_BYTES = 16 * 1024
 
 
 def contract_storage(program: Program) -> Rewritten:
-    """Return the program with each workspace's leading dimension dropped where every access is at one variable.
+    """Return the program with each workspace that is used within one iteration given the storage of one.
 
     before::
 
         lh: workspace(float32[num_nodes, 256])
         with kernel:
-            for n in serial(batch_length(b), N):
-                node = batch_begin(b) + n
-                for i in serial(256):
-                    lh[node, i] = h[left(node), i]
-                for i in serial(256):
-                    h[node, i] = tanh(lh[node, i] + rh[node, i])
+            for s in parallel(4):
+                for n in parallel(batch_length(b), N):
+                    node = batch_begin(b) + n
+                    for i in serial(64):
+                        lh[node, s * 64 + i] = h[left(node), s * 64 + i]
+                    for i in serial(64):
+                        h[node, s * 64 + i] = tanh(lh[node, s * 64 + i] + rh[node, s * 64 + i])
 
     after::
 
         with kernel:
-            for n in serial(batch_length(b), N):
-                node = batch_begin(b) + n
-                lh = local(float32[256])
-                for i in serial(256):
-                    lh[i] = h[left(node), i]
-                for i in serial(256):
-                    h[node, i] = tanh(lh[i] + rh[node, i])
+            for s in parallel(4):
+                for n in parallel(batch_length(b), N):
+                    node = batch_begin(b) + n
+                    lh = local(float32[64])
+                    for i in serial(64):
+                        lh[i] = h[left(node), s * 64 + i]
+                    for i in serial(64):
+                        h[node, s * 64 + i] = tanh(lh[i] + rh[node, s * 64 + i])
 
-    The variable is bound where all accesses stand below, or once for each of several nests; in each, the
-    first access writes. Large temporaries stay workspaces and are contracted only under serial loops, whose
-    iterations may share them; in a team's loop each worker has storage of its own, `workspace(float32[workers, ...])`,
-    if no barrier stands in a nest, where another worker might take over. Comes after lowering and before code
-    generation.
+    One dimension goes: the first at which every access is at a variable that is bound where all accesses stand below,
+    or once for each of several nests; in each, the first access writes. Of another dimension what is kept is the slice
+    that all accesses of a nest are in. Large temporaries stay workspaces and are contracted only under serial loops,
+    whose iterations may share them; in a team's loop each worker has storage of its own,
+    `workspace(float32[workers, ...])`, if no barrier stands in a nest, where another worker might take over. Comes
+    after lowering and before code generation.
     """
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and buffer.shape:
@@ -54,45 +59,118 @@ def contract_storage(program: Program) -> Rewritten:
 
 
 def _contract(program: Program, buffer: Buffer) -> Program:
-    """Contract `buffer`'s first dimension in every stage, or return the program as it is."""
-    homes: set[Var] = set()
-    for stage in program.stages:
-        found = _homes(stage.body, buffer)
-        if found is None:
-            return program
-        homes |= found
-    smaller = replace(buffer, shape=buffer.shape[1:], dims=buffer.dims[1:], order=())
-    local = _bytes(smaller)
-    if local is not None and local <= STACK_BYTES:
-        rewriter = _Contract(
-            old=buffer, new=replace(smaller, role=Role.LOCAL, align=64), homes=homes, local=True
-        )
+    """Drop one of `buffer`'s dimensions in every stage, or return the program as it is."""
+    for dimension in range(len(buffer.shape)):
+        homes: dict[Var, Slices] = {}
+        for stage in program.stages:
+            found = _homes(stage.body, buffer, dimension)
+            if found is None:
+                break
+            homes |= found
+        else:
+            return _dropped(program, buffer, dimension, homes)
+    return program
+
+
+def _dropped(program: Program, buffer: Buffer, dimension: int, homes: Mapping[Var, Slices]) -> Program:
+    contract = partial(_Contract, old=buffer, dropped=dimension)
+    sizes = [_bytes(_without(buffer, dimension, slices)) for slices in homes.values()]
+    if all(size is not None and size <= STACK_BYTES for size in sizes):
+        local = {
+            var: replace(_without(buffer, dimension, slices), role=Role.LOCAL, align=64)
+            for var, slices in homes.items()
+        }
+        rewriter = contract(homes=homes, local=local)
         rest = tuple(other for other in program.buffers if other is not buffer)
-    elif all(_serial(stage.body, buffer) for stage in program.stages):
-        rewriter = _Contract(old=buffer, new=smaller, homes=homes, local=False)
-        rest = tuple(smaller if other is buffer else other for other in program.buffers)
-    elif (team := _team_of(program, buffer, homes)) is not None:
-        each = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=())
-        rewriter = _Contract(old=buffer, new=each, homes=homes, local=False, worker=(Ref(team.var),))
-        rest = tuple(each if other is buffer else other for other in program.buffers)
+        return _rewritten(program, rewriter, rest)
+    shapes = {_without(buffer, dimension, slices).shape for slices in homes.values()}
+    if len(shapes) > 1:
+        return program
+    smaller = _without(buffer, dimension, next(iter(homes.values()), ()))
+    if all(_serial(stage.body, buffer) for stage in program.stages):
+        rewriter = contract(homes=homes, new=smaller)
+    elif (team := _team_of(program, buffer, set(homes))) is not None:
+        smaller = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=())
+        rewriter = contract(homes=homes, new=smaller, worker=(Ref(team.var),))
     else:
         return program
+    return _rewritten(program, rewriter, tuple(smaller if o is buffer else o for o in program.buffers))
+
+
+def _without(buffer: Buffer, dimension: int, slices: Slices) -> Buffer:
+    slices = slices or tuple(Slice(None, extent) for extent in buffer.shape)
+    kept = [d for d in range(len(buffer.shape)) if d != dimension]
+    shape, dims = tuple(slices[d].extent for d in kept), tuple(buffer.dims[d] for d in kept)
+    return replace(buffer, shape=shape, dims=dims, order=())
+
+
+def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]) -> Program:
     stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
-    return replace(program, buffers=rest, stages=stages)
+    return replace(program, buffers=buffers, stages=stages)
 
 
-def _homes(body: Stmt, buffer: Buffer) -> set[Var] | None:
-    """Return the variables at which `buffer` is accessed, each bound once above all of its accesses, or None."""
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a nest uses of a dimension: `extent` places from `base` on, or from the first where there is none."""
+
+    base: Expr | None
+    extent: Expr
+
+    def place(self, index: Expr) -> Expr:
+        """Return an index as a place in the slice."""
+        if self.base is None:
+            return index
+        assert isinstance(index, Binary)
+        return index.rhs
+
+
+Slices = tuple[Slice, ...]
+"""What a nest uses of each dimension of a buffer."""
+
+
+def _homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | None:
+    """Return the variables at which `buffer` is accessed in a dimension, with the slices of the others; or None.
+
+    Each is bound once, above all of its accesses, and writes before it reads.
+    """
     homes: set[Var] = set()
     for indices in _accesses(body, buffer):
-        if not indices or not isinstance(indices[0], Ref):
+        index = indices[dimension]
+        if not isinstance(index, Ref):
             return None
-        homes.add(indices[0].var)
+        homes.add(index.var)
+    found: dict[Var, Slices] = {}
     for var in homes:
         scope = _scope(body, var)
-        if scope is None or not _writes_first(scope, buffer):
+        if scope is None:
             return None
-    return homes
+        found[var] = _slices(scope, buffer)
+        if not _writes_first(scope, buffer, dimension, found[var]):
+            return None
+    return found
+
+
+def _slices(scope: Stmt, buffer: Buffer) -> Slices:
+    """Return the slice of each dimension that all accesses in `scope` are in."""
+    loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
+    lets = {stmt.var for stmt in statements(scope) if isinstance(stmt, Let)}
+    found: list[Slice] = []
+    for dimension, extent in enumerate(buffer.shape):
+        seen = {_slice(indices[dimension], loops, lets) for indices in _accesses(scope, buffer)}
+        one = seen.pop() if len(seen) == 1 else None
+        found.append(one if one is not None else Slice(None, extent))
+    return tuple(found)
+
+
+def _slice(index: Expr, loops: Mapping[Var, Expr], lets: Collection[Var]) -> Slice | None:
+    """Return the slice that `base + variable` runs through, where the base is the same in all of the scope."""
+    match index:
+        case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
+            parts = list(subexpressions(base))
+            inner = any(isinstance(part, Ref) and (part.var in loops or part.var in lets) for part in parts)
+            return None if inner or any(isinstance(part, Load) for part in parts) else Slice(base, loops[var])
+        case _:
+            return None
 
 
 def _scope(body: Stmt, var: Var) -> Stmt | None:
@@ -113,30 +191,34 @@ def _accesses(body: Stmt, buffer: Buffer) -> Iterator[tuple[Expr, ...]]:
                     yield inner.indices
 
 
-def _writes_first(scope: Stmt, buffer: Buffer) -> bool:
+def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:
     """True if the first access in the text is a store of its own nest, covering what later statements read.
 
     A nest is taken to cover the buffer if the store's remaining indices are its loops' variables over the whole
-    extents and no condition stands over it.
+    slices and no condition stands over it.
     """
-    loops: dict[Var, Expr] = {}
-    return _first(scope, buffer, loops) is True
+    others = [(d, each) for d, each in enumerate(slices) if d != dimension]
+    return _first(scope, buffer, others, {}) is True
 
 
-def _first(stmt: Stmt, buffer: Buffer, loops: dict[Var, Expr]) -> bool | None:
+def _first(
+    stmt: Stmt, buffer: Buffer, slices: Sequence[tuple[int, Slice]], loops: Mapping[Var, Expr]
+) -> bool | None:
     """Return True or False for the first access below `stmt`, None if there is none."""
     for expr in expressions(stmt):
         if any(isinstance(inner, Load) and inner.buffer is buffer for inner in subexpressions(expr)):
             return False
     if isinstance(stmt, Store) and stmt.buffer is buffer:
-        covered = zip(stmt.indices[1:], buffer.shape[1:], strict=True)
-        return all(isinstance(i, Ref) and loops.get(i.var) == extent for i, extent in covered)
+        places = [(each.place(stmt.indices[d]), each.extent) for d, each in slices]
+        own = {place.var for place, _ in places if isinstance(place, Ref)}
+        covers = all(isinstance(place, Ref) and loops.get(place.var) == extent for place, extent in places)
+        return covers and len(own) == len(places)
     if isinstance(stmt, Reduce) and stmt.buffer is buffer:
         return False
     if isinstance(stmt, For):
         loops = {**loops, stmt.var: stmt.extent}
     for child in children(stmt):
-        found = _first(child, buffer, loops)
+        found = _first(child, buffer, slices, loops)
         if found is not None:
             return found and not isinstance(stmt, If)
     return None
@@ -178,34 +260,47 @@ def _bytes(buffer: Buffer) -> int | None:
 
 @dataclass
 class _Contract(Rewriter):
-    """Drops the first index of `old`, now `new`; a local one is allocated under each variable of `homes`.
+    """Drops one index of `old`: what is left is `new`, or the one in `local` of the home that it is in.
 
-    `worker` is what stands in place of the index where each worker has storage of its own.
+    A local one is allocated under its home. `worker` is what stands in front of the other indices where each worker has
+    storage of its own.
     """
 
     old: Buffer = field(kw_only=True)
-    new: Buffer = field(kw_only=True)
-    homes: set[Var] = field(kw_only=True)
-    local: bool = field(kw_only=True)
+    dropped: int = field(kw_only=True)
+    homes: Mapping[Var, Slices] = field(kw_only=True)
+    new: Buffer | None = None
+    local: Mapping[Var, Buffer] = field(default_factory=dict)
     worker: tuple[Expr, ...] = ()
-    current: Buffer | None = None
 
     def expr(self, expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.target(), self.exprs((*self.worker, *expr.indices[1:])), expr.at)
+            return Load(self.target(expr.indices), self.place(expr.indices), expr.at)
         return super().expr(expr)
 
-    def target(self) -> Buffer:
-        return self.new if self.current is None else self.current
+    def home(self, indices: tuple[Expr, ...]) -> Var:
+        home = indices[self.dropped]
+        assert isinstance(home, Ref)
+        return home.var
+
+    def target(self, indices: tuple[Expr, ...]) -> Buffer:
+        if self.new is not None:
+            return self.new
+        return self.local[self.home(indices)]
+
+    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return what is left of the indices of an access."""
+        slices = self.homes[self.home(indices)]
+        kept = (slices[d].place(index) for d, index in enumerate(indices) if d != self.dropped)
+        return self.exprs((*self.worker, *kept))
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        if isinstance(stmt, For | Let) and stmt.var in self.homes and self.local:
-            self.current = replace(self.new)
+        if isinstance(stmt, For | Let) and stmt.var in self.local:
             inner = super().stmt(stmt)
             assert isinstance(inner, For | Let)
-            inner = replace(inner, body=Alloc(self.current, inner.body))
-            self.current = None
-            return inner
+            return replace(inner, body=Alloc(self.local[stmt.var], inner.body))
         if isinstance(stmt, Store | Reduce) and stmt.buffer is self.old:
-            stmt = replace(stmt, buffer=self.target(), indices=(*self.worker, *stmt.indices[1:]))
+            moved = super().stmt(replace(stmt, indices=()))
+            assert isinstance(moved, Store | Reduce)
+            return replace(moved, buffer=self.target(stmt.indices), indices=self.place(stmt.indices))
         return super().stmt(stmt)

@@ -117,6 +117,24 @@ def _between(
     return None
 
 
+def never_meet(
+    program: Program, first: tuple[Site, Access], second: tuple[Site, Access], common: int
+) -> bool:
+    """Return whether two accesses are proven to touch no element alike, in whatever iterations.
+
+    The outermost `common` loops around both are in one iteration.
+    """
+    (one, a), (other, b) = first, second
+    here, there = _copies(one, common, ""), _copies(other, common, "'")
+    loops = (*_ranges(one, here, common), *_ranges(other, there, common), *_shared(one, common))
+    conditions = (
+        *(substitute(c, here) for c in a.conditions),
+        *(substitute(c, there) for c in b.conditions),
+    )
+    answer = prover_of(program).prove(_differ(a, here, b, there), loops=loops, conditions=conditions)
+    return isinstance(answer, Proof)
+
+
 def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:
     """Return a variable of its own for each loop inside the common ones, and the common ones as they are."""
     return {

@@ -1,4 +1,4 @@
-"""stack: several parameters of one shape as one table."""
+"""stack: several parameters, or workspaces, of one shape as one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Label, Stmt, Store
+from ragged.ir.stmt import For, Label, Reduce, Stmt, Store
 from ragged.schedule.storage import appended, check_alone, check_free, check_known, table_shape
 
 
 def stack(program: Program, parameters: Sequence[Buffer], name: str) -> Rewritten:
-    """Read several parameters from one table `name`, with a dimension more in front: which of them.
+    """Read several parameters from one table `name`, with a dimension more in front: which of them; or workspaces.
 
     before::
 
@@ -43,11 +44,13 @@ def stack(program: Program, parameters: Sequence[Buffer], name: str) -> Rewritte
             ...
                 y[i] = WU[0, i, j] + WU[1, i, j]
 
+    Workspaces are stacked likewise: `y_o[n, i]` and `y_u[n, i]` become `y[0, n, i]` and `y[1, n, i]`, and go.
+
     `pack` then gives the table a layout in which what is read together stands together: gates side by side.
 
     Raises:
-        ScheduleError: there are fewer than two; one is given twice, or is no parameter or table; their shapes or dtypes
-            differ, or are no numbers; the name is taken.
+        ScheduleError: there are fewer than two; one is given twice, or is no parameter, table or workspace; their
+            shapes, dtypes or roles differ, or a parameter's extents are no numbers; the name is taken.
     """
     if len(set(parameters)) < max(len(parameters), 2):
         given = ", ".join(f"'{parameter.name}'" for parameter in parameters)
@@ -55,9 +58,12 @@ def stack(program: Program, parameters: Sequence[Buffer], name: str) -> Rewritte
             f"stack: {given or 'nothing'} cannot be stacked",
             because="it takes two parameters or more, each once",
         )
-    shapes = [_shape(program, parameter) for parameter in parameters]
-    for parameter, shape in zip(parameters, shapes, strict=True):
-        if shape != shapes[0] or parameter.dtype is not parameters[0].dtype:
+    for parameter in parameters:
+        _check(program, parameter)
+    temporary = parameters[0].role is Role.WORKSPACE
+    for parameter in parameters:
+        alike = parameter.shape == parameters[0].shape and parameter.dtype is parameters[0].dtype
+        if not alike or (parameter.role is Role.WORKSPACE) is not temporary:
             raise ScheduleError(
                 f"stack: '{parameters[0].name}' and '{parameter.name}' are not of one shape and dtype",
                 because=f"the one is {_text(parameters[0])}, the other {_text(parameter)}",
@@ -65,27 +71,32 @@ def stack(program: Program, parameters: Sequence[Buffer], name: str) -> Rewritte
             )
     check_free(program, name, "stack")
     first = parameters[0]
-    table = Buffer(name, first.dtype, (Const(len(shapes)), *first.shape), Role.BOUND, (None, *first.dims))
-    rewriter = _Read(new=table, places={parameter: k for k, parameter in enumerate(parameters)})
+    role = Role.WORKSPACE if temporary else Role.BOUND
+    table = Buffer(name, first.dtype, (Const(len(parameters)), *first.shape), role, (None, *first.dims))
+    rewriter = _Exchange(new=table, places={parameter: k for k, parameter in enumerate(parameters)})
     stages = tuple(
         stage if stage.kind is StageKind.BIND else replace(stage, body=rewriter.stmt(stage.body))
         for stage in program.stages
     )
+    if temporary:
+        kept = tuple(buffer for buffer in program.buffers if buffer not in parameters)
+        return rewriter.finish(program, replace(program, buffers=(*kept, table), stages=stages))
     new = replace(program, buffers=(*program.buffers, table), stages=stages)
     for place, parameter in enumerate(parameters):
         new = appended(new, StageKind.BIND, _filled(parameter, table, place))
     return rewriter.finish(program, new)
 
 
-def _shape(program: Program, parameter: Buffer) -> tuple[int, ...]:
-    check_known(program, parameter, "stack")
-    check_alone(program, parameter, "stack")
-    return table_shape(parameter, "stack")
+def _check(program: Program, buffer: Buffer) -> None:
+    check_known(program, buffer, "stack")
+    check_alone(program, buffer, "stack")
+    if buffer.role is not Role.WORKSPACE:
+        table_shape(buffer, "stack")
 
 
 def _text(buffer: Buffer) -> str:
-    extents = ", ".join(str(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-    return f"{buffer.dtype.value}[{extents}]"
+    role = "workspace " if buffer.role is Role.WORKSPACE else ""
+    return f"{role}{buffer.dtype.value}[{', '.join(map(expr_text, buffer.shape))}]"
 
 
 def _filled(parameter: Buffer, table: Buffer, place: int) -> Stmt:
@@ -100,11 +111,20 @@ def _filled(parameter: Buffer, table: Buffer, place: int) -> Stmt:
 
 
 @dataclass
-class _Read(Rewriter):
+class _Exchange(Rewriter):
     new: Buffer = field(kw_only=True)
     places: dict[Buffer, int] = field(kw_only=True)
 
     def expr(self, expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr.buffer in self.places:
-            return Load(self.new, (Const(self.places[expr.buffer]), *self.exprs(expr.indices)), expr.at)
+            return Load(self.new, self.place(expr.buffer, self.exprs(expr.indices)), expr.at)
         return super().expr(expr)
+
+    def place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return (Const(self.places[buffer]), *indices)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = super().stmt(stmt)
+        if isinstance(new, Store | Reduce) and new.buffer in self.places:
+            return replace(new, buffer=self.new, indices=self.place(new.buffer, new.indices))
+        return new

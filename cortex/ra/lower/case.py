@@ -13,6 +13,7 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
 from cortex.ra.lower.inputs import Inputs
 from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.order import side_by_side
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
@@ -61,8 +62,7 @@ class Case:
         """Return the computes, and open branches, that the outputs depend on, each after what it reads."""
         done: dict[Tensor, None] = {}
         stack: list[tuple[Tensor, bool]] = [
-            (self.resolve(tensor), False)
-            for _, tensor in reversed(list(self.model.outputs.values()))
+            (self.resolve(tensor), False) for _, tensor in reversed(list(self.model.outputs.values()))
         ]
         while stack:
             tensor, ready = stack.pop()
@@ -83,7 +83,7 @@ class Case:
         self.written.update(self.inputs.written)
         targets = self.targets()
         parts: list[Stmt] = []
-        for tensor in self.needed():
+        for tensor in side_by_side(self.needed(), self.operands, self.resolve):
             assert isinstance(tensor, Compute)
             if tensor in self.inputs.hoisted:
                 self.inputs.ask(tensor, self.decisions.get(LEAF))

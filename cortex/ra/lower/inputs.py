@@ -54,9 +54,9 @@ def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
             return False
         if any(not isinstance(node, NodeVar) for node in handles(expr)):
             return False
-        if isinstance(expr, ra.Read) and not isinstance(expr.tensor, InputTensor | NodeInput):
-            if expr.tensor not in alone:
-                return False
+        given = isinstance(expr, ra.Read) and isinstance(expr.tensor, InputTensor | NodeInput)
+        if isinstance(expr, ra.Read) and not given and expr.tensor not in alone:
+            return False
     return True
 
 
@@ -106,7 +106,9 @@ class Inputs:
 
     def _where(self, compute: Compute) -> tuple[Domain, str | None]:
         """Return the nodes that a compute is needed at, and the payload without which it is zero, if there is one."""
-        absent = next((name for name in self.functions.carriers if self._is_zero_without(compute, name)), None)
+        absent = next(
+            (name for name in self.functions.carriers if self._is_zero_without(compute, name)), None
+        )
         return frozenset(self.needed[compute]), absent if _reduces(compute) else None
 
     def _is_zero_without(self, compute: Compute, payload: str) -> bool:
@@ -132,7 +134,9 @@ class Inputs:
     def _nodes(self, domain: Domain) -> tuple[Expr, Expr]:
         return _part(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
 
-    def _over(self, begin: Expr, extent: Expr, node_at: _NodeAt, computes: list[Compute], nest: _Nest) -> Stmt:
+    def _over(
+        self, begin: Expr, extent: Expr, node_at: _NodeAt, computes: list[Compute], nest: _Nest
+    ) -> Stmt:
         """Return the loop over places from `begin` on with the nests of each of `computes` at the node of each."""
         step, node = Var("n"), Var("node")
         body = block(*(nest(compute, Ref(node)) for compute in computes))

@@ -63,9 +63,7 @@ class Nests:
     translator: Translator = field(init=False)
 
     def __post_init__(self) -> None:
-        self.translator = Translator(
-            self.buffers, self.decisions, self.results, self.reduced, self.zeros
-        )
+        self.translator = Translator(self.buffers, self.decisions, self.results, self.reduced, self.zeros)
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
         """Return the statements that store every value of `compute` at the node to `target`.
@@ -89,7 +87,9 @@ class Nests:
         """Return the statements that store one value for all that `compute` has at the node."""
 
         def store(at: Point) -> Stmt:
-            return Store(Label(target.name), target, self.element(compute.indices, at), Const(value, target.dtype))
+            return Store(
+                Label(target.name), target, self.element(compute.indices, at), Const(value, target.dtype)
+            )
 
         return self.loops(compute.indices, Point(self.node), store)
 

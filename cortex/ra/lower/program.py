@@ -86,7 +86,10 @@ class _Lowering:
             )
         choices = self.choices
         recursion = node_loops(
-            self.functions, cases, batched=choices.batched, specialized=choices.specialized or choices.childless
+            self.functions,
+            cases,
+            batched=choices.batched,
+            specialized=choices.specialized or choices.childless,
         )
         return block(self.inputs.stmts(), recursion)
 

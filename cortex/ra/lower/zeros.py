@@ -67,4 +67,3 @@ class Zeros:
                 return value - value == 0
             case _:
                 return self.holds(expr)
-

@@ -1,0 +1,113 @@
+"""Vectors for what is done element by element: everything around the sums of products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.auto.machine import Machine
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import expressions, subexpressions
+from ragged.schedule.fission import fission
+from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import Tail, split
+from ragged.schedule.vectorize import vectorize
+
+
+def vectorize_columns(schedule: Schedule, machine: Machine) -> None:
+    """Run loops over consecutive elements in vectors; sums over children come outside of such loops.
+
+    The order of each sum stays. What a primitive refuses is left as it is, for the code generator. Comes after
+    `tile_products`.
+    """
+    for loop, init, inner in list(_sums(schedule.program)):
+        before = schedule.checkpoint()
+        try:
+            rest = schedule.apply(fission, loop, init).loops[loop][1]
+            schedule.apply(reorder, (inner, rest))
+            if _begins_with_let(schedule.program, rest):
+                schedule.apply(lift_lets, rest)
+        except ScheduleError:
+            schedule.restore(before)
+    lanes = machine.lanes(4)
+    for loop in list(_elementwise(schedule.program, lanes)):
+        before = schedule.checkpoint()
+        try:
+            schedule.apply(vectorize, schedule.apply(split, loop, lanes, Tail.PEEL).loops[loop][1])
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _begins_with_let(program: Program, var: Var) -> bool:
+    return any(loop.var is var and isinstance(loop.body, Let) for _, loop in _kernel_loops(program))
+
+
+def _kernel_loops(program: Program) -> Iterator[tuple[Site, For]]:
+    for site in sites(program):
+        loop = site.stmt
+        if (
+            site.stage.kind is StageKind.KERNEL
+            and isinstance(loop, For)
+            and loop.kind is LoopKind.SERIAL
+            and isinstance(loop.extent, Const)
+        ):
+            yield site, loop
+
+
+def _sums(program: Program) -> Iterator[tuple[Var, Label, Var]]:
+    """Yield each loop that starts and sums up one element after another, the start, and the loop of the sum."""
+    for _, loop in _kernel_loops(program):
+        match loop.body:
+            case Block(body=(Store(label=label), For(var=inner, body=body))) if _is_sum(body, loop.var):
+                yield loop.var, label, inner
+
+
+def _is_sum(stmt: Stmt, var: Var) -> bool:
+    while isinstance(stmt, Let):
+        stmt = stmt.body
+    return isinstance(stmt, Reduce) and _consecutive(stmt, var)
+
+
+def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
+    """Yield the innermost loops over consecutive elements that fill a vector."""
+    for _, loop in _kernel_loops(program):
+        stmts = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
+        leaves = [stmt for stmt in stmts if isinstance(stmt, Store | Reduce)]
+        assert isinstance(loop.extent, Const)
+        plain = len(leaves) == len(stmts) and int(loop.extent.value) >= lanes
+        if plain and all(_consecutive(leaf, loop.var) for leaf in leaves):
+            yield loop.var
+
+
+def _consecutive(stmt: Store | Reduce, var: Var) -> bool:
+    """True if what is written is consecutive in `var`, and all that is read is too, or is the same throughout."""
+    if not _last(stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
+        return False
+    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+    return all(_last(part.indices, var) or not _uses(part, var) for part in parts if isinstance(part, Load))
+
+
+def _last(indices: tuple[Expr, ...], var: Var) -> bool:
+    """True if `var` stands in the last index alone, which grows by one with it."""
+    *others, last = indices
+    return not any(_uses(index, var) for index in others) and _steps(last, var)
+
+
+def _steps(index: Expr, var: Var) -> bool:
+    match index:
+        case Ref(var=own):
+            return own is var
+        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
+            return (_steps(rhs, var) and not _uses(lhs, var)) or (_steps(lhs, var) and not _uses(rhs, var))
+        case _:
+            return False
+
+
+def _uses(expr: Expr, var: Var) -> bool:
+    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(expr))
