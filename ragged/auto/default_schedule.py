@@ -9,42 +9,58 @@ from ragged.auto.machine import Machine
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.vectorize_columns import vectorize_columns
+from ragged.errors import ScheduleError
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
+from ragged.passes.contract_storage import contract_storage
+from ragged.passes.serialize_loops import serialize_loops
+from ragged.schedule.distribute_over_team import distribute_over_team
 from ragged.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
-class ArrangeColumns:
-    """A pass that arranges loops so that columns are shared out; its notes are the log of the steps."""
-
-    machine: Machine
-
-    @property
-    def __name__(self) -> str:
-        return "arrange_columns"
-
-    def __call__(self, program: Program) -> Rewritten:
-        """Return the arranged program. Comes first of what rewrites loops."""
-        schedule = Schedule(program, trusted=True)
-        share_columns(schedule, self.machine)
-        return Rewritten(schedule.program, schedule.forwarding, tuple(schedule.log().splitlines()))
-
-
-@dataclass(frozen=True, slots=True)
 class DefaultSchedule:
-    """A pass that schedules a program for one machine by public primitives; its notes are their log."""
+    """A pass that schedules a program for one machine by public primitives; its notes are their log.
+
+    `threads` is the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment
+    with the reason is the last of the notes.
+    """
 
     machine: Machine
+    threads: int = 1
 
     @property
     def __name__(self) -> str:
         return "default_schedule"
 
     def __call__(self, program: Program) -> Rewritten:
-        """Return the scheduled program. Comes after `contract_storage` and before `fuse_multiply_add`."""
+        """Return the scheduled program. Comes before `fuse_multiply_add`.
+
+        First loops are arranged and shared out, while temporaries are materialised and loops still parallel; then
+        storage is contracted, again once iterations of a worker follow each other; tiles come last.
+        """
         schedule = Schedule(program, trusted=True)
+        share_columns(schedule, self.machine)
+        schedule.apply(contract_storage)
+        reason = share_out(schedule, self.threads)
+        schedule.apply(contract_storage)
+        vectorize_columns(schedule, self.machine)  # before there are copies of what it changes
         tile_batches(schedule)
         tile_products(schedule, self.machine)
-        vectorize_columns(schedule, self.machine)
-        return Rewritten(schedule.program, schedule.forwarding, tuple(schedule.log().splitlines()))
+        vectorize_columns(schedule, self.machine)  # what tiles have added
+        notes = (*schedule.log().splitlines(), *(() if reason is None else (f"# one worker: {reason}",)))
+        return Rewritten(schedule.program, schedule.forwarding, notes)
+
+
+def share_out(schedule: Schedule, threads: int) -> str | None:
+    """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for."""
+    reason = None
+    if threads > 1:
+        try:
+            schedule.apply(distribute_over_team)
+        except ScheduleError as refusal:
+            reason = " ".join(str(refusal).split())
+        else:
+            return None
+    schedule.apply(serialize_loops)
+    return reason

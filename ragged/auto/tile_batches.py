@@ -16,6 +16,7 @@ from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
 from ragged.schedule.fission import fission
 from ragged.schedule.schedule import Schedule
+from ragged.schedule.specialize import specialize
 from ragged.schedule.split import Tail, split
 
 TOGETHER = 4
@@ -25,7 +26,7 @@ STACK_BYTES = 96 * 1024
 
 
 def tile_batches(schedule: Schedule) -> None:
-    """Run loops over batches four iterations at a time, statement by statement; the rest one by one.
+    """Run loops over batches four iterations at a time, statement by statement; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
     read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for four.
@@ -72,11 +73,27 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
 
 def _together(schedule: Schedule, loop: Var) -> None:
     _hold_scattered(schedule, loop)
-    inner = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop][1]
-    for buffer in _allocated(_loop(schedule.program, inner)):
-        schedule.apply(expand_storage, buffer, inner)
-    current = inner
-    for cut in _parts(_loop(schedule.program, inner).body)[:-1]:
+    repeats = _repeats(schedule.program, loop)
+    _, inner, tail = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop]
+    _statement_by_statement(schedule, inner)
+    if repeats:
+        for fewer in schedule.apply(specialize, tail, tuple(range(1, TOGETHER))).loops[tail]:
+            _statement_by_statement(schedule, fewer)
+
+
+def _repeats(program: Program, loop: Var) -> bool:
+    """True if a loop runs once for each batch: what is left over counts, for many batches are small."""
+    site = next(site for site in sites(program) if isinstance(site.stmt, For) and site.stmt.var is loop)
+    around = [outer for outer in site.loops if outer.kind is LoopKind.SERIAL]
+    return any(not isinstance(outer.extent, Const) and outer.dim is not None for outer in around)
+
+
+def _statement_by_statement(schedule: Schedule, rows: Var) -> None:
+    """Let each statement of a loop of constant extent run for all iterations before the next one does."""
+    for buffer in _allocated(_loop(schedule.program, rows)):
+        schedule.apply(expand_storage, buffer, rows)
+    current = rows
+    for cut in _parts(_loop(schedule.program, rows).body)[:-1]:
         current = schedule.apply(fission, current, cut).loops[current][1]
 
 

@@ -141,7 +141,7 @@ def _rows(product: Product, vector: For) -> int:
     """Return how many rows to compute together."""
     if product.vector is None or product.rows is None or product.rows is vector:
         return 1
-    return next(count for count in (ROWS, 2, 1) if _extent(product.rows) % count == 0)
+    return next(count for count in (ROWS, 3, 2, 1) if _extent(product.rows) % count == 0)
 
 
 def _lanes(machine: Machine, extent: int) -> int:

@@ -91,10 +91,8 @@ class Schedule:
             ) from None
         if not self._trusted:
             verify(rewritten.program)
-        text = ", ".join(
-            [*map(self._text, args), *(f"{key}={self._text(value)}" for key, value in kwargs.items())]
-        )
-        self._log.append(f"s.apply({primitive.__name__}, {text})")
+        named = (f"{key}={self._text(value)}" for key, value in kwargs.items())
+        self._log.append(f"s.apply({', '.join([primitive.__name__, *map(self._text, args), *named])})")
         self.program = rewritten.program
         self.forwarding = self.forwarding.then(rewritten.forwarding)
         return rewritten.forwarding
