@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
+from ragged.auto.products import products
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.vectorize_columns import vectorize_columns
@@ -44,7 +45,8 @@ class DefaultSchedule:
         schedule.apply(contract_storage)
         reason = share_out(schedule, self.threads)
         schedule.apply(contract_storage)
-        vectorize_columns(schedule, self.machine)  # before there are copies of what it changes
+        sums = {product.update for product in products(schedule.program)}
+        vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
         tile_batches(schedule)
         tile_products(schedule, self.machine)
         vectorize_columns(schedule, self.machine)  # what tiles have added

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ragged.auto.machine import Machine
 from ragged.errors import ScheduleError
@@ -11,7 +11,7 @@ from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import expressions, subexpressions
+from ragged.ir.walk import expressions, leaves, subexpressions
 from ragged.schedule.fission import fission
 from ragged.schedule.lift_lets import lift_lets
 from ragged.schedule.reorder import reorder
@@ -20,13 +20,13 @@ from ragged.schedule.split import Tail, split
 from ragged.schedule.vectorize import vectorize
 
 
-def vectorize_columns(schedule: Schedule, machine: Machine) -> None:
+def vectorize_columns(schedule: Schedule, machine: Machine, leave: Collection[Label] = ()) -> None:
     """Run loops over consecutive elements in vectors; sums over children come outside of such loops.
 
-    The order of each sum stays. What a primitive refuses is left as it is, for the code generator. Comes after
-    `tile_products`.
+    The order of each sum stays. The sums that the statements `leave` update are left as they are, and what a primitive
+    refuses is left to the code generator.
     """
-    for loop, init, inner in list(_sums(schedule.program)):
+    for loop, init, inner in list(_sums(schedule.program, leave)):
         before = schedule.checkpoint()
         try:
             rest = schedule.apply(fission, loop, init).loops[loop][1]
@@ -60,12 +60,13 @@ def _kernel_loops(program: Program) -> Iterator[tuple[Site, For]]:
             yield site, loop
 
 
-def _sums(program: Program) -> Iterator[tuple[Var, Label, Var]]:
+def _sums(program: Program, leave: Collection[Label]) -> Iterator[tuple[Var, Label, Var]]:
     """Yield each loop that starts and sums up one element after another, the start, and the loop of the sum."""
     for _, loop in _kernel_loops(program):
         match loop.body:
             case Block(body=(Store(label=label), For(var=inner, body=body))) if _is_sum(body, loop.var):
-                yield loop.var, label, inner
+                if not any(leaf.label in leave for leaf in leaves(body)):
+                    yield loop.var, label, inner
 
 
 def _is_sum(stmt: Stmt, var: Var) -> bool:
@@ -78,10 +79,10 @@ def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
     """Yield the innermost loops over consecutive elements that fill a vector."""
     for _, loop in _kernel_loops(program):
         stmts = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
-        leaves = [stmt for stmt in stmts if isinstance(stmt, Store | Reduce)]
+        writers = [stmt for stmt in stmts if isinstance(stmt, Store | Reduce)]
         assert isinstance(loop.extent, Const)
-        plain = len(leaves) == len(stmts) and int(loop.extent.value) >= lanes
-        if plain and all(_consecutive(leaf, loop.var) for leaf in leaves):
+        plain = len(writers) == len(stmts) and int(loop.extent.value) >= lanes
+        if plain and all(_consecutive(leaf, loop.var) for leaf in writers):
             yield loop.var
 
 
