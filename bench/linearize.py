@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter_ns, time_ns
+from time import perf_counter_ns
+from typing import TypeVar
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.machine import about
 from cortex.data import sample_treebank
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.linearize import Forest, Linearized, Linearizer, Node, Vocab, read_ptb, reference
@@ -40,16 +40,23 @@ BATCHES = (1, 10, None)
 SAMPLE_NS = 2_000_000
 """A sample is as many calls as take so long, so that the clock costs nothing."""
 
+Made = TypeVar("Made")
+
 ARRAYS = ("batch_begin", "batch_length", "child_begin", "child", "roots", "root_begin", "rows", "row_begin")
 
 
 class Fork:
     """A caller's node: plain attributes."""
 
-    def __init__(self, left: Fork | None, right: Fork | None, word: int | None) -> None:
+    def __init__(self, left: Fork | None, right: Fork | None, word: int | None = None) -> None:
         self.left, self.right = left, right
         if word is not None:
             self.word = word
+
+    @classmethod
+    def leaf(cls, word: int) -> Fork:
+        """Return a leaf with a word."""
+        return cls(None, None, word)
 
 
 class SlottedFork:
@@ -57,19 +64,39 @@ class SlottedFork:
 
     __slots__ = ("left", "right", "word")
 
-    def __init__(self, left: SlottedFork | None, right: SlottedFork | None, word: int | None) -> None:
+    def __init__(self, left: SlottedFork | None, right: SlottedFork | None, word: int | None = None) -> None:
         self.left, self.right, self.word = left, right, word
 
+    @classmethod
+    def leaf(cls, word: int) -> SlottedFork:
+        """Return a leaf with a word."""
+        return cls(None, None, word)
 
-def fold(root: Node, leaf: Callable[[int], object], inner: Callable[[object, object], object]) -> object:
+
+def as_value(word: int) -> object:
+    """Return a leaf as a tuple's value."""
+    return int(word)
+
+
+def as_pair(left: object, right: object) -> object:
+    """Return an inner node as a tuple."""
+    return (left, right)
+
+
+def children_of(node: Node) -> list[Node]:
+    """Return a node's children, of which none is missing here."""
+    return [child for child in node.children if child is not None]
+
+
+def fold(root: Node, leaf: Callable[[int], Made], inner: Callable[[Made, Made], Made]) -> Made:
     """Make another form of a tree, from the leaves up."""
     order, stack = [], [root]
     while stack:
         order.append(stack.pop())
-        stack += order[-1].children
-    made: dict[int, object] = {}
+        stack += children_of(order[-1])
+    made: dict[int, Made] = {}
     for node in reversed(order):
-        children = [made[id(child)] for child in node.children]
+        children = [made[id(child)] for child in children_of(node)]
         made[id(node)] = inner(*children) if children else leaf(node.word)
     return made[id(root)]
 
@@ -83,7 +110,7 @@ def forest(trees: Sequence[Node], *, post_order: bool) -> Forest:
         stack = [(tree, -1)]
         while stack:
             node, parent = stack.pop()
-            stack += [(child, len(parents)) for child in reversed(node.children)]
+            stack += [(child, len(parents)) for child in reversed(children_of(node))]
             parents.append(parent)
             words.append(getattr(node, "word", -1))
         begin.append(len(parents))
@@ -108,13 +135,9 @@ def plan_of(words: int) -> Plan:
 Trees = tuple[list[Node], list[str]]
 KINDS: dict[str, Callable[[Trees], object]] = {
     "Node": lambda trees: trees[0],
-    "object": lambda trees: [
-        fold(t, lambda w: Fork(None, None, w), lambda a, b: Fork(a, b, None)) for t in trees[0]
-    ],
-    "object, slots": lambda trees: [
-        fold(t, lambda w: SlottedFork(None, None, w), lambda a, b: SlottedFork(a, b, None)) for t in trees[0]
-    ],
-    "tuple": lambda trees: [fold(t, int, lambda a, b: (a, b)) for t in trees[0]],
+    "object": lambda trees: [fold(t, Fork.leaf, Fork) for t in trees[0]],
+    "object, slots": lambda trees: [fold(t, SlottedFork.leaf, SlottedFork) for t in trees[0]],
+    "tuple": lambda trees: [fold(t, as_value, as_pair) for t in trees[0]],
     "string": lambda trees: trees[1],
     "Forest": lambda trees: forest(trees[0], post_order=False),
     "Forest, post-order": lambda trees: forest(trees[0], post_order=True),
@@ -209,17 +232,14 @@ def main() -> None:
     timings = [t for kind in options.kinds for t in measure(kind, trees, vocab, options.repeats)]
     print(table(timings))
     if options.json is not None:
-        about = {
-            "at": time_ns() // 10**9,
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
-            "python": platform.python_version(),
-            "numpy": np.__version__,
+        result = {
+            **about(),
             "trees": str(options.trees),
             "repeats": options.repeats,
             "unit": "ns a call",
             "timings": [asdict(timing) for timing in timings],
         }
-        options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+"""What every result says of where it was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from time import time_ns
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def about(packages: Iterable[str] = ()) -> dict[str, object]:
+    """Return when and on what machine this is, with the versions of Python and of these packages."""
+    return {
+        "at": time_ns() // 10**9,
+        "machine": {
+            "processor": _processor(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "cores": len(os.sched_getaffinity(0)),
+            "load": os.getloadavg()[0],
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in sorted({"numpy", *packages})},
+        },
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"  # as this project where it runs from its sources
+
+
+def _processor() -> str:
+    """Return the processor's name, with family and model: one name may stand for several."""
+    try:
+        text = _CPUINFO.read_text(encoding="utf-8")
+    except OSError:
+        return platform.machine()
+    pairs = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
+    name = fields.get("model name", platform.machine())
+    return f"{name}, family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"

@@ -1,0 +1,38 @@
+"""The peers: what each is called and stands in, and what has to be installed for it.
+
+A peer that is not listed is named by its module: `--peers my.module`, which has a class `Measured`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PeerInfo:
+    """`label` is for people; `module` has the class `Measured`; `packages` are the distributions to report."""
+
+    label: str
+    module: str
+    packages: tuple[str, ...]
+
+
+PEERS: dict[str, PeerInfo] = {
+    "cortex": PeerInfo("Cortex", "bench.peers.cortex_compiled", ("cortex-compiler", "apache-tvm")),
+    "dynet": PeerInfo("DyNet, autobatching", "bench.peers.dynet_autobatch", ("dyNET38",)),
+    "torch-nodes": PeerInfo("PyTorch by node", "bench.peers.torch_nodes", ("torch",)),
+    "torch-levels": PeerInfo("PyTorch by level", "bench.peers.torch_levels", ("torch",)),
+    "torch-onednn": PeerInfo("PyTorch by level, oneDNN", "bench.peers.torch_levels_onednn", ("torch",)),
+    "numpy": PeerInfo("NumPy by level", "bench.peers.numpy_levels", ("numpy",)),
+}
+OWN = "cortex"
+
+
+def find(name: str) -> PeerInfo:
+    """Return what is known of a peer: by its name here, or by the dotted name of its module."""
+    known = PEERS.get(name)
+    if known is not None:
+        return known
+    if "." not in name:
+        raise ValueError(f"no peer is called {name!r}: {', '.join(PEERS)}, or a dotted module")
+    return PeerInfo(name, name, ())

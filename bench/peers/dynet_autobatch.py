@@ -1,0 +1,149 @@
+"""DyNet with autobatching: the graph is written node by node, and DyNet finds what can be computed together.
+
+The wheel (`dyNET38`) has neither a BLAS nor threads: DyNet computes with one, whatever a job allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from dynet_config import set as configure
+
+configure(autobatch=1, mem=1024)
+
+import dynet as dy  # noqa: E402  DyNet reads its configuration when it is imported
+
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated  # noqa: E402
+from bench.peers.peer import Peer  # noqa: E402
+from bench.trees import Tree  # noqa: E402
+
+Expr = Any
+State = tuple[Expr, ...]
+
+
+class Measured(Peer):
+    """A graph of expressions for each batch, which is run when its value is asked for."""
+
+    def __init__(self, job: Job) -> None:
+        # Parameters do not keep alive the collection that holds them.
+        self._parameters = parameters = dy.ParameterCollection()
+        match job.cell:
+            case Cell.TREE_FC:
+                self._model: _TreeFC | _GatedCell | _MVRNN = _TreeFC(job, parameters)
+            case Cell.MV_RNN:
+                self._model = _MVRNN(job, parameters)
+            case _:
+                self._model = _GatedCell(gated(job), job.hidden, parameters)
+
+    def end_to_end(self, trees: Sequence[Tree]) -> Answers:
+        """See `Peer`."""
+        return self._values(self._graph(trees))
+
+    def kernel(self, trees: Sequence[Tree]) -> Callable[[], object]:
+        """See `Peer`. The graph is there; finding batches in it and computing is timed."""
+        outputs = self._graph(trees)
+
+        def run() -> object:
+            outputs[0].forward(recalculate=True)
+            return self._values(outputs)
+
+        return run
+
+    def _graph(self, trees: Sequence[Tree]) -> list[Expr]:
+        """Return, for each output, the expression of all roots' values side by side."""
+        dy.renew_cg()
+        states = [self._model.node(tree) for tree in trees]
+        together = [dy.concatenate_to_batch(list(part)) for part in zip(*states, strict=True)]
+        return together[: len(self._model.outputs)]
+
+    def _values(self, outputs: list[Expr]) -> Answers:
+        # The last one first: its graph has all that the others need.
+        values = [_rows(output) for output in reversed(outputs)]
+        return dict(zip(self._model.outputs, reversed(values), strict=True))
+
+
+class _TreeFC:
+    outputs = ("h",)
+
+    def __init__(self, job: Job, parameters: Any) -> None:
+        p = job.params
+        self.emb = _table(parameters, p["emb"])
+        self.W, self.b = parameters.parameters_from_numpy(p["W"]), parameters.parameters_from_numpy(p["b"])
+
+    def node(self, tree: Tree) -> State:
+        if not tree.children:
+            return (self.emb[tree.word],)
+        ((left,), (right,)) = map(self.node, tree.children)
+        return (dy.rectify(dy.affine_transform([self.b, self.W, dy.concatenate([left, right])])),)
+
+
+class _GatedCell:
+    def __init__(self, cell: Gated, hidden: int, parameters: Any) -> None:
+        def split(array: Array) -> list[Any]:
+            return [parameters.parameters_from_numpy(part) for part in np.split(array, cell.gates)]
+
+        self.outputs = (cell.output,)
+        self.U, self.b = split(cell.U), split(cell.b)
+        self.U_f = parameters.parameters_from_numpy(cell.U_f)
+        self.b_f = parameters.parameters_from_numpy(cell.b_f)
+        self.W = None if cell.W is None else split(cell.W)
+        tables = (cell.emb,) if cell.emb is not None else (cell.leaf_h, cell.leaf_c)
+        self.tables = [_table(parameters, table) for table in tables if table is not None]
+
+    def node(self, tree: Tree) -> State:
+        if not tree.children:
+            return self.leaf(tree.word)
+        (h_l, c_l), (h_r, c_r) = map(self.node, tree.children)
+        f_l, f_r = (dy.logistic(dy.affine_transform([self.b_f, self.U_f, h])) for h in (h_l, h_r))
+        kept = dy.cmult(f_l, c_l) + dy.cmult(f_r, c_r)
+        return self.finish(self.U, h_l + h_r, kept)
+
+    def leaf(self, word: int) -> State:
+        if self.W is not None:
+            return self.finish(self.W, self.tables[0][word], None)
+        return self.tables[0][word], self.tables[1][word]
+
+    def finish(self, weights: list[Any], x: Expr, kept: Expr | None) -> State:
+        pairs = zip(self.b, weights, strict=True)
+        *sums, last = (dy.affine_transform([bias, weight, x]) for bias, weight in pairs)
+        i, o, *others = map(dy.logistic, sums)
+        c = dy.cmult(i, dy.tanh(last))
+        for gate in others:
+            c = dy.cmult(c, gate)
+        if kept is not None:
+            c = c + kept
+        return dy.cmult(o, dy.tanh(c)), c
+
+
+class _MVRNN:
+    outputs = ("v", "M")
+
+    def __init__(self, job: Job, parameters: Any) -> None:
+        p = job.params
+        self.emb, self.emb_M = _table(parameters, p["emb"]), _table(parameters, p["emb_M"])
+        self.W, self.b, self.W_M = (parameters.parameters_from_numpy(p[name]) for name in ("W", "b", "W_M"))
+
+    def node(self, tree: Tree) -> State:
+        if not tree.children:
+            return self.emb[tree.word], self.emb_M[tree.word]
+        (v_l, M_l), (v_r, M_r) = map(self.node, tree.children)
+        seen = dy.concatenate([M_r * v_l, M_l * v_r])
+        return (
+            dy.tanh(dy.affine_transform([self.b, self.W, seen])),
+            self.W_M * dy.concatenate([M_l, M_r]),
+        )
+
+
+def _table(parameters: Any, table: Array) -> Any:
+    """Return a look-up table of rows: vectors, or matrices, which DyNet reads column by column."""
+    by_column = table if table.ndim == 2 else np.ascontiguousarray(table.swapaxes(1, 2)).reshape(table.shape)
+    return parameters.lookup_parameters_from_numpy(by_column)
+
+
+def _rows(expr: Expr) -> Array:
+    """Return the values of expressions that stand side by side as (roots, ...): DyNet puts the roots last."""
+    values = expr.npvalue()
+    dims, roots = expr.dim()
+    return np.moveaxis(values.reshape(*dims, roots, order="F"), -1, 0)

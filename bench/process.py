@@ -1,0 +1,105 @@
+"""Peers as processes of their own: thread pools and environments of one do not meet another's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from multiprocessing import Pipe
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.messages import Answer, Build, Failed, Request, Time, Timed
+from bench.peers import find
+from bench.peers.job import Answers, Job
+from bench.trees import Flat
+
+ROOT = Path(__file__).resolve().parents[1]
+_HANDICAPS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "MKL_DEBUG_CPU_TYPE")
+"""Settings of a machine's environment under which OpenBLAS or MKL run other code than they would choose."""
+_KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
+"""Memory that glibc's allocator has, it keeps, as servers are set up: without it NumPy and PyTorch take pages from the
+system in each call and give them back, which made large batches up to twice as slow."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class PeerFailed(Exception):
+    """A peer's process raised something; the text is its traceback."""
+
+
+def fair_environment(threads: int) -> dict[str, str]:
+    """Return this process's environment as every peer gets it.
+
+    It is without what slows libraries down, and with so many threads for each pool; memory stays with the process.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _HANDICAPS}
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return kept | _KEPT_MEMORY | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONPATH": os.pathsep.join(path)}
+
+
+class PeerProcess:
+    """A peer in a process of its own, started when it is made and ended with the `with`; `wait` comes first."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name, info = name, find(name)
+        self._connection, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "bench.serve", info.module, str(theirs.fileno())],
+                env=fair_environment(threads),
+                pass_fds=[theirs.fileno()],
+                stderr=subprocess.DEVNULL if name == "dynet" else None,  # it says how it was set up
+            )
+
+    def wait(self) -> None:
+        """Return when the process has imported its peer; until then it takes processors from the others."""
+        self._receive()
+
+    def build(self, job: Job, trees: list[Flat]) -> None:
+        """Make the model of a job and the trees of all later batches."""
+        self._ask(Build(job, trees))
+
+    def answers(self, batch: range) -> Answers:
+        """Compute a batch."""
+        answers = self._ask(Answer(batch))
+        assert isinstance(answers, dict)
+        return answers
+
+    def time(self, batch: range, warm: tuple[range, ...], repeats: int) -> Timed:
+        """Time a batch, after calls on other batches."""
+        timed = self._ask(Time(batch, warm, repeats))
+        assert isinstance(timed, Timed)
+        return timed
+
+    def _ask(self, request: Request) -> object:
+        try:
+            self._connection.send(request)
+        except BrokenPipeError as error:
+            raise self._ended() from error
+        return self._receive()
+
+    def _receive(self) -> object:
+        try:
+            reply = self._connection.recv()
+        except EOFError as error:
+            raise self._ended() from error
+        if isinstance(reply, Failed):
+            raise PeerFailed(f"{self.name}:\n{reply.text}")
+        return reply
+
+    def _ended(self) -> PeerFailed:
+        return PeerFailed(f"{self.name}: its process ended: {self._process.wait()}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._connection.close()  # the process reads the end of it
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

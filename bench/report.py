@@ -1,0 +1,92 @@
+"""What comes out: a table for people, a document for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.ceilings import Ceilings
+from bench.machine import about
+from bench.peers import OWN, find
+from bench.results import Refused, Row, Times
+
+SCHEMA = 1
+_TO_THE_LEFT = ("model", "peer")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run was asked for; `warm_up` is how many batches each peer runs right before every measurement."""
+
+    threads: int
+    rounds: int
+    repeats: dict[str, int]
+    warm_up: int
+    trees: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run: its settings, the highest ceilings met with in it, the rows, and the peers that were refused."""
+
+    settings: Settings
+    ceilings: tuple[Ceilings, ...]
+    rows: list[Row]
+    refused: list[Refused]
+
+
+def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
+    """Return a run as JSON has it; docs/benchmarks.md says what each field means."""
+    packages = {package for peer in peers for package in find(peer).packages}
+    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}
+
+
+def print_report(result: Result, console: Console) -> None:
+    """Print the ceilings, a table of the rows, and who was refused."""
+    for ceilings in result.ceilings:
+        reads = ", ".join(f"{each.cache} {each.gbs:.0f}" for each in ceilings.bandwidths)
+        console.print(f"{ceilings.workers} threads: {ceilings.gflops:.0f} GFLOP/s; read GB/s: {reads}")
+    console.print(_table(result.rows))
+    for refused in result.refused:
+        size = "" if refused.hidden is None else f" {refused.hidden}"
+        console.print(f"not timed: {refused.peer} on {refused.workload}{size}: {refused.why}")
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    headings = ("model", "hidden", "batch", "peer", "ms", "10-90 %", "of Cortex", "kernel, ms", "of roofline")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in _TO_THE_LEFT else "right")
+    for row in rows:
+        own = next((times.end_to_end.median for times in row.peers if times.peer == OWN), None)
+        head = (row.workload, str(row.hidden), str(row.batch))
+        for times in row.peers:
+            table.add_row(*head, find(times.peer).label, *_cells(times, own))
+            head = ("", "", "")
+        table.add_row(*head, "roofline", "", "", "", _ms(row.roofline), "", end_section=True)
+    return table
+
+
+def _cells(times: Times, own: float | None) -> tuple[str, ...]:
+    took, kernel = times.end_to_end, times.kernel
+    return (
+        _ms(took.median),
+        f"{_ms(took.low)}-{_ms(took.high)}",
+        "" if own is None else f"{took.median / own:.1f} x",
+        "" if kernel is None else _ms(kernel.median),
+        "" if times.share is None else f"{times.share:.0%}",
+    )
+
+
+def _ms(microseconds: float) -> str:
+    """Return three digits of milliseconds or so."""
+    milliseconds = microseconds / 1000
+    return f"{milliseconds:.3f}" if milliseconds < 1 else f"{milliseconds:.2f}"

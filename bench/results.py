@@ -1,0 +1,69 @@
+"""What a run finds out, as it is written to JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Microseconds over batches: the median, the 10th and the 90th percentile."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """One peer on one row. Of each batch the median of its repeats counts; `first` are first calls on new batches.
+
+    `kernel` is None where a peer has no kernel apart from the rest; `share` is of the roofline, for it. `error` is
+    the largest of its answers.
+    """
+
+    peer: str
+    error: float
+    end_to_end: Spread
+    first: Spread
+    kernel: Spread | None
+    share: float | None
+    end_to_end_of_batches: list[float]
+    kernel_of_batches: list[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A workload, a hidden size and a batch size: times by peer, and medians over the batches of the rest.
+
+    `nodes` and `flops` are of a batch, `roofline` is in microseconds.
+    """
+
+    workload: str
+    hidden: int
+    batch: int
+    batches: int
+    nodes: float
+    flops: float
+    roofline: float
+    roofline_of_batches: list[float]
+    peers: list[Times]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A peer that is not timed, and why; one that does not start has no `hidden`."""
+
+    peer: str
+    workload: str
+    hidden: int | None
+    why: str
+
+
+def spread(microseconds: Sequence[float]) -> Spread:
+    """Return the spread of times."""
+    low, median, high = np.percentile(microseconds, (10, 50, 90))
+    return Spread(float(median), float(low), float(high))

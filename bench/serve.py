@@ -1,0 +1,85 @@
+"""The process of one peer: answers requests until there are no more.
+
+python -m bench.serve MODULE FILE_DESCRIPTOR
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import assert_never
+
+from bench.messages import Answer, Build, Failed, Request, Time, Timed
+from bench.peers.peer import Peer, time_calls
+from bench.trees import Tree, unflatten
+
+
+class Server:
+    """A peer's class, and the model and trees that it was last asked to make."""
+
+    def __init__(self, module: str) -> None:
+        self._class: type[Peer] = import_module(module).Measured
+        self._peer: Peer | None = None
+        self._trees: Sequence[Tree] = ()
+
+    def reply(self, request: Request) -> object:
+        """Do what is asked."""
+        match request:
+            case Build(job=job, trees=trees):
+                self._peer = None  # the model before gives back its memory
+                self._peer = self._class(job)
+                self._trees = [unflatten(flat) for flat in trees]
+                return None
+            case Answer(batch=batch):
+                return {
+                    name: array.copy() for name, array in self.peer.end_to_end(self._batch(batch)).items()
+                }
+            case Time():
+                return self._time(request)
+            case _:
+                assert_never(request)
+
+    @property
+    def peer(self) -> Peer:
+        """The model; there is one after `Build`."""
+        assert self._peer is not None, "Build comes first"
+        return self._peer
+
+    def _time(self, request: Time) -> Timed:
+        peer, trees = self.peer, self._batch(request.batch)
+        for warm in request.warm:
+            peer.end_to_end(self._batch(warm))
+        end_to_end = time_calls(lambda: peer.end_to_end(trees), request.repeats)
+        return Timed(end_to_end, peer.kernel_times(trees, request.repeats))
+
+    def _batch(self, batch: range) -> list[Tree]:
+        return [self._trees[number] for number in batch]
+
+
+def main() -> None:
+    """Serve one connection, which stands open."""
+    module, descriptor = sys.argv[1:]
+    with Connection(int(descriptor)) as connection:
+        try:
+            server = Server(module)
+            connection.send(None)
+            while (request := connection.recv()) is not None:
+                connection.send(_guarded(server, request))
+        except EOFError:
+            return
+        except Exception:
+            connection.send(Failed(traceback.format_exc()))
+
+
+def _guarded(server: Server, request: Request) -> object:
+    try:
+        return server.reply(request)
+    except Exception:
+        return Failed(traceback.format_exc())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""The benchmark as its command runs it, small: answers are compared, the wrong refused, and results written."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.peers import PEERS
+from bench.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[2]
+SPREAD = {"median": float, "low": float, "high": float}
+OTHERS = [name for name in PEERS if name != "cortex"]
+
+
+def bench(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "bench.recursive", "--quick", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def measured(folder, *arguments):
+    """Run the benchmark, and return its exit code, what it printed and its JSON."""
+    path = folder / "result.json"
+    done = bench("--json", path, *arguments)
+    assert path.exists(), done.stderr
+    return done, json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One run of every peer on every workload; ours, which takes seconds to compile, on one."""
+    folder = tmp_path_factory.mktemp("bench")
+    plot = folder / "plot.png"
+    # One thread each: pools of several peers that stay awake on few cores would take a minute for this.
+    done, result = measured(folder, "--threads", 1, "--peers", ",".join(OTHERS), "--plot", plot)
+    return done, result, plot
+
+
+def test_every_peer_is_right_on_every_workload(run):
+    done, result, _ = run
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert result["refused"] == []
+    rows = {(row["workload"], row["batch"]): row for row in result["rows"]}
+    assert set(rows) == {(name, batch) for name in WORKLOADS for batch in (1, 3)}
+    for row in rows.values():
+        assert [times["peer"] for times in row["peers"]] == OTHERS
+        assert all(times["error"] <= 1e-5 for times in row["peers"])
+
+
+def test_the_json_has_what_the_documents_say(run):
+    _, result, _ = run
+    assert (result["schema"], result["settings"]["threads"], result["settings"]["warm_up"]) == (1, 1, 3)
+    assert {"processor", "system", "cores", "load"} == set(result["machine"])
+    assert {"python", "numpy", "torch", "dyNET38"} <= set(result["versions"])
+    assert [each["workers"] for each in result["ceilings"]] == [1]
+    for row in result["rows"]:
+        assert row["batches"] == 2 == len(row["roofline_of_batches"])
+        for times in row["peers"]:
+            assert {key: type(times["end_to_end"][key]) for key in SPREAD} == SPREAD
+            assert times["end_to_end"]["low"] <= times["end_to_end"]["median"] <= times["end_to_end"]["high"]
+            assert len(times["end_to_end_of_batches"]) == 2
+            if times["peer"] == "torch-nodes":
+                assert times["kernel"] is None is times["share"]
+            else:
+                assert 0 < times["share"] < 10
+
+
+def test_the_plot_is_a_png(run):
+    _, _, plot = run
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_names_every_peer(run):
+    done, _, _ = run
+    for name in OTHERS:
+        assert PEERS[name].label in done.stdout
+
+
+def test_ours_is_measured_by_the_same_rules(tmp_path):
+    done, result = measured(
+        tmp_path, "--threads", 2, "--peers", "cortex,numpy", "--workloads", "another_cell"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for row in result["rows"]:
+        ours, other = row["peers"]
+        assert (ours["peer"], other["peer"]) == ("cortex", "numpy")
+        assert ours["error"] <= 1e-5
+        assert ours["kernel"]["median"] < ours["end_to_end"]["median"]
+    assert [each["workers"] for each in result["ceilings"]] == [1, 2]
+    assert " x " in done.stdout
+
+
+def test_planted_peers_are_refused_and_not_timed(tmp_path):
+    planted = {
+        "wrong": "its answers are off by ",
+        "broken": "one tree at a time",
+        "silent": "its process ended: 3",
+    }
+    names = [f"tests.bench.planted.{name}" for name in planted]
+    missing = "tests.bench.planted.missing"
+    workloads = ["tree_lstm_recursive", "mv_rnn"]
+    done, result = measured(
+        tmp_path, "--peers", ",".join([*names, missing, "numpy"]), "--workloads", ",".join(workloads)
+    )
+    assert done.returncode == 1
+    first, *others = result["refused"]
+    assert (first["peer"], first["workload"], first["hidden"]) == (missing, "everything", None)
+    assert "ModuleNotFoundError" in first["why"]
+    refused = [(each["workload"], each["peer"]) for each in others]
+    assert refused == [(workload, name) for workload in workloads for name in names]
+    for each, why in zip(others, list(planted.values()) * 2, strict=True):
+        assert why in each["why"]
+        assert why in done.stdout
+    assert {times["peer"] for row in result["rows"] for times in row["peers"]} == {"numpy"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--peers", "nobody"), "no peer is called 'nobody': cortex, dynet, "),
+        (("--workloads", "nothing"), "no workload is called 'nothing': tree_fc, "),
+        (
+            ("--workloads", "tree_lstm", "--peers", "numpy", "--batches", "200"),
+            "batches of 200 need 400 trees",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments, message):
+    done = bench(*arguments)
+    assert done.returncode == 2
+    assert message in done.stdout + done.stderr

@@ -1,0 +1,44 @@
+"""Batches: those that are timed are other trees than those to warm up with."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.peers.job import Cell
+from bench.trees import perfect_trees
+from bench.workloads import WORKLOADS, TooFewTrees, Workload, deal, make_case
+
+
+@given(st.integers(2, 200), st.integers(1, 20), st.integers(1, 12))
+def test_warming_up_is_with_other_trees(available, size, rounds):
+    if available < 2 * size:
+        with pytest.raises(TooFewTrees, match=f"batches of {size} need {2 * size} trees"):
+            deal(available, [size], rounds)
+        return
+    (batches,) = deal(available, [size], rounds)
+    timed = [number for batch in batches.timed for number in batch]
+    warm = [number for batch in batches.warm for number in batch]
+    assert 1 <= len(batches.timed) <= rounds
+    assert batches.warm
+    assert not set(timed) & set(warm)
+    assert sorted({*timed, *warm}) == sorted([*timed, *warm])
+    assert timed[0] == 0
+    assert max(*timed, *warm) < available
+
+
+def test_a_case_keeps_the_trees_that_it_uses():
+    treebank = perfect_trees(50, 2, 30, seed=1)
+    case = make_case(Workload(Cell.TREE_LSTM, (8,)), 8, treebank, [1, 4], rounds=3, threads=2)
+    sizes = [(batches.size, len(batches.timed), len(batches.warm)) for batches in case.batches]
+    assert sizes == [(1, 3, 3), (4, 3, 3)]
+    assert len(case.trees) == 12 + 12
+    assert {len(case.of(batch)) for batch in case.batches[1].timed} == {4}
+    words = {node.word for tree in case.trees for child in tree.children for node in child.children}
+    assert words == set(range(len(case.job.params["emb"])))
+
+
+def test_a_treebank_is_left_as_it_was():
+    treebank = perfect_trees(10, 2, 30, seed=1)
+    before = [tree.children[0].children[0].word for tree in treebank]
+    make_case(WORKLOADS["tree_lstm"], 8, treebank, [1], rounds=1, threads=1)
+    assert [tree.children[0].children[0].word for tree in treebank] == before
