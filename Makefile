@@ -14,8 +14,10 @@ BUILT_FROM := pyproject.toml CMakeLists.txt $(shell find ragged cortex -path '*/
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PYTEST_ARGS :=
+SOAK_ARGS :=
+BENCH_ARGS := --json build/bench.json --plot build/bench.png
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint bench soak format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +33,13 @@ lint: $(VENV)/ready-to-test ## Check style, format, layers and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy
+
+bench: $(VENV)/ready-to-bench ## Measure recursive models against other libraries (BENCH_ARGS='--workloads tree_fc')
+	@mkdir -p build
+	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
+
+soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
+	@$(BIN)/python -m bench.soak $(SOAK_ARGS)
 
 format: $(VENV)/ready-to-test ## Put the code in the house's format
 	@$(BIN)/ruff check --fix .
@@ -51,7 +60,13 @@ $(VENV)/ready-to-run: $(VENV)/made $(BUILT_FROM)
 	@$(PIP_INSTALL) --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/ready-to-bench: $(VENV)/made $(BUILT_FROM)
+	@echo "installing the libraries to measure against and building the extension (minutes, the first time)"
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[bench]' '$(TORCH)'
+	@touch $(VENV)/ready-to-run $@
+
+# The tests run the benchmarks too, small.
 $(VENV)/ready-to-test: $(VENV)/made $(BUILT_FROM)
 	@echo "installing what the tests need and building the extension (minutes, the first time)"
-	@$(PIP_INSTALL) --no-build-isolation --editable '.[dev]' '$(TORCH)'
-	@touch $(VENV)/ready-to-run $@
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[dev,bench]' '$(TORCH)'
+	@touch $(VENV)/ready-to-run $(VENV)/ready-to-bench $@

@@ -11,7 +11,7 @@ Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.mode
 """
 
 from cortex import models, ra
-from cortex.compiler import Output, RecursiveFunction, compile
+from cortex.compiler import Output, RecursiveFunction, compile, load
 from cortex.linearize import Forest, Linearized, Node, Vocab, read_ptb
 from cortex.models import from_torch
 from ragged.errors import DataError, InternalError, ModelError, ScheduleError, UserError
@@ -30,6 +30,7 @@ __all__ = [
     "Vocab",
     "compile",
     "from_torch",
+    "load",
     "models",
     "ra",
     "read_ptb",

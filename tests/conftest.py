@@ -1,5 +1,6 @@
 """What every test can rely on: deterministic property tests, and golden files that one flag renews."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import hypothesis
 import pytest
 
 from tests.support.golden import check_golden
+
+# Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
+os.environ["CORTEX_CACHE_DIR"] = ""
 
 # "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
@@ -18,6 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-golden", action="store_true", help="write golden files anew instead of comparing"
     )
+
+
+@pytest.fixture
+def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own that compiled kernels are cached in, by other processes that it starts as well."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture

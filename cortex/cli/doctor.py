@@ -8,7 +8,7 @@ import click
 
 from cortex.cli.finding import Finding
 from cortex.cli.machine import extras, processor, python
-from cortex.cli.parts import compiler, extension, packages
+from cortex.cli.parts import cache, compiler, extension, linker, packages
 from cortex.cli.report import json_option, print_json, print_table
 
 
@@ -19,7 +19,7 @@ def doctor(as_json: bool) -> None:
 
     The exit status is 1 if something is missing that cortex does not run without.
     """
-    findings = [python(), *packages(), extension(), compiler(), processor(), *extras()]
+    findings = [python(), *packages(), extension(), compiler(), linker(), cache(), processor(), *extras()]
     wrong = [finding.name for finding in findings if finding.required and not finding.ok]
     verdict = f"Missing: {', '.join(wrong)}." if wrong else "Everything that cortex needs is here."
     if as_json:

@@ -104,5 +104,34 @@ def compiler() -> Finding:
     return Finding("code generation", right, found, "" if right else todo)
 
 
+def linker() -> Finding:
+    """Find what makes a file of compiled code, without which it can neither be saved nor cached."""
+    from ragged.codegen.link import linkers
+
+    found = linkers()
+    todo = "to save compiled functions and find them again: install binutils, or a C compiler"
+    return Finding(
+        "linker", bool(found), found[0] if found else "none on the PATH", "" if found else todo, False
+    )
+
+
+def cache() -> Finding:
+    """Find the folder where compiled kernels are kept, and say how much is in it."""
+    from cortex.compiler.cached import LIMIT, VARIABLE, cache_folder
+    from ragged.runtime.disk_cache import DiskCache
+
+    folder = cache_folder()
+    if folder is None:
+        return Finding("cache", False, "switched off", f"unset {VARIABLE}, or name a folder", required=False)
+    try:
+        entries, size = DiskCache(folder, LIMIT).used()
+    except FileNotFoundError:
+        return Finding("cache", True, f"{folder}, which is yet to be made", required=False)
+    except OSError as error:
+        todo = f"a folder of your own that nobody else may write: {VARIABLE}"
+        return Finding("cache", False, _said(error), todo, required=False)
+    return Finding("cache", True, f"{folder}, {entries} kernels, {size / 1e6:.1f} MB", required=False)
+
+
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

@@ -1,4 +1,4 @@
-"""`cortex run`: a library model over a file of trees."""
+"""`cortex run`: a library model, or a saved function, over a file of trees."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from cortex.cli.library import MODEL, SIZE, build, sizes_in, with_defaults
+from cortex.cli.library import SIZE, build, sizes_in, with_defaults
 from cortex.cli.report import INPUT_FILE, OUTPUT_FILE, json_option, print_json, print_table
+from cortex.cli.saved import load_with_trees, model_or_file
 from cortex.cli.trees import read_params, read_trees, read_vocab
-from cortex.compiler import Output, compile
-from cortex.linearize import Linearized
+from cortex.compiler import Output, RecursiveFunction, compile
+from cortex.linearize import Linearized, Node
 
 
 @click.command()
-@click.argument("name", metavar="MODEL", type=MODEL)
+@click.argument("model", metavar="MODEL", callback=model_or_file)
 @click.option("--trees", "trees_path", type=INPUT_FILE, required=True, help="Bracketed trees.")
 @click.option("--params", "params_path", type=INPUT_FILE, help="An .npz file of the model's parameters.")
 @click.option("--vocab", "vocab_path", type=INPUT_FILE, help="The embedding's words in order, one a line.")
 @click.option("--out", "out_path", type=OUTPUT_FILE, help="Write the roots' outputs to this .npz file.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of drawn parameters.")
+@click.option("--save", "save_path", type=OUTPUT_FILE, help="Write the compiled function to this file.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of drawn parameters.  [default: 0]")
 @click.option("--hidden", type=SIZE, help="Width of a node's state.  [default: the parameters', or 64]")
 @click.option("--embed", type=SIZE, help="Width of an embedding.  [default: the parameters', or hidden's]")
 @json_option
 def run(
-    name: str,
+    model: str | Path,
     trees_path: Path,
     params_path: Path | None,
     vocab_path: Path | None,
     out_path: Path | None,
-    seed: int,
+    save_path: Path | None,
+    seed: int | None,
     hidden: int | None,
     embed: int | None,
     as_json: bool,
@@ -43,23 +46,45 @@ def run(
 
     Parameters are drawn unless they are given. Words are numbered as they first come in the trees unless --vocab
     says otherwise; a word that it lacks takes the row of <unk>, if it has that, and is an error if not.
+
+    MODEL may be a file that --save, or fn.save, has written: it has its parameters and words itself.
     """
-    if params_path and not vocab_path:
-        raise click.UsageError("--params needs --vocab, which says what word each row of the embedding is of")
-    params = read_params(params_path) if params_path else None
-    trees, vocab = read_trees(trees_path, read_vocab(vocab_path) if vocab_path else None)
-    asked = {key: value for key, value in {"hidden": hidden, "embed": embed}.items() if value is not None}
-    sizes = with_defaults(name, sizes_in(name, params or {}) | asked, hidden=64, vocab=len(vocab))
-    model = build(name, sizes)
-    fn = compile(model, model.init_params(seed) if params is None else params)
+    if isinstance(model, Path):
+        if any(given is not None for given in (params_path, vocab_path, seed, hidden, embed)):
+            raise click.UsageError("a saved function has its parameters, words and sizes itself")
+        fn, trees = load_with_trees(model, trees_path)
+    else:
+        asked = {key: value for key, value in {"hidden": hidden, "embed": embed}.items() if value is not None}
+        fn, trees = _compiled(model, trees_path, params_path, vocab_path, seed or 0, asked)
     linearized = fn.linearize(trees)
     out = fn(linearized)
     if out_path:
         _write(out_path, out)
+    if save_path:
+        fn.save(save_path)
     if as_json:
-        print_json({"model": name, **_summary(linearized, out), "out": str(out_path) if out_path else None})
+        written = {"out": str(out_path) if out_path else None, "save": str(save_path) if save_path else None}
+        print_json({"model": str(model), **_summary(linearized, out), **written})
     else:
-        _print(name, linearized, out)
+        _print(str(model), linearized, out)
+
+
+def _compiled(
+    name: str,
+    trees_path: Path,
+    params_path: Path | None,
+    vocab_path: Path | None,
+    seed: int,
+    asked: dict[str, int],
+) -> tuple[RecursiveFunction, list[Node]]:
+    """Return a library model, compiled, and the trees with their words numbered."""
+    if params_path and not vocab_path:
+        raise click.UsageError("--params needs --vocab, which says what word each row of the embedding is of")
+    params = read_params(params_path) if params_path else None
+    trees, vocab = read_trees(trees_path, read_vocab(vocab_path) if vocab_path else None)
+    sizes = with_defaults(name, sizes_in(name, params or {}) | asked, hidden=64, vocab=len(vocab))
+    model = build(name, sizes)
+    return compile(model, model.init_params(seed) if params is None else params, vocab=vocab), trees
 
 
 @dataclass(frozen=True, slots=True)

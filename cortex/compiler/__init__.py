@@ -2,7 +2,8 @@
 
 from cortex.compiler.compile import compile
 from cortex.compiler.function import RecursiveFunction
+from cortex.compiler.load import load
 from cortex.compiler.output import Output
 from cortex.compiler.profile import Profile, Spread
 
-__all__ = ["Output", "Profile", "RecursiveFunction", "Spread", "compile"]
+__all__ = ["Output", "Profile", "RecursiveFunction", "Spread", "compile", "load"]

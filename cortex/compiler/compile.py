@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cortex.compiler.function import Compilation, RecursiveFunction
-from cortex.compiler.pipeline import passes_for
-from cortex.linearize import Linearizer, Vocab
+from cortex.compiler.cached import KernelCache, cache_folder
+from cortex.compiler.described import describe
+from cortex.compiler.function import RecursiveFunction
+from cortex.compiler.kernel import LoadedKernel
+from cortex.compiler.made import Made
+from cortex.linearize import Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule, default_schedule
-from ragged.codegen.build import compile_program
 from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
-from ragged.passes.pipeline import run_passes
-from ragged.runtime.team import usable_cores
+from ragged.ir.program import Program
+from ragged.runtime.team import check_workers
 
 
 def compile(
@@ -26,6 +28,7 @@ def compile(
     vocab: Vocab | None = None,
     keep: Literal["nodes", "roots"] = "nodes",
     children: str | tuple[str, ...] | None = None,
+    cache: bool = True,
 ) -> RecursiveFunction:
     """Compile a model for one machine and bind its parameters.
 
@@ -41,6 +44,8 @@ def compile(
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
             default `children`, or else `left` and `right`.
+        cache: whether to look for the code in this user's cache on disk, and to keep it there. See
+            `cortex.compiler.cached`.
 
     Returns:
         A function of structures: see `RecursiveFunction`.
@@ -61,11 +66,31 @@ def compile(
         raise UserError(
             f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
         )
-    workers = usable_cores() if threads is None else threads
+    workers = check_workers(threads)
     schedule = model if isinstance(model, Schedule) else default_schedule(model)
-    steps = run_passes(schedule.lower(), passes_for(workers))
-    compiled = compile_program(steps[-1].program, target)
-    linearizer = Linearizer(schedule.model.plan(), vocab=vocab, children=children)
-    return RecursiveFunction(
-        Compilation(schedule, steps, compiled, workers), params, linearizer, keep_nodes=keep == "nodes"
-    )
+    kernel = _kernel(schedule.lower(), target, workers, cache=cache)
+    made = Made(kernel, describe(schedule), threads, workers, keep == "nodes", vocab, children)
+    return RecursiveFunction(made, params)
+
+
+def _kernel(program: Program, target: TargetLike, workers: int, *, cache: bool) -> LoadedKernel:
+    """Return the kernel of a lowered program, from the cache or new."""
+    entry = _cache(program, target, workers) if cache else None
+    found = None if entry is None else entry.find()
+    if found is not None:
+        return found
+    # Here, so that what is cached does not cost the compiler's import.
+    from cortex.compiler.generate import generate_kernel
+
+    made = generate_kernel(program, target, workers)
+    if entry is not None:
+        entry.keep(made)
+    return made
+
+
+def _cache(program: Program, target: TargetLike, workers: int) -> KernelCache | None:
+    folder = cache_folder()
+    try:
+        return None if folder is None else KernelCache(folder, program, target, workers)
+    except OSError:  # nobody knows what compiles here
+        return None

@@ -1,51 +1,27 @@
-"""A compiled model: what `cortex.compile` returns."""
+"""A compiled model: what `cortex.compile` and `cortex.load` return."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NoReturn
 
 from cortex.compiler.arguments import Arguments
+from cortex.compiler.artifact import save
+from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
 from cortex.compiler.patience import Patience
 from cortex.compiler.profile import Profile, percentiles, spread
 from cortex.ilir.plan import Plan
-from cortex.linearize import Linearized, Linearizer
-from cortex.ra.schedule import Schedule
-from ragged.codegen.build import Compiled
-from ragged.codegen.entry import Entry, Value
+from cortex.linearize import Linearized, Linearizer, Vocab
 from ragged.errors import UserError
-from ragged.ir.expr import Buffer, Role
-from ragged.ir.printer import to_text
-from ragged.ir.program import Program, StageKind
-from ragged.passes.pipeline import Step
+from ragged.ir.expr import Role
+from ragged.ir.program import StageKind
 from ragged.runtime.call import Caller, bind
 
 STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
 """What `show` prints, from the user's model down."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """What a compiled function keeps of its making: the schedule, each pass's program, and the machine code.
-
-    `threads` is the most that run a call.
-    """
-
-    schedule: Schedule
-    steps: tuple[Step, ...]
-    compiled: Compiled
-    threads: int
-
-    def notes(self, step: str) -> tuple[str, ...]:
-        """Return what the pass called `step` had to say."""
-        return next(each.notes for each in self.steps if each.name == step)
-
-    @property
-    def program(self) -> Program:
-        """The program that code was generated from."""
-        return self.steps[-1].program
 
 
 class RecursiveFunction:
@@ -56,21 +32,18 @@ class RecursiveFunction:
     """
 
     def __init__(
-        self,
-        compilation: Compilation,
-        params: Mapping[str, object],
-        linearizer: Linearizer,
-        *,
-        keep_nodes: bool,
+        self, made: Made, params: Mapping[str, object], linearizer: Linearizer | None = None
     ) -> None:
-        self._compilation = compilation
-        self._linearizer = linearizer
-        self._keep_nodes = keep_nodes
-        stages, bound = _call_stages(compilation.compiled), self._bind(params)
-        self._caller = Caller(stages, bound, workers=compilation.threads)
-        self._patience = Patience(compilation.steps[0].program, compilation.threads)
+        """Bind the parameters, which are copied; raises `ModelError` where they do not fit."""
+        self._made = made
+        self._linearizer = linearizer or Linearizer(made.model.plan, vocab=made.vocab, children=made.children)
+        self._params = bind_parameters(made.model.parameters, params, made.model.finite)
+        kernel = made.kernel
+        named = {name: self._params[own] for name, own in kernel.named(Role.PARAMETER).items()}
+        self._caller = Caller(kernel.call_stages, bind(kernel.entries, named), workers=made.workers)
+        self._patience = Patience(kernel.kernel.operations, made.workers)
         self._arguments = Arguments(self._caller.wanted)
-        self._outputs = _named(compilation.compiled, Role.OUTPUT)
+        self._outputs = kernel.named(Role.OUTPUT)
 
     def __call__(self, data: object) -> Output:
         """Run the model over structures and return its results, which the caller owns.
@@ -84,7 +57,7 @@ class RecursiveFunction:
         patience = self._patience(linearized.num_nodes, linearized.num_batches)
         arrays = self._caller(self._arguments(linearized), patience=patience)
         outputs = {self._outputs[name]: array for name, array in arrays.items()}
-        return Output(outputs, linearized, keep_nodes=self._keep_nodes)
+        return Output(outputs, linearized, keep_nodes=self._made.keep_nodes)
 
     def linearize(self, data: object) -> Linearized:
         """Return the arrays of a batch, to be given to calls instead of the batch: linearizing is paid for once.
@@ -100,39 +73,55 @@ class RecursiveFunction:
         Raises:
             ModelError: a parameter is missing, is not one of the model's, or has another shape or dtype.
         """
-        return RecursiveFunction(self._compilation, params, self._linearizer, keep_nodes=self._keep_nodes)
+        return RecursiveFunction(self._made, params, self._linearizer)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the function to a file that `cortex.load` reads, parameters and vocabulary included.
+
+        A file that stands there is replaced as a whole, or left as it is where something fails. Parameters are stored
+        as safetensors; what `show` prints is stored too, the machine's code only as code. Needs a linker (`ld` or
+        `cc`) where the function is compiled, not where it is loaded.
+
+        Raises:
+            UserError: no linker was found when the function was compiled.
+            OSError: the file cannot be written.
+        """
+        save(self._made, self._params, path)
 
     @property
     def plan(self) -> Plan:
         """What the function asks of structures: their kind, arity and payloads."""
         return self._linearizer.plan
 
+    @property
+    def vocab(self) -> Vocab | None:
+        """The numbers of the words in bracketed strings, if the function has them."""
+        return self._made.vocab
+
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation.
 
         "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled
         by; "ilir" the loops that it became; "loops" the program after all passes; "checks" what became of each bound
-        check, and why; "tir" and "asm" the kernel as TVM has it and as the machine does.
+        check, and why; "tir" and "asm" the kernel as TVM has it and as the machine does. These two are made anew, by
+        the compiler.
 
         Raises:
-            UserError: there is no such stage.
+            UserError: there is no such stage; or the compiler here makes other code of the loops of a saved function.
         """
-        compilation = self._compilation
+        made = self._made
+        listings = made.kernel.kernel.listings
         match stage:
             case "ra":
-                return repr(compilation.schedule.model)
+                return made.model.model
             case "schedule":
-                return "\n".join([compilation.schedule.log(), *compilation.notes("default_schedule")])
-            case "ilir":
-                return to_text(compilation.steps[0].program)
-            case "loops":
-                return to_text(compilation.program)
-            case "checks":
-                return "\n".join(dict.fromkeys(compilation.notes("discharge_checks")))
-            case "tir":
-                return compilation.compiled.tir(StageKind.KERNEL)
-            case "asm":
-                return compilation.compiled.asm(StageKind.KERNEL)
+                return "\n".join([made.model.schedule, *listings["steps"].splitlines()])
+            case "ilir" | "loops" | "checks":
+                return listings[stage]
+            case "tir" | "asm":
+                from cortex.compiler.generate import list_code  # here: it imports the compiler
+
+                return list_code(made.kernel.kernel, made.kernel.code, stage)
             case _:
                 raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {', '.join(STAGES)}")
 
@@ -152,29 +141,15 @@ class RecursiveFunction:
             spread(lambda: self(data), repeats),
         )
 
-    def _bind(self, params: Mapping[str, object]) -> dict[str, Value]:
-        """Return copies of the parameters, and what the bind stage makes of them, by the names of arguments."""
-        compiled = self._compilation.compiled
-        schedule = self._compilation.schedule
-        arrays = bind_parameters(schedule.model, params, schedule.finite)
-        named = {name: arrays[own] for name, own in _named(compiled, Role.PARAMETER).items()}
-        return bind(compiled.entries, named)
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: unpickling runs whatever a file says."""
+        raise UserError(
+            "a compiled function cannot be pickled",
+            because="it is machine code, and a pickle may run any code when it is read",
+            fix="fn.save(path), and cortex.load(path) in the other process",
+        )
 
     def __repr__(self) -> str:
-        outputs = ", ".join(self._compilation.schedule.model.outputs)
-        target = self._compilation.compiled.target
+        outputs = ", ".join(self._made.model.outputs)
+        target = self._made.kernel.kernel.executable.target
         return f"<RecursiveFunction over {self.plan.kind.value}s, outputs {outputs}, for {target}>"
-
-
-def _call_stages(compiled: Compiled) -> list[Entry]:
-    """Return the stages that a call runs, in order."""
-    return [entry for kind, entry in compiled.entries.items() if kind is not StageKind.BIND]
-
-
-def _named(compiled: Compiled, role: Role) -> dict[str, str]:
-    """Return, for the arguments that are buffers of a role, the buffers' own names by the arguments'."""
-    return {
-        argument.name: argument.symbol.name
-        for argument in compiled.signature
-        if isinstance(argument.symbol, Buffer) and argument.symbol.role is role
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from cortex.linearize import Linearized
 
 Array = npt.NDArray[Any]
 
+# Below, `mode="clip"`: no index is out of range, and to be ready for one NumPy would copy everything twice.
+
 
 class Output:
     """The results of one call. It owns its memory: no later call changes it.
@@ -20,16 +22,31 @@ class Output:
     one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order.
     """
 
+    __slots__ = ("_arrays", "_linearized", "_roots")
+
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
+        """Take over `arrays`, which hold a row for each node by its id; with `keep_nodes` they are kept."""
         self._linearized = linearized
-        self._roots = {name: array[linearized.roots] for name, array in arrays.items()}
-        self._arrays = dict(arrays) if keep_nodes else None
+        self._arrays = arrays if keep_nodes else None
+        # With all nodes at hand, what nobody asks for need not be gathered.
+        self._roots: dict[str, Array | None] = dict.fromkeys(arrays)
+        if not keep_nodes:
+            self._roots = {
+                name: array.take(linearized.roots, 0, mode="clip") for name, array in arrays.items()
+            }
 
     def __getitem__(self, name: str) -> Array:
-        """Return the rows of the roots: (roots, ...), float32. Raises KeyError for a name that is no output."""
-        return self._roots[name]
+        """Return the rows of the roots: (roots, ...), float32, the same array each time.
 
-    def __iter__(self) -> Any:
+        Raises KeyError for a name that is no output.
+        """
+        rows = self._roots[name]
+        if rows is None:
+            assert self._arrays is not None
+            rows = self._roots[name] = self._arrays[name].take(self._linearized.roots, 0, mode="clip")
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the outputs."""
         return iter(self._roots)
 
@@ -45,7 +62,7 @@ class Output:
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
-        rows = self._arrays[name][self._linearized.rows]
+        rows = self._arrays[name].take(self._linearized.rows, 0, mode="clip")
         return np.split(rows, self._linearized.row_begin[1:-1]) if len(self) else []
 
     def keys(self, structure: int) -> list[object]:
@@ -54,5 +71,5 @@ class Output:
         return self._linearized.keys[begin:end]
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{name}: {array.shape}" for name, array in self._roots.items())
+        shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)
         return f"Output({len(self)} structures, {shapes})"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cortex.ra.model import Model
+from cortex.compiler.described import Parameter
 from cortex.ra.params import check_params
 from ragged.errors import Location, ModelError
 from ragged.runtime.memory import aligned_copy
@@ -17,9 +17,9 @@ Array = npt.NDArray[Any]
 
 
 def bind_parameters(
-    model: Model, params: Mapping[str, object], finite: frozenset[str] = frozenset()
+    declared: Mapping[str, Parameter], params: Mapping[str, object], finite: Iterable[str] = ()
 ) -> dict[str, Array]:
-    """Return a copy of each of the model's parameters, C-contiguous and aligned, by name.
+    """Return a copy of each of a model's parameters, C-contiguous and aligned, by name.
 
     `params` maps their names to NumPy arrays or torch tensors of exactly their shapes and dtypes, of any strides and
     alignment. `finite` are those that must hold numbers alone.
@@ -28,8 +28,8 @@ def bind_parameters(
         ModelError: a parameter is missing, is not one of the model's, has another shape or dtype, or is not finite
             though the compiled code relies on it.
     """
-    arrays = check_params(model, params)
-    for name, tensor in model.inputs.items():
+    arrays = check_params(declared, params)
+    for name, tensor in declared.items():
         if arrays[name].dtype != tensor.dtype.numpy:
             raise ModelError(
                 f"parameter '{name}' is of dtype {arrays[name].dtype}, not {tensor.dtype.value}",
@@ -37,7 +37,7 @@ def bind_parameters(
                 because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
                 fix=f"convert it: .astype(numpy.{tensor.dtype.value})",
             )
-    for name in sorted(finite):
+    for name in finite:
         _check_finite(name, arrays[name])
     return {name: aligned_copy(array) for name, array in arrays.items()}
 

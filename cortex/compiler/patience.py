@@ -18,25 +18,33 @@ _MOST_NS = 1_000_000
 class Patience:
     """The patience of calls of one program, in nanoseconds, by their nodes and batches.
 
-    `program` is as lowering left it: what a schedule adds does not count as work. A helper who sleeps takes 50 us and
+    `operations` is how many the program does for a node, see `operations_of`. A helper who sleeps takes 50 us and
     more to come. Waiting for him no longer than he would save is at worst twice as slow as the best choice, whatever
     he does.
     """
 
     __slots__ = ("_ns_per_node", "_threads")
 
-    def __init__(self, program: Program, threads: int) -> None:
+    def __init__(self, operations: int, threads: int) -> None:
         self._threads = threads
-        self._ns_per_node = _operations(program.kernel) / _OPERATIONS_PER_NS
+        self._ns_per_node = operations / _OPERATIONS_PER_NS
 
     def __call__(self, nodes: int, batches: int) -> int:
         """Return the patience of a call on so many nodes in so many batches; 0 is to do without helpers.
 
         Workers share the nodes of a batch, so in a chain, whose batches are of one node, there is nothing to gain.
         """
-        together = min(self._threads, nodes / batches)
-        gain = self._ns_per_node * nodes * (1 - 1 / together) if together > 1 else 0
-        return 0 if gain < _LEAST_NS else int(min(gain, _MOST_NS))
+        together = max(1.0, min(self._threads, nodes / batches))
+        gain = self._ns_per_node * nodes * (1 - 1 / together)
+        return int(min(gain, _MOST_NS)) * (gain >= _LEAST_NS)  # no branch: all calls do the same
+
+
+def operations_of(program: Program) -> int:
+    """Return about how many operations a program does for a node.
+
+    `program` is as lowering left it: what a schedule adds does not count as work.
+    """
+    return _operations(program.kernel)
 
 
 def _operations(stmt: Stmt) -> int:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.ra.collect import Recursion
-from cortex.ra.tensor import InputTensor
 from ragged.errors import Location, ModelError
+from ragged.ir.dtype import DType
 
 
-def check_params(recursion: Recursion, params: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+class Declared(Protocol):
+    """What a parameter is declared to be: an `InputTensor`, or what is known of one that was saved."""
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Its extents, integers."""
+
+
+def check_params(inputs: Mapping[str, Declared], params: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the parameters as NumPy arrays, in the model's order and of the dtypes they came in.
 
     Args:
-        recursion: the model.
+        inputs: what the model declares, by name: `Model.inputs`.
         params: an array for each of the model's inputs, of NumPy, torch (on any device, with or without
             gradients), or anything that `numpy.asarray` takes. Nothing is copied that need not be.
 
@@ -26,11 +37,9 @@ def check_params(recursion: Recursion, params: Mapping[str, Any]) -> dict[str, N
             that is wrong is listed.
     """
     arrays = {name: as_numpy(value) for name, value in params.items()}
-    faults = [
-        f"'{name}' {tuple(t.shape)} is missing" for name, t in recursion.inputs.items() if name not in arrays
-    ]
-    faults += [f"'{name}' is no parameter of the model" for name in arrays if name not in recursion.inputs]
-    for name, tensor in recursion.inputs.items():
+    faults = [f"'{name}' {tuple(t.shape)} is missing" for name, t in inputs.items() if name not in arrays]
+    faults += [f"'{name}' is no parameter of the model" for name in arrays if name not in inputs]
+    for name, tensor in inputs.items():
         if name in arrays:
             faults += _faults(name, tensor, arrays[name])
     if faults:
@@ -38,9 +47,9 @@ def check_params(recursion: Recursion, params: Mapping[str, Any]) -> dict[str, N
             "the parameters do not fit the model",
             at=Location.capture(),
             because="; ".join(faults),
-            fix=f"the model has {_listed(recursion)}; see model.init_params()",
+            fix=f"the model has {_listed(inputs)}; see model.init_params()",
         )
-    return {name: arrays[name] for name in recursion.inputs}
+    return {name: arrays[name] for name in inputs}
 
 
 def as_numpy(value: Any) -> NDArray[Any]:
@@ -50,7 +59,7 @@ def as_numpy(value: Any) -> NDArray[Any]:
     return np.asarray(value)
 
 
-def _faults(name: str, tensor: InputTensor, array: NDArray[Any]) -> list[str]:
+def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
     wanted = "iu" if tensor.dtype.is_int else "f"
     if array.dtype.kind not in wanted:
         return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
@@ -59,5 +68,5 @@ def _faults(name: str, tensor: InputTensor, array: NDArray[Any]) -> list[str]:
     return []
 
 
-def _listed(recursion: Recursion) -> str:
-    return ", ".join(f"{name} {tensor.shape}" for name, tensor in recursion.inputs.items()) or "none"
+def _listed(inputs: Mapping[str, Declared]) -> str:
+    return ", ".join(f"{name} {tensor.shape}" for name, tensor in inputs.items()) or "none"

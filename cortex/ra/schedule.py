@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cortex.ra.base import Tensor
 from cortex.ra.demands import reduces_over_children
-from cortex.ra.lower import Choices, independent, lower
+from cortex.ra.lower import Choices, Lowered, independent, lower
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
 from cortex.ra.tensor import IfThenElse
@@ -30,6 +30,7 @@ class Schedule:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._choices = Choices()
+        self._lowered: tuple[Choices, Lowered] | None = None
         self._log: list[str] = []
 
     @property
@@ -128,12 +129,17 @@ class Schedule:
 
     def lower(self) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
-        return lower(self.model, self._choices).program
+        return self._lower().program
 
     @property
     def finite(self) -> frozenset[str]:
         """The parameters that must hold neither infinities nor NaN: products of them with zero are left out."""
-        return frozenset(tensor.name for tensor in lower(self.model, self._choices).finite)
+        return frozenset(tensor.name for tensor in self._lower().finite)
+
+    def _lower(self) -> Lowered:
+        if self._lowered is None or self._lowered[0] != self._choices:
+            self._lowered = (self._choices, lower(self.model, self._choices))
+        return self._lowered[1]
 
     def log(self) -> str:
         """Return the choices made so far as code that makes them again on a new schedule `s`."""

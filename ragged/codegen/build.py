@@ -10,49 +10,52 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.target import codegen
 
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
+from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
 from ragged.codegen.lower_llvm import lower_for_llvm
-from ragged.codegen.target import Target, TargetLike, parse_target, require_cpu
+from ragged.codegen.target import Target, TargetLike, architecture_of, parse_target, require_cpu
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
 from ragged.errors import InternalError
 from ragged.ir.program import Program, StageKind
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """A program's stages as functions of this process.
-
-    `signature` are the arguments that every stage takes, in order; `entries` are the stages to call.
-    """
+class Generated:
+    """A program's stages as code for a target, not loaded: TIR functions, and TVM's module of them all."""
 
     program: Program
     target: Target
-    signature: tuple[Argument, ...]
-    entries: Mapping[StageKind, Entry]
     functions: Mapping[StageKind, StageFunction]
     module: Any
 
-    def entry(self, kind: StageKind) -> Entry:
-        """Return the stage of that kind; `InternalError` if the program has none."""
-        entry = self.entries.get(kind)
-        if entry is None:
-            raise InternalError(f"program '{self.program.name}' has no stage '{kind.value}'")
-        return entry
+    def interface(self) -> Interface:
+        """Return how the stages are called, whoever loads them."""
+        stages = (
+            StageInterface(kind, SYMBOL_PREFIX + stage.name, stage.checks, stage.team)
+            for kind, stage in self.functions.items()
+        )
+        return interface_of(self.program, workers_of(self.program), stages)
 
-    def call(self, kind: StageKind, arguments: Mapping[str, Value]) -> None:
-        """Run a stage, slowly and with checks; see `Entry.__call__` for the arguments and the errors."""
-        self.entry(kind)(arguments)
+    def function(self, kind: StageKind) -> StageFunction:
+        """Return the stage of that kind; `InternalError` if the program has none."""
+        function = self.functions.get(kind)
+        if function is None:
+            raise InternalError(f"program '{self.program.name}' has no stage '{kind.value}'")
+        return function
+
+    def jit(self, symbol: str) -> Any:
+        """Return a stage's function, compiled into this process, by the name that `interface` has."""
+        return self.module.get_function(symbol.removeprefix(SYMBOL_PREFIX))
 
     def tir(self, kind: StageKind) -> str:
         """Return the stage's TIR function as TVM prints it."""
-        return str(self.functions[self.entry(kind).kind].function.script())
+        return str(self.function(kind).function.script())
 
     def asm(self, kind: StageKind) -> str:
         """Return the stage's machine code as assembly text, without the code that unpacks its arguments."""
-        name = f"{self.functions[self.entry(kind).kind].name}_compute_"
+        name = f"{self.function(kind).name}_compute_"
         text = str(self.module.inspect_source("asm"))
         begin = text.index(f"\n{name}:\n") + 1
         end = text.index(f".size\t{name}", begin)
@@ -61,16 +64,44 @@ class Compiled:
             line for line in text[begin:end].splitlines(keepends=True) if not line.startswith(noise)
         )
 
-    def undefined_symbols(self) -> frozenset[str]:
-        """Return the names that the object file of all stages expects others to define."""
+    def object_code(self) -> bytes:
+        """Return the object file of all stages."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "stages.o"
             self.module.write_to_file(str(path), "o")
-            return undefined_symbols(path.read_bytes())
+            return path.read_bytes()
 
-    def save(self, path: str | Path) -> None:
-        """Write the stages as a shared library, which `tvm_ffi.load_module` loads. Needs a C++ compiler as linker."""
-        self.module.export_library(str(path))
+    def undefined_symbols(self) -> frozenset[str]:
+        """Return the names that the object file of all stages expects others to define."""
+        return undefined_symbols(self.object_code())
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled(Generated):
+    """A program's stages as functions of this process.
+
+    `signature` are the arguments that every stage takes, in order; `entries` are the stages to call.
+    """
+
+    signature: tuple[Argument, ...]
+    entries: Mapping[StageKind, Entry]
+
+    def entry(self, kind: StageKind) -> Entry:
+        """Return the stage of that kind; `InternalError` if the program has none."""
+        self.function(kind)
+        return self.entries[kind]
+
+    def call(self, kind: StageKind, arguments: Mapping[str, Value]) -> None:
+        """Run a stage, slowly and with checks; see `Entry.__call__` for the arguments and the errors."""
+        self.entry(kind)(arguments)
+
+
+def generate(program: Program, target: TargetLike = "cpu") -> Generated:
+    """Generate code for every stage of a verified program; see `compile_program`, which loads it too."""
+    resolved = parse_target(target)
+    require_cpu(resolved)
+    functions = {stage.kind: stage_function(program, stage) for stage in program.stages}
+    return Generated(program, resolved, functions, _build(list(functions.values()), resolved))
 
 
 def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
@@ -81,19 +112,14 @@ def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
     Raises `UserError` for a target that is not known, `ScheduleError` for one that has no code generator yet and
     for a local buffer that does not fit on the stack.
     """
-    resolved = parse_target(target)
-    require_cpu(resolved)
-    functions = {stage.kind: stage_function(program, stage) for stage in program.stages}
-    module = _build([function for function in functions.values()], resolved)
+    made = generate(program, target)
     workers = workers_of(program)
     signature = signature_of(program, workers)
     entries = {
-        kind: Entry(
-            kind, module.get_function(function.name), signature, function.checks, workers, function.team
-        )
-        for kind, function in functions.items()
+        kind: Entry(kind, made.module.get_function(stage.name), signature, stage.checks, workers, stage.team)
+        for kind, stage in made.functions.items()
     }
-    return Compiled(program, resolved, signature, entries, functions, module)
+    return Compiled(program, made.target, made.functions, made.module, signature, entries)
 
 
 def _build(functions: list[StageFunction], target: Target) -> Any:
@@ -111,14 +137,8 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
         packed = tvm.transform.Sequential(passes)(module)
-    processor = _processor(target)
+    processor = architecture_of(target)
     lowered = tvm.IRModule(
         {name: lower_for_llvm(function, processor) for name, function in packed.functions.items()}
     )
     return tvm.get_global_func("target.build.llvm")(lowered, native)
-
-
-def _processor(target: Target) -> str:
-    """Return what LLVM calls the kind of processor that code is for: "x86_64", "aarch64"."""
-    triple = dict(target.settings).get("mtriple") or codegen.llvm_get_system_triple()
-    return str(triple).partition("-")[0]

@@ -1,8 +1,9 @@
-"""Reading the symbol table of a 64-bit little-endian ELF file: enough to see what generated code calls."""
+"""Reading the symbol table of a 64-bit little-endian ELF file: enough to see what generated code has and calls."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from ragged.errors import InternalError
 
@@ -11,22 +12,35 @@ _UNDEFINED = 0
 
 
 def undefined_symbols(data: bytes) -> frozenset[str]:
-    """Return the names of the undefined symbols in an object file or shared library, given its bytes."""
+    """Return the names of the undefined symbols in an object file or shared library, given its bytes.
+
+    Raises `InternalError` for what is no such file.
+    """
+    return frozenset(name for name, section in _symbols(data) if section == _UNDEFINED)
+
+
+def defined_symbols(data: bytes) -> frozenset[str]:
+    """Return the names of the symbols that an object file or shared library defines. Raises as the other does."""
+    return frozenset(name for name, section in _symbols(data) if section != _UNDEFINED)
+
+
+def _symbols(data: bytes) -> list[tuple[str, int]]:
     if data[:6] != b"\x7fELF\x02\x01":
         raise InternalError("not a 64-bit little-endian ELF file")
+    try:
+        return [symbol for symbol in _read(data) if symbol[0]]
+    except (struct.error, IndexError, ValueError) as error:
+        raise InternalError(f"not an ELF file that can be read: {error}") from None
+
+
+def _read(data: bytes) -> Iterator[tuple[str, int]]:
+    """Yield each symbol's name, and the number of the section that it is in."""
     table, entry_size, count = struct.unpack_from("<Q", data, 0x28)[0], *struct.unpack_from("<HH", data, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)]
-    names: set[str] = set()
     for _, kind, _, _, offset, size, link, _, _, _ in sections:
-        if kind in (_SYMBOL_TABLE, _DYNAMIC_SYMBOLS):
-            names |= _undefined_in(data, offset, size, strings=sections[link][4])
-    return frozenset(names)
-
-
-def _undefined_in(data: bytes, offset: int, size: int, strings: int) -> set[str]:
-    names = set()
-    for symbol in range(offset, offset + size, 24):
-        name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", data, symbol)
-        if section == _UNDEFINED and name:
-            names.add(data[strings + name : data.index(b"\0", strings + name)].decode())
-    return names
+        if kind not in (_SYMBOL_TABLE, _DYNAMIC_SYMBOLS):
+            continue
+        strings = sections[link][4]
+        for symbol in range(offset, min(offset + size, len(data)), 24):
+            name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", data, symbol)
+            yield data[strings + name : data.index(b"\0", strings + name)].decode(), section

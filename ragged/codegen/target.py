@@ -67,11 +67,24 @@ def parse_target(target: TargetLike) -> Target:
     >>> str(parse_target("llvm -mcpu=znver4 -mattr=+avx512f,-avx512bf16"))
     'llvm -mattr=+avx512f,-avx512bf16 -mcpu=znver4'
     """
+    read = read_target(target)
+    if read is None:
+        return host_target()
+    if read.kind == "llvm" and read is not target:
+        _check_processor(read)
+    return read
+
+
+def read_target(target: TargetLike) -> Target | None:
+    """Return the target that is meant by `target`, without a question whether LLVM knows its processor.
+
+    None is this machine's, whose name only LLVM knows. Raises `UserError` for a kind or an option that is not known.
+    """
     match target:
         case Target():
             return target
         case "cpu":
-            return host_target()
+            return None
         case str():
             return _checked(*_split(target))
         case Mapping():
@@ -105,6 +118,28 @@ def host_target() -> Target:
     )
     settings: dict[str, Setting] = {"mattr": tuple(differing)} if differing else {}
     return Target("llvm", (*settings.items(), ("mcpu", name)))
+
+
+def features_of(target: Target) -> tuple[str, ...]:
+    """Return the features of a processor, as LLVM calls them, that code for `target` may use, sorted."""
+    import tvm  # here: as above
+    from tvm.target import codegen
+
+    settings = dict(target.settings)
+    changes = settings.pop("mattr", ())
+    named = tvm.target.Target(Target(target.kind, tuple(settings.items())).tvm)
+    features = {str(feature) for feature in codegen.llvm_get_cpu_features(named)}
+    for change in changes if isinstance(changes, tuple) else ():
+        (features.add if change.startswith("+") else features.discard)(change.lstrip("+-"))
+    return tuple(sorted(feature for feature in features if feature.startswith(_ARITHMETIC)))
+
+
+def architecture_of(target: Target) -> str:
+    """Return what LLVM calls the kind of processor that code is for: "x86_64", "aarch64"."""
+    from tvm.target import codegen  # here: as above
+
+    triple = dict(target.settings).get("mtriple") or codegen.llvm_get_system_triple()
+    return str(triple).partition("-")[0]
 
 
 def require_cpu(target: Target) -> None:
@@ -155,10 +190,7 @@ def _checked(kind: str, settings: Mapping[str, Any], text: str) -> Target:
                 because=f"its options are {', '.join(sorted(known))}",
                 fix=f"for example {_EXAMPLES}",
             )
-    result = Target(kind, tuple(sorted((name, _frozen(value)) for name, value in settings.items())))
-    if kind == "llvm":
-        _check_processor(result)
-    return result
+    return Target(kind, tuple(sorted((name, _frozen(value)) for name, value in settings.items())))
 
 
 def _frozen(value: Any) -> Setting:

@@ -7,8 +7,15 @@ second counts arrivals at barriers. They stand in one cache line, so who waits a
 from __future__ import annotations
 
 _PAUSE = {"x86_64": "pause", "aarch64": "yield"}
-_PATIENCE = 256
-"""How often a worker looks before it gives its processor away: it may be the one that those it waits for need."""
+_PATIENCE = 20_000
+"""How often a worker looks before it sleeps, since others may need its processor to come here.
+
+It takes some 300 us, and must take longer than waking up: else two workers who are never late by more than that would
+wait for each other's sleep at each barrier, for ever.
+"""
+_REST_US = 1
+"""How long it sleeps between looks; with waking up it is 60 us. It does not yield: since Linux 6.18 that costs its turn
+for milliseconds."""
 
 CLAIM = """\
 define i32 @ragged_claim(ptr %status, i64 %code) {
@@ -39,7 +46,7 @@ def barrier_text(shared: int, processor: str) -> str:
     fence = "\n  ".join(f'call void asm sideeffect "", "r,~{{memory}}"(ptr %b{i})' for i in range(shared))
     pause = f'call void asm sideeffect "{_PAUSE.get(processor, "")}", "~{{memory}}"()'
     return f"""\
-declare i32 @sched_yield()
+declare i32 @usleep(i32)
 define i32 @{barrier_name(shared)}(ptr %status, i64 %workers{parameters}) {{
 entry:
   %alone = icmp sle i64 %workers, 1
@@ -53,7 +60,7 @@ arrive:
   %last = mul i64 %next, %workers
   br label %look
 look:
-  %looks = phi i64 [ 0, %arrive ], [ %more, %wait ], [ %more, %yield ]
+  %looks = phi i64 [ 0, %arrive ], [ %more, %wait ], [ %more, %rest ]
   %more = add i64 %looks, 1
   %taken = load atomic i64, ptr %tickets acquire, align 8
   %complete = icmp uge i64 %taken, %last
@@ -64,12 +71,12 @@ incomplete:
   br i1 %failed, label %stop, label %patience
 patience:
   %patient = icmp ult i64 %looks, {_PATIENCE}
-  br i1 %patient, label %wait, label %yield
+  br i1 %patient, label %wait, label %rest
 wait:
   {pause}
   br label %look
-yield:
-  %ignored = call i32 @sched_yield()
+rest:
+  %ignored = call i32 @usleep(i32 {_REST_US})
   br label %look
 go:
   {fence}

@@ -1,3 +1,31 @@
-def run(address: int, kinds: bytes, values: list[int], workers: int, patience: int) -> int: ...
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Frame: TypeAlias = object
+
+class Failed(Exception):
+    args: tuple[int, bytes]
+
+def frame(
+    numbers: list[int],
+    kinds: bytes,
+    words: int,
+    sizes: list[tuple[int, str]],
+    given: list[tuple[int, str, str]],
+    outputs: list[tuple[int, Any, int]],
+    workspaces: list[int],
+    stages: list[tuple[int, int]],
+    unusual: Callable[[int, object], int],
+    keep: object,
+) -> Frame: ...
+def call(
+    frame: Frame,
+    values: Mapping[str, Any],
+    shapes: tuple[tuple[int, ...], ...],
+    sizes: tuple[int, ...],
+    patience: int,
+    times: list[tuple[int, int]] | None,
+) -> tuple[Any, ...]: ...
+def blocks(frame: Frame) -> tuple[int, int]: ...
 def helpers() -> int: ...
 def disband() -> bool: ...

@@ -1,6 +1,6 @@
 """Calling compiled stages with little of Python: what does not change between calls is prepared once.
 
-A call's work in Python is proportional to the program's arguments, not to its nodes, levels or operators.
+A call's work in Python is the same for any data; what depends on the number of arguments is done natively.
 """
 
 from __future__ import annotations
@@ -8,27 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ctypes import c_void_p
 from dataclasses import dataclass
-from math import prod
-from time import perf_counter_ns
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value, marshal
+from ragged.codegen.entry import Argument, ArgumentKind, CheckFailed, Entry, Value, marshal
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Buffer, Function, Role
 from ragged.ir.program import StageKind
-from ragged.runtime.memory import (
-    ALIGN,
-    Array,
-    BlockPool,
-    aligned_empty,
-    as_aligned,
-    placed_empty,
-    raw_address,
-)
-from ragged.runtime.sizes import Shape, shapes_of
-from ragged.runtime.team import PATIENCE_NS, Runner, check_workers
+from ragged.runtime import team
+from ragged.runtime.memory import ALIGN, Array, aligned_empty, as_aligned
+from ragged.runtime.sizes import layout_of, shapes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +37,13 @@ class Caller:
 
     `bound` are arguments by name that stay for good: parameters, bound tables, sizes that never change. Each call
     gives the other sizes, functions' arrays and payloads; it makes the outputs, which the caller owns, and takes
-    workspaces from a pool. Any number of threads may call one `Caller`.
+    turns with other calls with the memory of workspaces. Any number of threads may call one `Caller`.
 
     `workers` is the most workers that a stage with a team's loop runs with, by default one; None is as many as this
     process may use cores. See `ragged.runtime.team`.
+
+    A signal's handler, Ctrl-C's too, runs when the stages are done: from the leasing of workspaces to their return a
+    call is one native step. A stage runs to its end, so it is delayed by the rest of the call at most.
     """
 
     def __init__(
@@ -58,43 +52,51 @@ class Caller:
         if not entries:
             raise InternalError("a call of no stages")
         self.entries = tuple(entries)
-        self.workers = check_workers(workers)
-        self._runners = tuple((entry, Runner(entry, self.workers)) for entry in entries)
+        self.workers = team.check_workers(workers)
         self._bound = _aligned(bound)
         signature = entries[0].arguments
         unknown = set(bound).difference(argument.name for argument in signature)
         if unknown:
             raise InternalError(f"no arguments are named {', '.join(sorted(unknown))}")
-        self._template = [
-            _number(marshal(argument, self._bound.get(argument.name))) for argument in signature
-        ]
-        self._team_size = entries[0].workers
-        self._sort([Slot(place, a.name, a.dtype.numpy, a) for place, a in enumerate(signature)])
-        self._pool = BlockPool(max(entry.status_words for entry in entries))
-
-    def _sort(self, slots: list[Slot]) -> None:
-        def of_role(role: Role) -> list[Slot]:
-            buffers = ((slot, slot.argument.symbol) for slot in slots)
-            return [slot for slot, symbol in buffers if isinstance(symbol, Buffer) and symbol.role is role]
-
+        slots = [Slot(place, a.name, a.dtype.numpy, a) for place, a in enumerate(signature)]
+        outputs, workspaces = _of_role(slots, Role.OUTPUT), _of_role(slots, Role.WORKSPACE)
         self._sizes = [slot for slot in slots if slot.argument.kind is ArgumentKind.SIZE]
-        self._outputs, self._workspaces = of_role(Role.OUTPUT), of_role(Role.WORKSPACE)
-        made = {slot.name for slot in (*self._sizes, *self._outputs, *self._workspaces)}
+        made = {slot.name for slot in (*self._sizes, *outputs, *workspaces)}
         self._given = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
-        shapes = shapes_of([slot.argument.shape for slot in (*self._outputs, *self._workspaces)])
-        names = {slot.argument.symbol: slot.name for slot in slots}
-        self._shape_names = [self._name(function, names) for function in shapes.functions]
-        self._shapes = shapes.compute
-        axes = ((slot.name, _transposition(slot.argument)) for slot in self._outputs)
-        self._axes = {name: order for name, order in axes if order is not None}
+        self._frame = self._prepare(outputs, workspaces)
+        self._lay_out(outputs, workspaces)
+        self._outputs = tuple((slot.name, _transposition(slot.argument)) for slot in outputs)
 
-    def _name(self, function: Function, names: Mapping[Function | Buffer, str]) -> str:
-        """Return by what name a call finds the value of a function; the number of workers is bound here."""
-        if function is not self._team_size:
-            return names[function]
-        name = f"{function.name} of the team"
-        self._bound[name] = self.workers
-        return name
+    def _prepare(self, outputs: list[Slot], workspaces: list[Slot]) -> team.Frame:
+        """Return what a call's native step needs. It must not refer to this object: nobody would find the cycle."""
+        signature, entries = self.entries[0].arguments, self.entries
+        return team.frame(
+            [*(_number(marshal(argument, self._bound.get(argument.name))) for argument in signature), 0],
+            team.kinds_of(signature),
+            max(entry.status_words for entry in entries),
+            [(slot.place, slot.name) for slot in self._sizes],
+            [(slot.place, slot.name, _format(slot.dtype)) for slot in self._given],
+            [(slot.place, slot.dtype, slot.dtype.itemsize) for slot in outputs],
+            [slot.place for slot in workspaces],
+            [(team.address_of(entry), self.workers if entry.team else 1) for entry in entries],
+            partial(_pointer, self._given),
+            (entries, self._bound),
+        )
+
+    def _lay_out(self, outputs: list[Slot], workspaces: list[Slot]) -> None:
+        entry = self.entries[0]
+        names = {a.symbol: a.name for a in entry.arguments if isinstance(a.symbol, Function)}
+        known = {symbol: self._bound[name] for symbol, name in names.items() if name in self._bound}
+        if entry.workers is not None:
+            known[entry.workers] = self.workers
+        layout = layout_of(
+            [slot.argument.shape for slot in outputs],
+            [(slot.argument.shape, slot.dtype.itemsize) for slot in workspaces],
+            known,
+            ALIGN,
+        )
+        self._layout = layout.compute
+        self._layout_names = tuple(names[function] for function in layout.functions)
 
     @property
     def wanted(self) -> tuple[Argument, ...]:
@@ -102,11 +104,16 @@ class Caller:
         sizes = (slot.argument for slot in self._sizes if slot.name not in self._bound)
         return (*sizes, *(slot.argument for slot in self._given))
 
-    def __call__(self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS) -> dict[str, Array]:
+    @property
+    def idle_memory(self) -> tuple[int, int]:
+        """How many blocks of memory for workspaces no call has at the moment, and their bytes."""
+        return team.blocks(self._frame)
+
+    def __call__(self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
         `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them. With
-        none it has one worker.
+        none it has one worker; with a second or more it waits for all.
 
         Arrays have the argument's dtype and are C-contiguous; they are read in place. The outputs have the program's
         shapes; one that is stored in another order of dimensions is a transposed view of its memory.
@@ -117,58 +124,27 @@ class Caller:
         """
         return self._call(values, patience, None)
 
-    def timed(self, values: Mapping[str, Value], *, patience: int = PATIENCE_NS) -> dict[StageKind, int]:
+    def timed(self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
-        times: dict[StageKind, int] = {}
+        times: list[tuple[int, int]] = []
         self._call(values, patience, times)
-        return times
+        return {entry.kind: time for entry, (time, _) in zip(self.entries, times, strict=True)}
 
     def _call(
-        self, values: Mapping[str, Value], patience: int, times: dict[StageKind, int] | None
+        self, values: dict[str, Value], patience: int, times: list[tuple[int, int]] | None
     ) -> dict[str, Array]:
-        args = self._template.copy()
-        for slot in self._sizes:
-            if slot.name in values:
-                args[slot.place] = int(values[slot.name])
-        for slot in self._given:
-            args[slot.place] = _pointer(slot, values[slot.name])
-        known = [values[name] if name in values else self._bound[name] for name in self._shape_names]
-        shapes = self._shapes(*known)
-        outputs = {}
-        for slot, shape in zip(self._outputs, shapes, strict=False):
-            outputs[slot.name], address = placed_empty(shape, slot.dtype)
-            args[slot.place] = address
-        self._run(args, shapes[len(self._outputs) :], patience, times)
-        for name, axes in self._axes.items():
-            outputs[name] = outputs[name].transpose(axes)
-        return outputs
-
-    def _run(
-        self,
-        args: list[int],
-        shapes: tuple[Shape, ...],
-        patience: int,
-        times: dict[StageKind, int] | None,
-    ) -> None:
-        sizes = [
-            prod(shape) * slot.dtype.itemsize for slot, shape in zip(self._workspaces, shapes, strict=True)
-        ]
-        block = self._pool.take(sum(sizes) + ALIGN * len(sizes))
+        shapes, sizes = self._layout(*[values[name] for name in self._layout_names])
         try:
-            address = block.address
-            for slot, size in zip(self._workspaces, sizes, strict=True):
-                args[slot.place] = address
-                address += -(-size // ALIGN) * ALIGN
-            args.append(block.pointer)
-            for entry, runner in self._runners:
-                begin = 0 if times is None else perf_counter_ns()
-                runner.run(args, patience)
-                if times is not None:
-                    times[entry.kind] = perf_counter_ns() - begin
-                if block.words[0]:
-                    raise entry.failure(block.words)
-        finally:
-            self._pool.give(block)
+            arrays = team.call(self._frame, values, shapes, sizes, patience, times)
+        except team.Failed as failed:
+            raise self._failure(*failed.args) from None
+        return {
+            name: array if axes is None else array.transpose(axes)
+            for (name, axes), array in zip(self._outputs, arrays, strict=True)
+        }
+
+    def _failure(self, stage: int, words: bytes) -> CheckFailed:
+        return self.entries[stage].failure(np.frombuffer(words, np.int64))
 
 
 def bind(entries: Mapping[StageKind, Entry], parameters: Mapping[str, Value]) -> dict[str, Value]:
@@ -196,15 +172,25 @@ def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
+def _format(dtype: np.dtype[Any]) -> str:
+    """Return how arrays of a dtype that lend their memory call it."""
+    lent: Any = np.empty(0, dtype)
+    return memoryview(lent).format
+
+
+def _of_role(slots: list[Slot], role: Role) -> list[Slot]:
+    buffers = ((slot, slot.argument.symbol) for slot in slots)
+    return [slot for slot, symbol in buffers if isinstance(symbol, Buffer) and symbol.role is role]
+
+
 def _number(argument: int | c_void_p | None) -> int:
     """Return a marshalled argument as a number: an address, 0 for null."""
     return (argument.value if isinstance(argument, c_void_p) else argument) or 0
 
 
-def _pointer(slot: Slot, value: Value) -> int:
-    """Return the address of an array that a call gives, after a quick look; `marshal` says what is wrong with it."""
-    if isinstance(value, np.ndarray) and value.dtype == slot.dtype and value.flags.carray:
-        return raw_address(value)
+def _pointer(given: Sequence[Slot], index: int, value: Any) -> int:
+    """Return the address of an array that is not as calls mostly give it; `marshal` says what is wrong with it."""
+    slot = given[index]
     pointer = marshal(slot.argument, value)
     if not isinstance(pointer, c_void_p):
         raise DataError(f"'{slot.name}': {slot.argument.dtype.value} array expected, not {value!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -22,17 +22,67 @@ class Shapes:
     compute: Callable[..., tuple[Shape, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a call makes, as a function: `compute(*values)` takes the values of `functions`, as `Shapes` does.
+
+    It returns the outputs' shapes, and how many bytes each workspace takes.
+    """
+
+    functions: tuple[Function, ...]
+    compute: Callable[..., tuple[tuple[Shape, ...], tuple[int, ...]]]
+
+
+def layout_of(
+    outputs: Sequence[tuple[Expr, ...]],
+    workspaces: Sequence[tuple[tuple[Expr, ...], int]],
+    bound: Mapping[Function, Any],
+    align: int,
+) -> Layout:
+    """Return the function that lays out a call, as a Python function with no loop in it.
+
+    `outputs` are shapes; `workspaces` are shapes and the bytes of an element, each rounded up to `align` bytes. `bound`
+    are functions' values that never change. Raises as `shapes_of` does.
+    """
+    names = _names([*outputs, *(shape for shape, _ in workspaces)])
+    free = [function for function in names if function not in bound]
+    sizes = (
+        f"-(-{' * '.join([*(_text(extent, names, {}) for extent in shape), str(item)])} // {align}) * {align}"
+        for shape, item in workspaces
+    )
+    parameters = ", ".join(names[function] for function in free)
+    text = f"lambda {parameters}: ({_rows(outputs, names)}, {_tuple(sizes)})"
+    return Layout(tuple(free), _evaluated(text, {names[f]: bound[f] for f in names if f in bound}))
+
+
 def shapes_of(shapes: Sequence[tuple[Expr, ...]]) -> Shapes:
     """Return the function that computes `shapes`, as a Python function with no loop in it.
 
     Raises `InternalError` for a shape that is not made of sizes and functions' values.
     """
+    names = _names(shapes)
+    text = f"lambda {', '.join(names.values())}: {_rows(shapes, names)}"
+    return Shapes(tuple(names), _evaluated(text, {}))
+
+
+def _names(shapes: Sequence[tuple[Expr, ...]]) -> dict[Function, str]:
+    """Return a name for each function that shapes are made of."""
     used = dict.fromkeys(function for shape in shapes for extent in shape for function in _functions(extent))
-    names = {function: f"f{i}" for i, function in enumerate(used)}
-    rows = ("(" + "".join(f"{_text(extent, names, {})}, " for extent in shape) + ")" for shape in shapes)
-    text = f"lambda {', '.join(names.values())}: (" + "".join(f"{row}, " for row in rows) + ")"
+    return {function: f"f{i}" for i, function in enumerate(used)}
+
+
+def _rows(shapes: Sequence[tuple[Expr, ...]], names: Mapping[Function, str]) -> str:
+    return _tuple(_tuple(_text(extent, names, {}) for extent in shape) for shape in shapes)
+
+
+def _tuple(items: Iterable[str]) -> str:
+    return "(" + "".join(f"{item}, " for item in items) + ")"
+
+
+def _evaluated(text: str, values: Mapping[str, Any]) -> Callable[..., Any]:
     builtins: dict[str, Any] = {"min": min, "max": max, "int": int}
-    return Shapes(tuple(used), eval(text, {"__builtins__": builtins}))  # the text is our own
+    result: Callable[..., Any] = eval(text, {"__builtins__": builtins, **values})  # the text is our own
+    return result
 
 
 def _functions(expr: Expr) -> list[Function]:

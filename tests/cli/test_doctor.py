@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from cortex import models
 from cortex.cli import machine, parts
+from cortex.compiler import cached, compile
 from tests.cli.conftest import parsed
 
 
@@ -141,3 +143,29 @@ def test_nvcc_is_found_under_cuda_home(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     assert machine.extras()[0].found == str(nvcc)
+
+
+def test_the_linker(monkeypatch, tmp_path):
+    finding = parts.linker()
+    assert finding.ok and not finding.required and finding.found.startswith("/")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finding = parts.linker()
+    assert not finding.ok and finding.found == "none on the PATH" and "binutils" in finding.todo
+
+
+def test_the_cache(monkeypatch, cache_dir):
+    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    assert parts.cache().found == f"{cache_dir}, which is yet to be made"
+    model = models.tree_sum(hidden=4, vocab=3)
+    for threads in (1, 2):
+        compile(model, model.init_params(), threads=threads)
+    finding = parts.cache()
+    assert finding.ok and not finding.required and finding.found.startswith(f"{cache_dir}, 2 kernels, 0.")
+    cache_dir.chmod(0o777)
+    finding = parts.cache()
+    assert (
+        not finding.ok and "is not this user's alone" in finding.found and "CORTEX_CACHE_DIR" in finding.todo
+    )
+    monkeypatch.setenv("CORTEX_CACHE_DIR", "")
+    finding = parts.cache()
+    assert not finding.ok and finding.found == "switched off"

@@ -28,7 +28,7 @@ def test_outputs_are_those_of_the_compiled_model(cortex, trees, tmp_path):
 def test_a_summary_as_json(cortex_json, trees):
     document = cortex_json("run", "mv_rnn", "--trees", trees, "--hidden", 3)
     roots = document.pop("roots")
-    assert document == {"model": "mv_rnn", "trees": 3, "nodes": 15, "batches": 3, "out": None}
+    assert document == {"model": "mv_rnn", "trees": 3, "nodes": 15, "batches": 3, "out": None, "save": None}
     assert roots["v"]["shape"] == [3, 3] and roots["M"]["shape"] == [3, 3, 3]
     assert -1 <= roots["v"]["smallest"] <= roots["v"]["mean"] <= roots["v"]["largest"] <= 1
 
@@ -112,3 +112,31 @@ def test_a_folder_that_is_not_there_is_named(cortex, trees, tmp_path):
     result = cortex("run", "tree_sum", "--trees", trees, *SMALL, "--out", path)
     assert result.exit_code == 2
     assert result.stderr == f"Error: {path}: No such file or directory\n"
+
+
+def test_a_saved_function_runs_as_the_model_did(cortex, cortex_json, trees, tmp_path):
+    path, first, again = tmp_path / "m.cortex", tmp_path / "first.npz", tmp_path / "again.npz"
+    document = cortex_json("run", "tree_fc", "--trees", trees, *SMALL, "--out", first, "--save", path)
+    assert document["save"] == str(path)
+    loaded = cortex_json("run", path, "--trees", trees, "--out", again)
+    assert loaded == document | {"model": str(path), "out": str(again), "save": None}
+    with np.load(first) as want, np.load(again) as got:
+        assert got["h"].tobytes() == want["h"].tobytes()
+    result = cortex("run", path, "--trees", trees, "--seed", 3)
+    assert (
+        result.exit_code == 2
+        and "a saved function has its parameters, words and sizes itself" in result.stderr
+    )
+
+
+def test_a_file_that_is_no_saved_function_is_refused(cortex, trees):
+    result = cortex("run", trees, "--trees", trees)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith(f"Error: load: {trees}: this is no compiled function, or it is damaged\n")
+
+
+def test_a_saved_function_without_words_is_refused(cortex, trees, tmp_path):
+    model = models.tree_sum(hidden=4, vocab=3)
+    compile(model, model.init_params()).save(tmp_path / "m.cortex")
+    result = cortex("run", tmp_path / "m.cortex", "--trees", trees)
+    assert result.exit_code == 2 and "the function was compiled without a vocabulary" in result.stderr

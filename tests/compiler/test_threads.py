@@ -10,7 +10,9 @@ import pytest
 
 import cortex
 from cortex import models
-from cortex.compiler.patience import Patience
+from cortex.compiler.generate import lowering_steps
+from cortex.compiler.patience import Patience, operations_of
+from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import statements
@@ -84,14 +86,19 @@ def test_calls_from_many_threads(functions):
         assert all(pool.map(work, range(6)))
 
 
-def test_every_library_model_is_shared_out(functions):
-    kernel = functions[2]._compilation.program.kernel
-    assert next(s.kind for s in statements(kernel) if isinstance(s, For)) is LoopKind.TEAM
-    assert not any("one worker" in note for note in functions[2]._compilation.notes("default_schedule"))
-    assert not any(
-        isinstance(s, For) and s.kind is LoopKind.TEAM
-        for s in statements(functions[1]._compilation.program.kernel)
-    )
+@pytest.mark.parametrize("name", MODELS)
+def test_every_library_model_is_shared_out(name):
+    program = default_schedule(MODELS[name]).lower()
+    steps = {threads: lowering_steps(program, threads) for threads in (1, 2)}
+    assert next(s.kind for s in loops(steps[2][-1].program)) is LoopKind.TEAM
+    (log,) = (step.notes for step in steps[2] if step.name == "default_schedule")
+    assert "s.apply(distribute_over_team)" in log
+    assert not any("one worker" in line for line in log)
+    assert not any(loop.kind is LoopKind.TEAM for loop in loops(steps[1][-1].program))
+
+
+def loops(program):
+    return (stmt for stmt in statements(program.kernel) if isinstance(stmt, For))
 
 
 def test_large_temporaries_are_each_worker_s_own():
@@ -102,9 +109,9 @@ def test_large_temporaries_are_each_worker_s_own():
 
 
 def test_patience_is_what_a_call_gains():
-    program = cortex.compile(MODELS["tree_fc"], MODELS["tree_fc"].init_params(seed=0))._compilation.steps[0]
-    two, ten = Patience(program.program, 2), Patience(program.program, 10)
-    assert two(1, 1) == 0 and Patience(program.program, 1)(10**6, 10) == 0
+    operations = operations_of(default_schedule(MODELS["tree_fc"]).lower())
+    two, ten = Patience(operations, 2), Patience(operations, 10)
+    assert two(1, 1) == 0 and Patience(operations, 1)(10**6, 10) == 0
     assert two(10**6, 10**6) == 0, "a chain"
     assert 0 < two(10**4, 100) < ten(10**4, 100) <= 1_000_000
 

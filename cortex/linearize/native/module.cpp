@@ -53,6 +53,8 @@ class Engine {
 }  // namespace
 
 NB_MODULE(_native, module) {
+  // Where daemon threads are in calls as the interpreter ends, what they use stays behind.
+  nb::set_leak_warnings(false);
   module.doc() = "The native part of cortex.linearize.";
   nb::class_<Engine>(module, "Engine")
       .def(nb::init<nb::object, nb::object, nb::object, std::int64_t>(), nb::arg("plan"),

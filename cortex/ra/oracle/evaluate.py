@@ -53,7 +53,7 @@ def evaluate(
         >>> evaluate(model, model.init_params(), (1, 2))["h"].shape
         (3, 256)
     """
-    arrays = {name: _wide(array) for name, array in check_params(model, params).items()}
+    arrays = {name: _wide(array) for name, array in check_params(model.inputs, params).items()}
     tensors: dict[Tensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
     payloads = {tensor: _payload(tensor) for tensor in model.payloads.values()}
     kind = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}

@@ -56,9 +56,12 @@ void* Helper::main(void* self) {
 }
 
 void Helper::live() {
+  ask_for_short_turns();
   std::uint32_t idle = kIdle;
+  std::int64_t awake = kAwake;
   for (;;) {
-    std::uint32_t state = wait_for_change(idle);
+    std::uint32_t state = wait_for_change(idle, awake);
+    awake = kAwake;
     switch (kind(state)) {
       case kEnding:
         return;
@@ -68,13 +71,14 @@ void Helper::live() {
         break;
       default:  // called, and dismissed
         idle = state;
+        awake = 0;
     }
   }
 }
 
-std::uint32_t Helper::wait_for_change(std::uint32_t idle) {
+std::uint32_t Helper::wait_for_change(std::uint32_t idle, std::int64_t awake) {
   const auto changed = [&] { return state_.load(std::memory_order_acquire) != idle; };
-  if (!wait_until(changed, now() + kAwake)) {
+  if (!wait_until(changed, now() + awake)) {
     asleep_.store(true);
     while (state_.load() == idle) sleep_on(state_, idle);  // it may wake for no reason
     asleep_.store(false);

@@ -5,13 +5,15 @@
 #include <atomic>
 #include <cstdint>
 
+#include "processors.h"
 #include "stage.h"
 
 namespace ragged {
 
 class Helper {
  public:
-  // How long a helper stays awake after a run, or after it was woken in vain (ns).
+  // How long a helper stays awake after a run (ns). Who was called in vain sleeps at once: its processor is taken, and
+  // only one who sleeps is given it when called again.
   static constexpr std::int64_t kAwake = 50'000;
 
   // Start the thread; returns null if the system has none to give.
@@ -27,6 +29,9 @@ class Helper {
   bool is_done() const { return kind(state_.load(std::memory_order_acquire)) == kIdle; }
   int result() const { return result_; }
 
+  // Keep the thread on these processors.
+  void stay_on(const Processors& processors) const { processors.hold(thread_); }
+
   // End the thread, which runs nothing; returns when it has ended, and deletes the helper.
   void end();
 
@@ -41,7 +46,7 @@ class Helper {
 
   static void* main(void* self);
   void live();
-  std::uint32_t wait_for_change(std::uint32_t idle);
+  std::uint32_t wait_for_change(std::uint32_t idle, std::int64_t awake);
   void work();
   void set(Kind kind);
 

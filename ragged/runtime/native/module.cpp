@@ -1,68 +1,86 @@
 // What Python sees of the team.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "frame.h"
+#include "memory.h"
 #include "team.h"
 
 namespace ragged {
 
-namespace nb = nanobind;
-
 namespace {
 
-// Put the numbers of the list `values` behind each other, each of the kind that the same place of `kinds` says: 'p' an
-// address, 0 for none, or 'i' a number; room is left for the two that a worker puts at the end. Returns false, and
-// sets an exception, if they are no such numbers.
-bool read_values(PyObject* values, PyObject* kinds, std::vector<Value>& result) {
-  if (!PyList_CheckExact(values) || !PyBytes_CheckExact(kinds) || PyList_GET_SIZE(values) != PyBytes_GET_SIZE(kinds)) {
-    PyErr_SetString(PyExc_TypeError, "a stage is called with a list of all its arguments");
-    return false;
+constexpr const char* kFrame = "ragged.runtime._team.frame";
+
+Frame* frame_of(PyObject* capsule) { return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kFrame)); }
+
+// The values of all arguments, each of the kind that the same place of `kinds` says: 'p' an address, 0 for none, or 'i'
+// a number; behind them room for the worker's number and the number of workers.
+std::vector<Value> values_of(const nb::list& numbers, const nb::bytes& kinds) {
+  if (numbers.size() != kinds.size()) throw nb::value_error("one kind for each argument");
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto number = nb::cast<std::int64_t>(numbers[i]);
+    values.push_back(kinds.c_str()[i] == 'p' ? Value::pointer(number) : Value::integer(number));
   }
-  const Py_ssize_t count = PyList_GET_SIZE(values);
-  const char* kind = PyBytes_AS_STRING(kinds);
-  result.resize(static_cast<std::size_t>(count) + 2);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const std::int64_t value = PyLong_AsLongLong(PyList_GET_ITEM(values, i));
-    if (value == -1 && PyErr_Occurred() != nullptr) return false;
-    result[static_cast<std::size_t>(i)] = kind[i] == 'p' ? Value::pointer(value) : Value::integer(value);
-  }
-  return true;
+  values.resize(values.size() + 2);
+  return values;
 }
 
-// run(address, kinds, values, workers, patience): run the stage that is tvm_ffi's function at `address`, which the
-// caller keeps alive, and return how many workers ran it. The last of `values` is the address of the status words.
-// Their second one, which barriers count in, is made zero: the stage before may have had another number of workers.
+nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size_t words, const nb::list& sizes,
+                      const nb::list& given, const nb::list& outputs, const nb::list& workspaces,
+                      const nb::list& stages, nb::object unusual, nb::object keep) {
+  auto frame = std::make_unique<Frame>(values_of(numbers, kinds), words);
+  for (nb::handle each : sizes) frame->sizes.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1])});
+  for (nb::handle each : given) {
+    frame->given.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::string>(each[2])});
+  }
+  for (nb::handle each : outputs) {
+    frame->outputs.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::int64_t>(each[2])});
+  }
+  for (nb::handle each : workspaces) frame->workspaces.push_back(nb::cast<std::size_t>(each));
+  for (nb::handle each : stages) {
+    auto* function = reinterpret_cast<FunctionObject*>(nb::cast<std::int64_t>(each[0]));
+    frame->stages.push_back({function, nb::cast<std::int64_t>(each[1])});
+  }
+  frame->unusual = std::move(unusual);
+  frame->keep = std::move(keep);
+  PyObject* capsule = PyCapsule_New(frame.get(), kFrame, [](PyObject* self) { delete frame_of(self); });
+  if (capsule == nullptr) throw nb::python_error();
+  frame.release();  // NOLINT: the capsule has it now
+  return nb::steal(capsule);
+}
+
+// call(frame, values, shapes, sizes, patience, times): run the frame's stages on the dict `values`, with new outputs of
+// these shapes and workspaces of these sizes in bytes, and return the outputs as a tuple. To the list `times`, if there
+// is one, it appends a pair for each stage: nanoseconds, and how many workers ran it.
+//
+// From the workspaces' leasing to their return no Python code runs, so no signal's exception can come between.
 //
 // This is a function of the C API and not of nanobind because Python ends daemon threads by unwinding them as they
 // come back for the GIL, which must not meet a catch or a destructor that may not throw.
-PyObject* run(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 5) {
-    PyErr_SetString(PyExc_TypeError, "run(address, kinds, values, workers, patience)");
+PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 6) {
+    PyErr_SetString(PyExc_TypeError, "call(frame, values, shapes, sizes, patience, times)");
     return nullptr;
   }
-  const std::int64_t address = PyLong_AsLongLong(arguments[0]);
-  const std::int64_t workers = PyLong_AsLongLong(arguments[3]);
+  Frame* frame = frame_of(arguments[0]);
+  if (frame == nullptr) return nullptr;
+  if (!PyDict_Check(arguments[1])) {
+    PyErr_SetString(PyExc_TypeError, "a call is given its values as a dict");
+    return nullptr;
+  }
   const std::int64_t patience = PyLong_AsLongLong(arguments[4]);
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  Job job{reinterpret_cast<FunctionObject*>(address), {}};
-  if (!read_values(arguments[2], arguments[1], job.arguments)) return nullptr;
-  const std::int64_t status = job.arguments[job.arguments.size() - 3].payload;
-  reinterpret_cast<std::int64_t*>(status)[1] = 0;
-  Team& team = Team::of_process();
-  PyThreadState* state = PyEval_SaveThread();
-  const Team::Outcome outcome = team.run(job, workers, patience);
-  PyEval_RestoreThread(state);
-  if (outcome.result != 0) {
-    PyErr_SetString(PyExc_RuntimeError, "a stage refused its arguments");
-    return nullptr;
-  }
-  return PyLong_FromLongLong(outcome.workers);
+  if (patience == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  return frame->call(arguments[1], arguments[2], arguments[3], patience, arguments[5]);
 }
 
 PyMethodDef kMethods[] = {
-    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&run)), METH_FASTCALL, nullptr},
+    {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -72,11 +90,26 @@ bool disband() {
   return team.disband();
 }
 
+nb::tuple blocks(nb::handle capsule) {
+  const Frame* frame = frame_of(capsule.ptr());
+  if (frame == nullptr) throw nb::python_error();
+  return nb::make_tuple(frame->blocks().count(), frame->blocks().bytes());
+}
+
 }  // namespace
 
 NB_MODULE(_team, module) {
-  module.doc() = "The native part of ragged.runtime: a team of resident workers.";
+  if (!find_numpy()) nb::raise_python_error();
+  // Where daemon threads are in calls as the interpreter ends, what they use stays behind.
+  nb::set_leak_warnings(false);
+  module.doc() = "The native part of ragged.runtime: a team of resident workers, and calls.";
   if (PyModule_AddFunctions(module.ptr(), kMethods) != 0) nb::raise_python_error();
+  check_failed = PyErr_NewException("ragged.runtime._team.Failed", nullptr, nullptr);
+  if (check_failed == nullptr || PyModule_AddObjectRef(module.ptr(), "Failed", check_failed) != 0) {
+    nb::raise_python_error();
+  }
+  module.def("frame", &make_frame);
+  module.def("blocks", &blocks);
   module.def("helpers", [] { return Team::of_process().helpers(); });
   module.def("disband", &disband);
 }

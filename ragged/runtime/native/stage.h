@@ -37,7 +37,7 @@ static_assert(sizeof(void*) == 8 && offsetof(FunctionObject, call) == 24);
 // A call of a stage that each worker makes for itself: the same arguments, but for the last two, which are its number
 // and how many workers there are.
 struct Job {
-  FunctionObject* function;
+  FunctionObject* function = nullptr;
   std::vector<Value> arguments;
 
   // Returns what the stage returns, not zero for arguments that it refuses.

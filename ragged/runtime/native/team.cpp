@@ -1,6 +1,7 @@
 #include "team.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -40,13 +41,38 @@ Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t patience) {
   return {result, all};
 }
 
+// Keep helpers off the processor that the calling thread runs on: woken there, they would wait for it while it waits for
+// them. Where the thread is costs nothing to ask; where it may be costs a system call, so that is asked now and then.
+void Team::spread() {
+  constexpr int kTrusted = 64;
+  const int processor = sched_getcpu();
+  if (processor == processor_ && ++asked_ % kTrusted != 0) return;
+  const Processors processors = Processors::of_this_thread();
+  if (processor == processor_ && processors == processors_) return;
+  processor_ = processor;
+  processors_ = processors;
+  const Processors others = processors.count() > 1 ? processors.without(processor) : processors;
+  if (others.count() == 0) return;
+  for (const Helper* helper : helpers_) helper->stay_on(others);
+}
+
 // Put those who come in time into `here_`.
 void Team::gather(std::int64_t workers, std::int64_t patience) {
   here_.clear();
+  spread();
+  if (patience < kForever) {
+    if (processors_.count() > 0) workers = std::min(workers, static_cast<std::int64_t>(processors_.count()));
+    if (workers <= 1 || now() < try_again_) return;
+  }
+  const std::size_t before = helpers_.size();
   while (static_cast<std::int64_t>(helpers_.size()) < workers - 1) {
     Helper* helper = Helper::start();
     if (helper == nullptr) break;
     helpers_.push_back(helper);
+  }
+  if (helpers_.size() > before) {
+    processor_ = -1;
+    spread();
   }
   const auto wanted = std::min(helpers_.size(), static_cast<std::size_t>(workers - 1));
   for (std::size_t i = 0; i < wanted; ++i) {
@@ -54,10 +80,13 @@ void Team::gather(std::int64_t workers, std::int64_t patience) {
     helpers_[i]->call();
     here_.push_back(helpers_[i]);
   }
-  const std::int64_t deadline = now() + std::max(patience, kComing);
+  if (here_.empty()) return;
+  const std::int64_t begin = now();
+  const std::int64_t deadline = begin + std::max(patience, kComing);
   std::erase_if(here_, [deadline](Helper* helper) {
     return !wait_until([helper] { return helper->is_here(); }, deadline) && helper->dismiss();
   });
+  if (here_.empty()) try_again_ = begin + (kLostPart * (deadline - begin));
 }
 
 bool Team::disband() {

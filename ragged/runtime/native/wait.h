@@ -1,4 +1,5 @@
-// Waiting: first with the processor held, then with it given away, at last asleep.
+// Waiting: with the processor held, for a short time, and then without it. Nobody here yields: since Linux 6.18 who
+// yields gives up his turn for milliseconds, so a team that yields loses to any other library's spinning threads.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,9 @@ inline void pause() {
 // Nanoseconds of a clock that is never set back.
 std::int64_t now();
 
-// Give the processor to another thread that can run.
-void give_way();
+// Sleep for the time that it takes to wake, some 60 us. A processor that has nothing else to do fetches a thread that waits
+// for another one: so who rests here helps one whose processor was taken.
+void rest();
 
 // Sleep while `word` holds `value`; may return earlier, so the caller looks again.
 void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value);
@@ -27,16 +29,18 @@ void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value);
 // Wake the thread that sleeps on `word`.
 void wake(std::atomic<std::uint32_t>& word);
 
-// Wait until `done()` holds, for something that another thread is about to do. It may have lost its processor to this
-// very thread, where there are more threads than processors: hence the giving way.
+// Wait until `done()` holds, for something that another thread is doing. It may have lost its processor, even to this
+// very thread where there are more threads than processors: hence the rests.
 template <class Done>
 void wait_until(Done done) {
-  constexpr int kSpins = 256;
+  // Some 300 us. It must be longer than a rest: else two who are never late by more than that would wait for each
+  // other's rests for ever.
+  constexpr int kSpins = 20'000;
   for (int spins = 0; !done(); ++spins) {
     if (spins < kSpins) {
       pause();
     } else {
-      give_way();
+      rest();
     }
   }
 }
@@ -45,14 +49,11 @@ void wait_until(Done done) {
 template <class Done>
 bool wait_until(Done done, std::int64_t deadline) {
   constexpr int kSpins = 16;       // between looks at the clock, which cost as much
-  constexpr int kPolite = 3'000;  // after so many nanoseconds, who else can run on this processor goes first
-  const std::int64_t begin = now();
-  for (std::int64_t time = begin; time < deadline; time = now()) {
+  while (now() < deadline) {
     for (int spins = 0; spins < kSpins; ++spins) {
       if (done()) return true;
       pause();
     }
-    if (time - begin > kPolite) give_way();
   }
   return done();
 }

@@ -1,4 +1,4 @@
-"""Aligned arrays and blocks of scratch memory."""
+"""Aligned arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragged.runtime.memory import BlockPool, aligned_copy, aligned_empty, as_aligned, raw_address
+from ragged.runtime.memory import aligned_copy, aligned_empty, as_aligned, raw_address
 
 
 @given(
@@ -50,20 +50,3 @@ def test_addresses_of_all_kinds_of_arrays():
     frozen.flags.writeable = False
     for array in (frozen, np.empty(0), np.ones((4, 4))[:, 1], np.zeros(())):
         assert raw_address(array) == array.ctypes.data
-
-
-def test_a_block_is_used_again():
-    pool = BlockPool(words=3)
-    first = pool.take(100)
-    second = pool.take(100)
-    assert first is not second
-    assert first.address % 64 == 0
-    assert first.words.tolist() == [0, 0, 0]
-    first.words[:2] = 7
-    pool.give(first)
-    assert pool.take(50) is first
-    assert first.words.tolist() == [0, 0, 0]
-    pool.give(second)
-    large = pool.take(1000)
-    assert large is not second
-    assert large.size >= 1000

@@ -1,0 +1,49 @@
+"""What a compiled function has to know of its model, as data: no tensor or expression of the Recursive API is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cortex.ilir.plan import Plan
+from cortex.ra.schedule import Schedule
+from ragged.ir.dtype import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a parameter has to be."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A scheduled model: what it asks of structures and parameters, its outputs, and the texts that `show` prints.
+
+    `finite` are the parameters that must hold numbers alone.
+    """
+
+    plan: Plan
+    parameters: dict[str, Parameter]
+    finite: tuple[str, ...]
+    outputs: tuple[str, ...]
+    model: str
+    schedule: str
+
+
+def describe(schedule: Schedule) -> Described:
+    """Return the description of a schedule's model."""
+    model = schedule.model
+    parameters = {
+        name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
+        for name, tensor in model.inputs.items()
+    }
+    return Described(
+        model.plan(),
+        parameters,
+        tuple(sorted(schedule.finite)),
+        tuple(model.outputs),
+        repr(model),
+        schedule.log(),
+    )

@@ -1,0 +1,119 @@
+"""The key that a compiled kernel is cached under: a hash of all that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from cortex.ilir.structure import BATCH, CHILD, NODE
+from ragged.auto.machine import this_machine
+from ragged.codegen.target import Target
+from ragged.errors import Location
+from ragged.ir.expr import Buffer, Dim, Function
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program
+from ragged.ir.stmt import For
+from ragged.ir.walk import expressions, statements, subexpressions
+from ragged.runtime import processor
+
+_BEGUN = time.time_ns()
+_SOURCES = ("ragged", "cortex")
+_TOOLS = ("tvm", "tvm_ffi", "z3")
+"""The packages besides this project's that decide what is generated."""
+_KNOWN_DIMS = {NODE: "node", CHILD: "child", BATCH: "batch"}
+
+
+def key_of(program: Program, target: Target | None, threads: int) -> str:
+    """Return the key of what a lowered program is compiled to, as hexadecimal digits.
+
+    `target` is as `read_target` returns it. The program's text says nearly all of it; what passes know by identity
+    and the text by name alone (dims) is added, and what texts have to number (names). Where in the user's files a
+    program comes from makes no difference, but which parts come from one line does: see `locations`.
+
+    Raises:
+        OSError: the sources or libraries of the compiler cannot be read, so that nobody knows what made the kernel.
+    """
+    symbols: tuple[Function | Buffer, ...] = (*program.functions, *program.buffers)
+    parts = {
+        "program": to_text(program),
+        "names": [symbol.name for symbol in symbols],
+        "dims": [_KNOWN_DIMS.get(dim, "") for dim in _dims(program) if dim is not None],
+        "lines": _pattern(locations(program)),
+        "target": "cpu" if target is None else str(target),
+        "processor": processor.identity(),
+        "machine": repr(this_machine()),
+        "threads": threads,
+        "compiler": compiler_identity(),
+    }
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def locations(program: Program) -> tuple[Location | None, ...]:
+    """Return where each statement and expression of a program comes from, in an order that its text determines."""
+    found: list[Location | None] = []
+    for stage in program.stages:
+        for stmt in statements(stage.body):
+            found.append(getattr(stmt, "at", None))
+            for expr in expressions(stmt):
+                found.extend(part.at for part in subexpressions(expr))
+    return tuple(found)
+
+
+@cache
+def compiler_identity() -> str:
+    """Return a hash of what compiles: the sources of both packages, and the libraries that they stand on.
+
+    The hash is made once in a process, which has loaded what it describes or will.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    for package in _SOURCES:
+        for path in _files(package, ".py"):
+            digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    for package in _TOOLS:
+        for path in _files(package, ".so"):
+            status = path.stat()
+            digest.update(f"\n{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def changed_since_import() -> bool:
+    """Return whether a source has been written since this process began to import them.
+
+    What it compiles is then not what the sources say now.
+    """
+    paths = (path for package in _SOURCES for path in _files(package, ".py"))
+    return any(path.stat().st_mtime_ns > _BEGUN for path in paths)
+
+
+def _files(package: str, suffix: str) -> Iterator[Path]:
+    """Yield the files of an installed package, sorted. Raises `OSError` if they stand in no folder."""
+    found = find_spec(package)
+    folders = sorted(found.submodule_search_locations or ()) if found else []
+    if not folders:
+        raise FileNotFoundError(f"package '{package}' stands in no folder")
+    for folder in folders:
+        for parent, inner, names in os.walk(folder):
+            inner.sort()
+            yield from (Path(parent) / name for name in sorted(names) if name.endswith(suffix))
+
+
+def _dims(program: Program) -> Iterator[Dim | None]:
+    for buffer in program.buffers:
+        yield from buffer.dims
+    for stage in program.stages:
+        yield from (stmt.dim for stmt in statements(stage.body) if isinstance(stmt, For))
+
+
+def _pattern(places: tuple[Location | None, ...]) -> list[int]:
+    """Return for each place the number of the first one that is equal to it; 0 where there is none."""
+    first: dict[Location, int] = {}
+    return [0 if place is None else first.setdefault(place, at + 1) for at, place in enumerate(places)]

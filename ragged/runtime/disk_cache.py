@@ -1,0 +1,116 @@
+"""A cache on disk that nobody has to trust: entries by key, each checked when it is read.
+
+Whatever is wrong with the folder or an entry (no room, no permission, damage, a file of somebody else's) is the same
+as no entry. Any number of processes may use one folder: an entry is written under another name and put in place at
+once, and is never changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_SUFFIX, _UNFINISHED = ".entry", ".new"
+_DIGEST = 32
+"""Bytes of a SHA-256, which an entry's file begins with."""
+_STALE_SECONDS = 3600.0
+"""A file that is older and still unfinished was left by a process that is gone."""
+_FILE = os.O_CLOEXEC | os.O_NOFOLLOW
+"""Entries are no links; the folder may be one, to a folder that is looked at itself."""
+
+
+class DiskCache:
+    """Entries in `folder`, at most `limit` bytes of them: those that were used least recently go first.
+
+    The folder is made when the first entry is written. One that belongs to another user, or that others may write, is
+    not used.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under `key`, or None. `key` is made of letters and digits."""
+        with suppress(OSError), self._opened() as folder:
+            entry = os.open(key + _SUFFIX, os.O_RDONLY | _FILE | os.O_NONBLOCK, dir_fd=folder)
+            with open(entry, "rb") as file:
+                if not _is_ours(os.fstat(entry), stat.S_ISREG):
+                    return None
+                data = file.read()
+                if hashlib.sha256(key.encode() + data[_DIGEST:]).digest() != data[:_DIGEST]:
+                    return None
+                with suppress(OSError):  # a folder that may only be read keeps no order of use
+                    os.utime(entry)
+                return data[_DIGEST:]
+        return None
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data` under `key`, in place of what was there, if that can be done."""
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._opened() as folder:
+                _write(folder, key, hashlib.sha256(key.encode() + data).digest() + data)
+                self._evict(folder)
+
+    def used(self) -> tuple[int, int]:
+        """Return how many entries there are and their bytes. Raises `OSError` for a folder that is not to be used."""
+        with self._opened() as folder:
+            names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+            return len(names), sum(
+                os.stat(name, dir_fd=folder, follow_symlinks=False).st_size for name in names
+            )
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Open the folder; all that is done in it is done in this very one. Raises `OSError` for one not to be used."""
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not _is_ours(os.fstat(folder), stat.S_ISDIR):
+                raise PermissionError(f"{self.folder} is not this user's alone")
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _evict(self, folder: int) -> None:
+        """Remove what was used least recently until the rest is within the limit, and what was never finished."""
+        found = []
+        for name in os.listdir(folder):
+            with suppress(OSError):  # another process may have removed it
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if name.endswith(_SUFFIX):
+                    found.append((status.st_mtime_ns, status.st_size, name))
+                elif name.endswith(_UNFINISHED) and status.st_mtime < time.time() - _STALE_SECONDS:
+                    os.unlink(name, dir_fd=folder)
+        excess = sum(size for _, size, _ in found) - self.limit
+        for _, size, name in sorted(found):
+            if excess <= 0:
+                return
+            excess -= size
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _write(folder: int, key: str, data: bytes) -> None:
+    """Write an entry under a name of its own, then give it its name: others see all of it or nothing."""
+    unfinished = f"{secrets.token_hex(16)}{_UNFINISHED}"
+    entry = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=folder)
+    try:
+        with open(entry, "wb") as file:
+            file.write(data)
+        os.replace(unfinished, key + _SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(unfinished, dir_fd=folder)
+        raise
+
+
+def _is_ours(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    """Return whether a file is of a kind, belongs to this user, and can be written by nobody else."""
+    return is_kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022

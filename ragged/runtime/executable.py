@@ -1,0 +1,61 @@
+"""Compiled code as it travels: what has to hold where it runs, checked before any of it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragged.codegen.elf import defined_symbols
+from ragged.codegen.entry import Entry
+from ragged.codegen.interface import Interface
+from ragged.errors import DataError, InternalError, ModelError, UserError
+from ragged.ir.program import StageKind
+from ragged.runtime import processor
+from ragged.runtime.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """Of compiled code, all but the code: how it is called, and on what processors it runs.
+
+    `target` is what it was compiled for, in words; `architecture` the kind of processor, and `features` what of it the
+    code may use, both as LLVM calls them.
+    """
+
+    interface: Interface
+    target: str
+    architecture: str
+    features: tuple[str, ...]
+
+    def load(self, code: bytes) -> dict[StageKind, Entry]:
+        """Return the stages of `code`, a shared library, ready to be called.
+
+        Raises:
+            UserError: this machine cannot run it; none of it has been loaded.
+            DataError: it is not the code that this describes, or the system refuses to load it. A `UserError` too.
+        """
+        self.check_processor()
+        try:
+            lacking = {stage.function for stage in self.interface.stages} - defined_symbols(code)
+            if lacking:
+                raise DataError(f"compiled code has no function '{min(lacking)}'")
+            kinds = [stage.kind for stage in self.interface.stages]
+            if StageKind.KERNEL not in kinds or len(set(kinds)) != len(kinds):
+                raise DataError(f"compiled code of the stages {', '.join(kind.value for kind in kinds)}")
+            return self.interface.entries(Library(code).function)
+        except (InternalError, ModelError) as fault:
+            raise DataError("compiled code is not what its description says", because=fault.what) from None
+
+    def check_processor(self) -> None:
+        """Return if this processor can run the code.
+
+        Raises:
+            UserError: it is another kind of processor, or lacks a feature.
+        """
+        here = processor.architecture()
+        lacking = processor.missing(self.features) if here == self.architecture else []
+        if here != self.architecture or lacking:
+            raise UserError(
+                f"the code was compiled for another processor: '{self.target}'",
+                because=f"this one lacks {', '.join(lacking)}" if lacking else f"this one is {here}",
+                fix='compile on this machine, or for its target: "llvm -mcpu=x86-64-v3" runs on most of today\'s',
+            )

@@ -1,0 +1,53 @@
+// Scratch memory that calls take turns with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ragged {
+
+// Memory of one call at a time: zeroed words in front, then room, both beginning at a cache line.
+struct Block {
+  std::int64_t* words;
+  char* room;
+  std::size_t size;  // of the room, in bytes
+};
+
+// Blocks that calls take and give back, so that a call finds the memory of an earlier one, already mapped. There are as
+// many as calls run at once. One that is far larger than what calls needed of late is given back to the system.
+//
+// Not made for several threads at once: who calls holds the GIL.
+class Blocks {
+ public:
+  explicit Blocks(std::size_t words) : words_(words) {}
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  ~Blocks();
+
+  // A block with at least so much room, whose words are zero; its `words` are null if there is no memory.
+  Block take(std::size_t size);
+
+  // Take back a block that a call needed so much of.
+  void give(Block block, std::size_t needed);
+
+  std::size_t count() const { return free_.size(); }
+  std::size_t bytes() const;
+  std::size_t words() const { return words_; }
+
+ private:
+  // A block may be this much larger than what is needed of late.
+  static constexpr std::size_t kSlack = 1 << 20;
+  static constexpr std::size_t kTimes = 4;
+  // What a call needed counts for a while: with each later call one part of so many less.
+  static constexpr std::size_t kMemory = 16;
+
+  Block allocate(std::size_t size) const;
+  bool is_too_large(const Block& block) const { return block.size > kTimes * recent_ + kSlack; }
+
+  std::size_t words_;
+  std::size_t recent_ = 0;
+  std::vector<Block> free_;
+};
+
+}  // namespace ragged

@@ -1,0 +1,134 @@
+#include "frame.h"
+
+#include "memory.h"
+#include "team.h"
+#include "wait.h"
+
+namespace ragged {
+
+PyObject* check_failed = nullptr;
+
+PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t patience, PyObject* times) {
+  Job job{nullptr, values_};
+  if (!read(values, job.arguments)) return nullptr;
+  PyObject* results = make_outputs(shapes, job.arguments);
+  if (results == nullptr) return nullptr;
+  std::size_t needed = 0;
+  bool done = sum_of(sizes, needed);
+  if (done) {
+    const Block block = blocks_.take(needed);
+    done = block.words != nullptr;
+    if (done) {
+      done = place_workspaces(sizes, block, job.arguments) && run(job, block, patience, times);
+      blocks_.give(block, needed);
+    } else {
+      PyErr_NoMemory();
+    }
+  }
+  if (!done) Py_CLEAR(results);
+  return results;
+}
+
+// Fill in the sizes and the arrays that a call gives by name.
+bool Frame::read(PyObject* values, std::vector<Value>& arguments) const {
+  for (const Size& size : sizes) {
+    PyObject* value = PyDict_GetItemWithError(values, size.name.ptr());
+    if (value == nullptr) {
+      if (PyErr_Occurred() != nullptr) return false;
+      continue;  // it is bound, or no stage asks for it
+    }
+    std::int64_t number = 0;
+    if (!number_of(value, number)) return false;
+    arguments[size.place] = Value::integer(number);
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    PyObject* value = PyDict_GetItemWithError(values, given[i].name.ptr());
+    if (value == nullptr) {
+      if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, given[i].name.ptr());
+      return false;
+    }
+    std::int64_t address = 0;
+    if (!read_array(i, value, address)) return false;
+    arguments[given[i].place] = Value::pointer(address);
+  }
+  return true;
+}
+
+bool Frame::read_array(std::size_t index, PyObject* value, std::int64_t& address) const {
+  if (address_of(value, given[index].format.c_str(), address)) return true;
+  PyObject* found = PyObject_CallFunction(unusual.ptr(), "nO", static_cast<Py_ssize_t>(index), value);
+  if (found == nullptr) return false;
+  const bool is_number = number_of(found, address);
+  Py_DECREF(found);
+  return is_number;
+}
+
+// Return a tuple of new arrays.
+PyObject* Frame::make_outputs(PyObject* shapes, std::vector<Value>& arguments) const {
+  if (!PyTuple_CheckExact(shapes) || PyTuple_GET_SIZE(shapes) != static_cast<Py_ssize_t>(outputs.size())) {
+    PyErr_SetString(PyExc_TypeError, "a call makes one array for each output");
+    return nullptr;
+  }
+  PyObject* results = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
+  for (std::size_t i = 0; results != nullptr && i < outputs.size(); ++i) {
+    std::int64_t address = 0;
+    const auto at = static_cast<Py_ssize_t>(i);
+    PyObject* array = new_array(PyTuple_GET_ITEM(shapes, at), outputs[i].dtype.ptr(), outputs[i].item, address);
+    if (array == nullptr) {
+      Py_CLEAR(results);
+    } else {
+      PyTuple_SET_ITEM(results, at, array);
+      arguments[outputs[i].place] = Value::pointer(address);
+    }
+  }
+  return results;
+}
+
+// Put the workspaces behind each other, each of the `sizes` of bytes that it has.
+bool Frame::place_workspaces(PyObject* sizes, const Block& block, std::vector<Value>& arguments) const {
+  if (PyTuple_GET_SIZE(sizes) != static_cast<Py_ssize_t>(workspaces.size())) {
+    PyErr_SetString(PyExc_TypeError, "a call has one size for each workspace");
+    return false;
+  }
+  char* room = block.room;
+  for (std::size_t i = 0; i < workspaces.size(); ++i) {
+    arguments[workspaces[i]] = Value::pointer(reinterpret_cast<std::int64_t>(room));
+    std::int64_t size = 0;
+    if (!number_of(PyTuple_GET_ITEM(sizes, static_cast<Py_ssize_t>(i)), size)) return false;
+    room += size;
+  }
+  arguments[arguments.size() - 3] = Value::pointer(reinterpret_cast<std::int64_t>(block.words));
+  return true;
+}
+
+// Run the stages one after another, up to the first that fails.
+bool Frame::run(Job& job, const Block& block, std::int64_t patience, PyObject* times) const {
+  Team& team = Team::of_process();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    job.function = stages[i].function;
+    block.words[1] = 0;  // barriers count here, and the stage before may have had another number of workers
+    // Python ends daemon threads by unwinding them as they come back for the GIL: nothing may stand on the stack here
+    // that catches, or that needs the GIL to be destroyed.
+    PyThreadState* state = PyEval_SaveThread();
+    const std::int64_t begin = now();
+    const Team::Outcome outcome = team.run(job, stages[i].workers, patience);
+    const std::int64_t end = now();
+    PyEval_RestoreThread(state);
+    if (outcome.result != 0) {
+      PyErr_SetString(PyExc_RuntimeError, "a stage refused its arguments");
+      return false;
+    }
+    if (block.words[0] != 0) {
+      const char* words = reinterpret_cast<const char*>(block.words);
+      const auto bytes = static_cast<Py_ssize_t>(blocks_.words() * sizeof(std::int64_t));
+      PyObject* failure = Py_BuildValue("nN", static_cast<Py_ssize_t>(i), PyBytes_FromStringAndSize(words, bytes));
+      if (failure != nullptr) PyErr_SetObject(check_failed, failure);
+      Py_XDECREF(failure);
+      return false;
+    }
+    if (times != Py_None && !append_pair(times, end - begin, outcome.workers)) return false;
+  }
+  return true;
+}
+
+}  // namespace ragged

@@ -1,0 +1,69 @@
+// What a call of compiled stages needs, prepared once: so that a call itself is one step, which no signal interrupts.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+#include "blocks.h"
+#include "stage.h"
+
+namespace ragged {
+
+namespace nb = nanobind;
+
+// The places of arguments, and how each is filled at a call. All arguments but those stand in `values` already.
+class Frame {
+ public:
+  struct Size {
+    std::size_t place;
+    nb::object name;
+  };
+  // An array that a call gives. Its memory is read in place if it is C-contiguous with elements of this format, at
+  // multiples of their size; otherwise `unusual` says where it is, or what is wrong with it.
+  struct Given {
+    std::size_t place;
+    nb::object name;
+    std::string format;
+  };
+  struct Output {
+    std::size_t place;
+    nb::object dtype;
+    std::int64_t item;  // bytes
+  };
+  struct Stage {
+    FunctionObject* function;
+    std::int64_t workers;
+  };
+
+  Frame(std::vector<Value> values, std::size_t words) : values_(std::move(values)), blocks_(words) {}
+
+  std::vector<Size> sizes;
+  std::vector<Given> given;
+  std::vector<Output> outputs;
+  std::vector<std::size_t> workspaces;
+  std::vector<Stage> stages;
+  nb::object unusual;  // (index in `given`, value) -> address
+  nb::object keep;     // what the stages' functions live in
+
+  // call(values, shapes, sizes, patience, times): see module.cpp. Sets an exception and returns null if it fails.
+  PyObject* call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t patience, PyObject* times);
+
+  const Blocks& blocks() const { return blocks_; }
+
+ private:
+  bool read(PyObject* values, std::vector<Value>& arguments) const;
+  bool read_array(std::size_t index, PyObject* value, std::int64_t& address) const;
+  PyObject* make_outputs(PyObject* shapes, std::vector<Value>& arguments) const;
+  bool place_workspaces(PyObject* sizes, const Block& block, std::vector<Value>& arguments) const;
+  bool run(Job& job, const Block& block, std::int64_t patience, PyObject* times) const;
+
+  std::vector<Value> values_;  // of all arguments, the status, the worker's number and the number of workers
+  Blocks blocks_;
+};
+
+// The exception of a check that failed: its arguments are the stage's number and the status words, as bytes.
+extern PyObject* check_failed;
+
+}  // namespace ragged

@@ -1,0 +1,29 @@
+// Python's numbers and NumPy's arrays as calls need them. All with the GIL held; who returns false or null has set an
+// exception, but for `address_of`.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ragged {
+
+// Call it once, before the others.
+bool find_numpy();
+
+bool number_of(PyObject* value, std::int64_t& number);
+
+// Add up a tuple of sizes in bytes.
+bool sum_of(PyObject* sizes, std::size_t& sum);
+
+// Where an array's elements stand, if it lends them as they are: of this format, C-contiguous, and aligned to their
+// size. Returns whether it does, and sets no exception.
+bool address_of(PyObject* array, const char* format, std::int64_t& address);
+
+// A new array of numpy's, uninitialised, that begins at a cache line; `item` is what an element takes, in bytes.
+PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, std::int64_t& address);
+
+bool append_pair(PyObject* list, std::int64_t first, std::int64_t second);
+
+}  // namespace ragged

@@ -1,0 +1,47 @@
+"""The processor that this process runs on, as far as code that was compiled elsewhere has to know it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_LINUX = {"bmi": "bmi1", "lzcnt": "abm", "sse3": "pni"}
+"""Features that Linux calls otherwise than LLVM; other names differ in their dots and underscores alone."""
+_FLAGS = ("flags", "Features")
+_IDENTITY = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU implementer", "CPU part")
+
+
+def architecture() -> str:
+    """Return the kind of processor: "x86_64", "aarch64"."""
+    return platform.machine()
+
+
+@cache
+def identity() -> str:
+    """Return what tells this processor from others: its kind and model, and all features that it shows."""
+    described = _described()
+    words = (f"{name}={described[name]}" for name in (*_IDENTITY, *_FLAGS) if name in described)
+    return "; ".join((architecture(), *words))
+
+
+def missing(features: Iterable[str]) -> list[str]:
+    """Return those of `features`, as LLVM calls them, that this processor does not have."""
+    present = {_plain(flag) for name in _FLAGS for flag in _described().get(name, "").split()}
+    return [feature for feature in features if _plain(_LINUX.get(feature, feature)) not in present]
+
+
+@cache
+def _described() -> dict[str, str]:
+    """Return what Linux says of the first processor; nothing where it does not say it."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def _plain(feature: str) -> str:
+    return feature.translate({ord(sign): None for sign in "._-"})

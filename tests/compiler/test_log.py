@@ -1,0 +1,75 @@
+"""The default schedule's log, pasted back, gives the program and the TIR that the default schedule gave."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from enum import Enum
+from typing import Any
+
+import pytest
+
+import ragged.passes
+import ragged.schedule
+from cortex import models
+from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import passes_for
+from cortex.ra.schedule import default_schedule
+from ragged.codegen.tir import stage_function
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program
+from ragged.ir.verify import verify
+from ragged.schedule.schedule import Schedule
+from tests.support.cells import child_sum
+
+MODELS = {
+    "tree_fc": models.tree_fc(hidden=72, vocab=50),
+    "tree_lstm": models.tree_lstm(hidden=64, embed=40, vocab=50),
+    "tree_lstm, projected": models.tree_lstm(hidden=64, input="projected"),
+    "mv_rnn": models.mv_rnn(hidden=24, vocab=50),
+    "tree_sum": models.tree_sum(hidden=16, vocab=50),
+    "child_sum": child_sum(hidden=48),
+}
+"""Widths that tiles fill, that leave a rest, and that are too narrow for some."""
+
+
+def names() -> dict[str, Any]:
+    """Return what a log speaks of: every primitive, and the enumerations of their arguments."""
+    found: dict[str, Any] = {}
+    for package in (ragged.schedule, ragged.passes):
+        for module in pkgutil.iter_modules(package.__path__):
+            loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+            for name, value in vars(loaded).items():
+                if name == module.name or (isinstance(value, type) and issubclass(value, Enum)):
+                    found[name] = value
+    return found
+
+
+def tir(program: Program) -> str:
+    return "\n".join(str(stage_function(program, stage).function.script()) for stage in program.stages)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_log_pasted_back_gives_the_same_tir(name, threads):
+    steps = lowering_steps(default_schedule(MODELS[name]).lower(), threads)
+    place = next(k for k, step in enumerate(steps) if step.name == "default_schedule")
+    log = "\n".join(steps[place].notes)
+    assert name == "tree_sum" or log.count("s.apply(") > 10
+    before, after = steps[place - 1].program, steps[place].program
+    program = taken_again(log, before)
+    assert to_text(program) == to_text(after)
+    for each in passes_for(threads)[place:]:
+        program = each.run(program).program
+    assert tir(program) == tir(steps[-1].program)
+    # And as somebody would who has only texts: the program's and the log's.
+    assert to_text(taken_again(log, parse(to_text(before)))) == to_text(after)
+
+
+def taken_again(log: str, program: Program) -> Program:
+    s = Schedule(program, trusted=True)
+    exec(log, {**names(), "s": s})
+    assert s.log() == log
+    verify(s.program)
+    return s.program
