@@ -6,9 +6,9 @@ variables of the loops around it alone: lets are substituted, so that equal plac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Dim, Expr, Load, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -131,22 +131,25 @@ def regions(site: Site) -> Regions:
     A reduction reads what it updates. What is read to get there, by the extents, lets and conditions around,
     counts as read. Statements inside the statement do not count.
     """
-    writes = _targets(site)
-    own = [read for expr in held(site.stmt) for read in reads_of(site, expr)]
-    updated = writes if isinstance(site.stmt, Reduce) else []
-    return Regions((*_reads_around(site), *own, *updated), tuple(writes))
+    return next(regions_of((site,)))
+
+
+def regions_of(found: Iterable[Site]) -> Iterator[Regions]:
+    """Yield the regions of each site; what is around several that follow each other is looked at once."""
+    ways: list[tuple[Enclosing, _Way]] = []
+    for site in found:
+        depth = 0
+        while depth < min(len(ways), len(site.around)) and same(ways[depth][0], site.around[depth]):
+            depth += 1
+        del ways[depth:]
+        for outer in site.around[depth:]:
+            ways.append((outer, (ways[-1][1] if ways else _Way()).entered(outer)))
+        yield (ways[-1][1] if ways else _Way()).regions(site.stmt)
 
 
 def held(stmt: Stmt) -> tuple[Expr, ...]:
     """Return all of a statement's own expressions, what a reduction starts from too."""
     return (*expressions(stmt), stmt.init) if isinstance(stmt, Reduce) else expressions(stmt)
-
-
-def reads_of(site: Site, expr: Expr) -> list[Access]:
-    """Return what `expr`, which stands at `site`, reads; lets are seen through."""
-    loops = tuple(loop.var for loop in site.loops)
-    conditions = tuple(site.expand(condition) for condition in site.conditions)
-    return list(_loads(site.expand(expr), conditions, loops))
 
 
 def negated(condition: Expr) -> Expr:
@@ -158,25 +161,57 @@ def negated(condition: Expr) -> Expr:
             return Unary(UnaryOp.NOT, condition)
 
 
-def _targets(site: Site) -> list[Access]:
-    match site.stmt:
-        case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
-            loops = tuple(loop.var for loop in site.loops)
-            conditions = tuple(site.expand(condition) for condition in site.conditions)
-            return [Access(buffer, tuple(site.expand(index) for index in indices), conditions, loops)]
-        case _:
-            return []
+def same(one: Enclosing, other: Enclosing) -> bool:
+    """Return whether two constructs around statements are one."""
+    if isinstance(one, Branch) and isinstance(other, Branch):
+        return one.branch is other.branch and one.taken is other.taken
+    return one is other
 
 
-def _reads_around(site: Site) -> Iterator[Access]:
-    for depth, outer in enumerate(site.around):
-        here = Site(site.stage, site.stmt, site.around[:depth])
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The way to a statement: the loops, the lets' values, what holds, and what is read, lets seen through."""
+
+    loops: tuple[Var, ...] = ()
+    lets: Mapping[Var, Expr] = field(default_factory=dict)
+    conditions: tuple[Expr, ...] = ()
+    reads: tuple[Access, ...] = ()
+
+    def expand(self, expr: Expr) -> Expr:
+        return substitute(expr, self.lets) if self.lets else expr
+
+    def read(self, *exprs: Expr) -> tuple[Access, ...]:
+        """Return what expressions that stand here read."""
+        return tuple(
+            access for expr in exprs for access in _loads(self.expand(expr), self.conditions, self.loops)
+        )
+
+    def entered(self, outer: Enclosing) -> _Way:
+        """Return the way that goes on into `outer`."""
         match outer:
-            case For(extent=expr) | Let(value=expr) | Branch(branch=If(condition=expr)):
-                yield from reads_of(here, expr)
+            case For(var=var, extent=extent):
+                return replace(self, loops=(*self.loops, var), reads=(*self.reads, *self.read(extent)))
+            case Let(var=var, value=value):
+                lets = {**self.lets, var: self.expand(value)}
+                return replace(self, lets=lets, reads=(*self.reads, *self.read(value)))
+            case Branch(branch=If(condition=condition)):
+                held = (*self.conditions, self.expand(outer.condition))
+                return replace(self, conditions=held, reads=(*self.reads, *self.read(condition)))
             case Alloc(buffer=buffer):
-                for extent in buffer.shape:
-                    yield from reads_of(here, extent)
+                return replace(self, reads=(*self.reads, *self.read(*buffer.shape)))
+            case _:
+                assert_never(outer)
+
+    def regions(self, stmt: Stmt) -> Regions:
+        """Return what `stmt`, at the end of the way, touches."""
+        own = self.read(*held(stmt))
+        match stmt:
+            case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
+                target = Access(buffer, tuple(map(self.expand, indices)), self.conditions, self.loops)
+                updated = (target,) if isinstance(stmt, Reduce) else ()
+                return Regions((*self.reads, *own, *updated), (target,))
+            case _:
+                return Regions((*self.reads, *own), ())
 
 
 def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[Access]:

@@ -7,12 +7,12 @@ label of its own with `copied`, so that labels stay unique and the map stays tru
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, assert_never
+from typing import TypeVar, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
+from ragged.ir.index import index_of
 from ragged.ir.program import Program
 from ragged.ir.stmt import (
     Alloc,
@@ -29,7 +29,8 @@ from ragged.ir.stmt import (
     Store,
     block,
 )
-from ragged.ir.walk import statements
+
+_Name = TypeVar("_Name", Label, Var)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,28 @@ class Forwarding:
     def then(self, later: Forwarding) -> Forwarding:
         """Return the map of this rewriting followed by `later`."""
         return Forwarding(
-            {old: tuple(b for a in new for b in later.labels.get(a, ())) for old, new in self.labels.items()},
-            {old: tuple(b for a in new for b in later.loops.get(a, ())) for old, new in self.loops.items()},
+            {old: _followed(new, later.labels) for old, new in self.labels.items()},
+            {old: _followed(new, later.loops) for old, new in self.loops.items()},
         )
+
+
+def _followed(new: tuple[_Name, ...], later: Mapping[_Name, tuple[_Name, ...]]) -> tuple[_Name, ...]:
+    """Return what stands for `new` later."""
+    if len(new) == 1:  # most: they stay
+        return later.get(new[0], ())
+    return tuple(b for a in new for b in later.get(a, ()))
+
+
+def _kept(
+    old: Sequence[_Name], new: Sequence[_Name], copies: Mapping[_Name, Sequence[_Name]]
+) -> dict[_Name, tuple[_Name, ...]]:
+    """Return what stands for each of `old`: itself and its copies, as far as they are among `new`."""
+    there = set(new)
+    kept: dict[_Name, tuple[_Name, ...]] = {a: (a,) if a in there else () for a in old}
+    for a, made in copies.items():
+        if a in kept:
+            kept[a] += tuple(b for b in made if b in there)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +78,16 @@ class Rewritten:
 
 def labels_of(program: Program) -> list[Label]:
     """Return the labels of a program, stage by stage, in the order of the text."""
-    return list(_identities(program)[0])
+    return list(index_of(program).labels)
 
 
 def loops_of(program: Program) -> list[Var]:
     """Return the loops of a program by their variables, stage by stage, in the order of the text."""
-    return list(_identities(program)[1])
+    return list(index_of(program).loops)
 
 
-_Identities: TypeAlias = "tuple[tuple[Label, ...], tuple[Var, ...]]"
-_RECENT: deque[tuple[Program, _Identities]] = deque(maxlen=4)
-"""What was found last: each rewriting asks of the program that the one before it left."""
-
-
-def _identities(program: Program) -> _Identities:
-    """Return the labels and the loops of a program."""
-    for known, found in tuple(_RECENT):
-        if known is program:
-            return found
-    everything = [stmt for stage in program.stages for stmt in statements(stage.body)]
-    labels = tuple(s.label for s in everything if isinstance(s, Store | Reduce | Check | Barrier | Intrinsic))
-    found = labels, tuple(s.var for s in everything if isinstance(s, For))
-    _RECENT.append((program, found))
-    return found
+def _same(new: tuple[object, ...], old: tuple[object, ...]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
 
 
 @dataclass
@@ -105,13 +112,9 @@ class Rewriter:
 
     def finish(self, old: Program, new: Program) -> Rewritten:
         """Return `new` with the map from `old`: what kept its identity, and the copies that were recorded."""
-        labels, loops = set(labels_of(new)), set(loops_of(new))
-        label_map = {
-            a: tuple(b for b in (a, *self.label_copies.get(a, ())) if b in labels) for a in labels_of(old)
-        }
-        loop_map = {
-            a: tuple(b for b in (a, *self.loop_copies.get(a, ())) if b in loops) for a in loops_of(old)
-        }
+        before, after = index_of(old), index_of(new)
+        label_map = _kept(before.labels, after.labels, self.label_copies)
+        loop_map = _kept(before.loops, after.loops, self.loop_copies)
         return Rewritten(new, Forwarding(label_map, loop_map))
 
     def copied(self, label: Label, suffix: str) -> Label:
@@ -127,73 +130,93 @@ class Rewriter:
         return copy
 
     def expr(self, expr: Expr) -> Expr:
-        """Rewrite an expression."""
+        """Rewrite an expression; one in which nothing changes stays the same."""
         match expr:
             case Const() | Ref():
                 return expr
             case Load(buffer=buffer, indices=indices, at=at):
-                return Load(self.buffer(buffer), self.exprs(indices), at)
+                own, places = self.buffer(buffer), self.exprs(indices)
+                return expr if own is buffer and places is indices else Load(own, places, at)
             case Call(function=function, args=args, at=at):
-                return Call(function, self.exprs(args), at)
+                new = self.exprs(args)
+                return expr if new is args else Call(function, new, at)
             case Unary(op=op, operand=operand, at=at):
-                return Unary(op, self.expr(operand), at)
+                inner = self.expr(operand)
+                return expr if inner is operand else Unary(op, inner, at)
             case Binary(op=op, lhs=lhs, rhs=rhs, at=at):
-                return Binary(op, self.expr(lhs), self.expr(rhs), at)
+                left, right = self.expr(lhs), self.expr(rhs)
+                return expr if left is lhs and right is rhs else Binary(op, left, right, at)
             case Fma(a=a, b=b, c=c, at=at):
-                return Fma(self.expr(a), self.expr(b), self.expr(c), at)
+                x, y, z = parts = self.exprs((a, b, c))
+                return expr if _same(parts, (a, b, c)) else Fma(x, y, z, at)
             case Select(condition=condition, if_true=if_true, if_false=if_false, at=at):
-                return Select(self.expr(condition), self.expr(if_true), self.expr(if_false), at)
+                test, yes, no = parts = self.exprs((condition, if_true, if_false))
+                return expr if _same(parts, (condition, if_true, if_false)) else Select(test, yes, no, at)
             case Cast(dtype=dtype, operand=operand, at=at):
-                return Cast(dtype, self.expr(operand), at)
+                inner = self.expr(operand)
+                return expr if inner is operand else Cast(dtype, inner, at)
             case _:
                 assert_never(expr)
 
     def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Rewrite expressions one by one."""
-        return tuple(self.expr(expr) for expr in exprs)
+        """Rewrite expressions one by one; the tuple stays the same if they all do."""
+        new = tuple(self.expr(expr) for expr in exprs)
+        return exprs if _same(new, exprs) else new
 
     def buffer(self, buffer: Buffer) -> Buffer:
         """Return the buffer that stands for `buffer` now."""
         return buffer
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        """Rewrite a statement and what stands in it."""
+        """Rewrite a statement and what stands in it; one in which nothing changes stays the same."""
         match stmt:
             case Store(buffer=buffer, indices=indices, value=value):
-                return replace(
-                    stmt, buffer=self.buffer(buffer), indices=self.exprs(indices), value=self.expr(value)
-                )
+                target, places, new = self.buffer(buffer), self.exprs(indices), self.expr(value)
+                if target is buffer and places is indices and new is value:
+                    return stmt
+                return replace(stmt, buffer=target, indices=places, value=new)
             case Reduce(buffer=buffer, indices=indices, value=value, init=init):
-                return replace(
-                    stmt,
-                    buffer=self.buffer(buffer),
-                    indices=self.exprs(indices),
-                    value=self.expr(value),
-                    init=self.expr(init),
-                )
+                target, places = self.buffer(buffer), self.exprs(indices)
+                new, start = self.expr(value), self.expr(init)
+                if target is buffer and places is indices and new is value and start is init:
+                    return stmt
+                return replace(stmt, buffer=target, indices=places, value=new, init=start)
             case Check(condition=condition, witness=witness):
-                return replace(stmt, condition=self.expr(condition), witness=self.exprs(witness))
+                holds, shown = self.expr(condition), self.exprs(witness)
+                if holds is condition and shown is witness:
+                    return stmt
+                return replace(stmt, condition=holds, witness=shown)
             case Barrier():
                 return stmt
             case Intrinsic(args=args):
-                return replace(stmt, args=self.exprs(args))
+                given = self.exprs(args)
+                return stmt if given is args else replace(stmt, args=given)
             case For(extent=extent, body=body):
-                return replace(stmt, extent=self.expr(extent), body=self.stmt(body))
+                count, inner = self.expr(extent), self.stmt(body)
+                same = count is extent and inner is body
+                return stmt if same else replace(stmt, extent=count, body=inner)
             case Let(value=value, body=body):
-                return replace(stmt, value=self.expr(value), body=self.stmt(body))
+                new, inner = self.expr(value), self.stmt(body)
+                same = new is value and inner is body
+                return stmt if same else replace(stmt, value=new, body=inner)
             case Alloc(buffer=buffer, body=body):
-                return replace(stmt, buffer=self.buffer(buffer), body=self.stmt(body))
-            case If(condition=condition, then=then, orelse=orelse):
-                return replace(
-                    stmt,
-                    condition=self.expr(condition),
-                    then=self.stmt(then),
-                    orelse=None if orelse is None else self.stmt(orelse),
-                )
+                target, inner = self.buffer(buffer), self.stmt(body)
+                same = target is buffer and inner is body
+                return stmt if same else replace(stmt, buffer=target, body=inner)
+            case If():
+                return self._branches(stmt)
             case Block(body=body):
-                return block(*(self.stmt(inner) for inner in body))
+                parts = tuple(self.stmt(inner) for inner in body)
+                return stmt if _same(parts, body) else block(*parts)
             case _:
                 assert_never(stmt)
+
+    def _branches(self, stmt: If) -> Stmt:
+        condition, then = self.expr(stmt.condition), self.stmt(stmt.then)
+        orelse = None if stmt.orelse is None else self.stmt(stmt.orelse)
+        if condition is stmt.condition and then is stmt.then and orelse is stmt.orelse:
+            return stmt
+        return replace(stmt, condition=condition, then=then, orelse=orelse)
 
 
 @dataclass

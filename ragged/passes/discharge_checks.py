@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ragged.ir.expr import Expr, Unary
+from ragged.ir.expr import Binary, Expr, Unary
 from ragged.ir.facts import Fact
-from ragged.ir.ops import UnaryOp
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
 from ragged.ir.text.decl_out import subject
 from ragged.passes.fact_checks import fact_check
-from ragged.prove import Context, Proof, Prover, Unproven, prover_of, relevant
+from ragged.prove import Context, Proof, Prover, Unproven, prover_of
 
 
 def discharge_checks(program: Program) -> Rewritten:
@@ -67,7 +67,6 @@ class _Discharge(Rewriter):
     context: Context = field(default_factory=Context)
     assumed: set[Fact] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    known: dict[tuple[Expr, Context], Proof | Unproven] = field(default_factory=dict)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         outer = self.context
@@ -109,14 +108,7 @@ class _Discharge(Rewriter):
 
     def check(self, stmt: Check) -> Stmt:
         """Return nothing in place of a check that is proven, else the check."""
-        here = self.context
-        context = relevant(stmt.condition, here.loops, here.lets, here.conditions)
-        key = (stmt.condition, context)
-        if key not in self.known:
-            self.known[key] = self.prover.prove(
-                stmt.condition, loops=context.loops, lets=context.lets, conditions=context.conditions
-            )
-        match self.known[key]:
+        match self.answer(stmt.condition):
             case Proof(facts=facts):
                 self.assumed |= facts
                 self.notes.append(f"proven: {expr_text(stmt.condition)}  {_because(facts)}")
@@ -124,3 +116,24 @@ class _Discharge(Rewriter):
             case Unproven() as unproven:
                 self.notes.append(f"kept:   {expr_text(stmt.condition)}  ({_why(unproven)})")
                 return stmt
+
+    def answer(self, goal: Expr) -> Proof | Unproven:
+        """Prove a goal here: if it can be anywhere in these loops, what holds here in particular is not asked about.
+
+        So the branches of a program share their answers.
+        """
+        here, alone = self.context, _without_path(goal)
+        if here.conditions or alone is not goal:
+            anywhere = self.prover.prove(alone, loops=here.loops, lets=here.lets)
+            if isinstance(anywhere, Proof):
+                return anywhere
+        return self.prover.prove(goal, loops=here.loops, lets=here.lets, conditions=here.conditions)
+
+
+def _without_path(goal: Expr) -> Expr:
+    """Return what has to hold where a path is taken, as if it had to hold everywhere."""
+    match goal:
+        case Binary(op=BinaryOp.OR, lhs=Unary(op=UnaryOp.NOT), rhs=rhs):
+            return _without_path(rhs)
+        case _:
+            return goal

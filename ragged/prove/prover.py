@@ -13,7 +13,8 @@ from ragged.ir.expr import Expr, Var
 from ragged.ir.facts import Fact
 from ragged.ir.program import Program
 from ragged.prove.axioms import instances
-from ragged.prove.context import relevant
+from ragged.prove.context import Context, relevant
+from ragged.prove.question import Question, numbered, variable
 from ragged.prove.terms import Term, Translator
 
 Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
@@ -48,12 +49,15 @@ class Prover:
 
     `effort` bounds what the solver does for one question, in its own units: the same question has the same
     answer on every machine, and whatever was asked before; with a `context` of the caller's, which saves making one for
-    each question and is for one thread, the same questions in the same order have the same answers.
+    each question and is for one thread, the same questions in the same order have the same answers. What differs from
+    an earlier question in the names of variables alone is not asked again: `answers` holds what was found, unless it
+    is None.
     """
 
     program: Program
     effort: int = 2_000_000
     context: Any = field(default=None, repr=False, compare=False)
+    answers: dict[Question, _Answer] | None = field(default_factory=dict, repr=False, compare=False)
 
     def prove(
         self, goal: Expr, *, loops: Bindings = (), lets: Bindings = (), conditions: Sequence[Expr] = ()
@@ -64,9 +68,15 @@ class Prover:
         to values; `conditions` the BOOL expressions that hold there. What is proven is that the goal holds
         whenever the place is reached: whether the goal's own calls lie in their domains is another goal.
         """
-        question = _Question(self.program.facts, Translator(self.context or z3.Context()))
         about = relevant(goal, loops, lets, conditions)
-        return question.answer(goal, about.loops, about.lets, about.conditions, self.effort)
+        question, variables = numbered(goal, about)
+        answer = None if self.answers is None else self.answers.get(question)
+        if answer is None:
+            asked = _Asked(self.program.facts, Translator(self.context or z3.Context()))
+            answer = asked.answer(question, self.effort)
+        if self.answers is not None:
+            self.answers[question] = answer
+        return answer if isinstance(answer, Proof) else answer.of(variables, about)
 
 
 def prover_of(program: Program) -> Prover:
@@ -84,16 +94,41 @@ def prover_of(program: Program) -> Prover:
 _LAST = threading.local()
 
 
+@dataclass(frozen=True, slots=True)
+class _Refuted:
+    """Why a question is not proven; an example gives numbered variables, or calls as text, and their values."""
+
+    reason: str
+    example: tuple[tuple[Var | str, str], ...] | None = None
+
+    def of(self, variables: Sequence[Var], about: Context) -> Unproven:
+        """Return the answer to a question about these variables, in the order in which the place binds them."""
+        if self.example is None:
+            return Unproven(self.reason)
+        values = {what: value for what, value in self.example if isinstance(what, Var)}
+        numbers = {var: variable(number, var.dtype) for number, var in enumerate(variables)}
+        bound = (var for var, _ in (*about.loops, *about.lets))
+        parts = [
+            f"{var.name} = {values[numbers[var]]}"
+            for var in dict.fromkeys((*bound, *variables))
+            if numbers[var] in values
+        ]
+        parts += [f"{what} = {value}" for what, value in self.example if isinstance(what, str)]
+        return Unproven(self.reason, ", ".join(dict.fromkeys(parts)))
+
+
+_Answer: TypeAlias = Proof | _Refuted
+
+
 @dataclass(slots=True)
-class _Question:
+class _Asked:
     facts: Sequence[Fact]
     to: Translator
 
-    def answer(
-        self, goal: Expr, loops: Bindings, lets: Bindings, conditions: Sequence[Expr], effort: int
-    ) -> Proof | Unproven:
-        place = self._place(loops, lets, conditions)
-        refuted = z3.Not(self.to.term(goal))
+    def answer(self, question: Question, effort: int) -> _Answer:
+        about = question.about
+        place = self._place(about.loops, about.lets, about.conditions)
+        refuted = z3.Not(self.to.term(question.goal))
         mentioned = list(self.to.calls)
         for _ in range(_ROUNDS):
             calls = tuple(self.to.calls.values())
@@ -105,9 +140,9 @@ class _Question:
         if found == z3.unsat:
             return Proof(_least(solver, uses))
         if found == z3.sat:
-            return Unproven("counterexample", self._example(solver, uses, mentioned))
+            return _Refuted("counterexample", self._example(solver, uses, mentioned))
         out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
-        return Unproven("resource limit" if out_of_effort else "undecided")
+        return _Refuted("resource limit" if out_of_effort else "undecided")
 
     def _solver(
         self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int
@@ -132,7 +167,9 @@ class _Question:
         place += [self.to.term(condition) for condition in conditions]
         return place
 
-    def _example(self, solver: Any, uses: dict[Fact, Term], mentioned: Sequence[tuple[object, ...]]) -> str:
+    def _example(
+        self, solver: Any, uses: dict[Fact, Term], mentioned: Sequence[tuple[object, ...]]
+    ) -> tuple[tuple[Var | str, str], ...]:
         """Return the variables and calls of a counterexample, of small numbers if there is such a one."""
         calls = [self.to.calls[key] for key in mentioned]
         integers = [
@@ -150,13 +187,13 @@ class _Question:
         def value(term: Term) -> str:
             return str(model.eval(term, model_completion=True))
 
-        parts = [
-            f"{var.name} = {value(term)}" for var, term in self.to.vars.items() if not var.dtype.is_float
+        parts: list[tuple[Var | str, str]] = [
+            (var, value(term)) for var, term in self.to.vars.items() if not var.dtype.is_float
         ]
-        for call in calls:
+        for call in sorted(calls, key=lambda call: bool(call.args)):  # sizes first
             args = f"({', '.join(value(arg) for arg in call.args)})" if call.args else ""
-            parts.append(f"{call.function.name}{args} = {value(call.value)}")
-        return ", ".join(dict.fromkeys(parts))
+            parts.append((f"{call.function.name}{args}", value(call.value)))
+        return tuple(parts)
 
 
 def _least(solver: Any, uses: dict[Fact, Term]) -> frozenset[Fact]:

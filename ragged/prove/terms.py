@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import copysign
 from typing import Any, TypeAlias, assert_never
 
 import z3
@@ -229,8 +230,17 @@ class Translator:
 
 
 def _is_stable(expr: Expr) -> bool:
-    """Return True unless a statement may change what this expression alone is, between one use and another."""
-    return not isinstance(expr, Load) or expr.buffer.role in (Role.PARAMETER, Role.PAYLOAD)
+    """Return True unless one use of this expression may be something else than another that equals it.
+
+    A statement may change what stands in a buffer in between.
+    """
+    match expr:
+        case Load(buffer=buffer):
+            return buffer.role in (Role.PARAMETER, Role.PAYLOAD)
+        case Const(value=value, dtype=dtype) if dtype.is_float:
+            return value != 0 or copysign(1.0, value) > 0  # -0.0 equals 0.0, and divides to something else
+        case _:
+            return True
 
 
 def _floordiv(a: Term, b: Term) -> Term:

@@ -6,10 +6,10 @@ says so. What is not proven counts as a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragged.ir.analysis import Access, Regions, Site, regions
+from ragged.ir.analysis import Access, Regions, Site, regions, regions_of
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -61,15 +61,62 @@ def find_conflict(
     around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
     trade places, which changes rounding.
     """
-    prover = prover_of(program)
-    others, proven = [(site, regions(site)) for site in second], set[object]()
-    for one in first:
-        touched = regions(one)
-        for other, also in others:
-            found = _between(prover, (one, touched), (other, also), common, relation, reassociate, proven)
+    prover, proven = prover_of(program), set[object]()
+    mine, yours = _touching(first), _touching(second)
+    partners = _Partners(yours)
+    for one in mine:
+        for place in partners.of(one):
+            found = _between(prover, one, yours[place], common, relation, reassociate, proven)
             if found is not None:
                 return found
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Touching:
+    """A statement and what it touches."""
+
+    site: Site
+    regions: Regions
+
+    @property
+    def orders(self) -> bool:
+        """True if it orders all that is around it."""
+        return isinstance(self.site.stmt, Check | Barrier)
+
+
+def _touching(found: Iterable[Site]) -> list[_Touching]:
+    sites = tuple(found)
+    return list(map(_Touching, sites, regions_of(sites)))
+
+
+class _Partners:
+    """Which of some statements can conflict with another: by the memory that they touch, not each with each."""
+
+    def __init__(self, others: Sequence[_Touching]) -> None:
+        self._count = len(others)
+        self._ordering = [place for place, other in enumerate(others) if other.orders]
+        self._reading: dict[Buffer, list[int]] = {}
+        self._writing: dict[Buffer, list[int]] = {}
+        for place, other in enumerate(others):
+            for accesses, known in (
+                (other.regions.reads, self._reading),
+                (other.regions.writes, self._writing),
+            ):
+                for access in accesses:
+                    known.setdefault(storage(access.buffer), []).append(place)
+
+    def of(self, one: _Touching) -> list[int]:
+        """Return the places of the statements that touch what `one` does, one of the two writing; in order."""
+        if one.orders:
+            return list(range(self._count))
+        found = set(self._ordering)
+        for access in one.regions.writes:
+            memory = storage(access.buffer)
+            found.update(self._reading.get(memory, ()), self._writing.get(memory, ()))
+        for access in one.regions.reads:
+            found.update(self._writing.get(storage(access.buffer), ()))
+        return sorted(found)
 
 
 def earlier(first: Copies, second: Copies, var: Var) -> Expr:
@@ -79,19 +126,19 @@ def earlier(first: Copies, second: Copies, var: Var) -> Expr:
 
 def _between(
     prover: Prover,
-    this: tuple[Site, Regions],
-    that: tuple[Site, Regions],
+    this: _Touching,
+    that: _Touching,
     common: int,
     relation: Relation,
     reassociate: bool,
     proven: set[object],
 ) -> Conflict | None:
     """Return a conflict between two statements; `proven` are the questions answered so far: many are alike."""
-    (one, mine), (other, yours) = this, that
-    first, second = _copies(one, common, ""), _copies(other, common, "'")
-    ordering = next((site for site in (one, other) if isinstance(site.stmt, Check | Barrier)), None)
+    one, mine, other, yours = this.site, this.regions, that.site, that.regions
+    ordering = next((each for each in (this, that) if each.orders), None)
     if ordering is not None:
-        return Conflict(_label(ordering), None, None, None)
+        return Conflict(_label(ordering.site), None, None, None)
+    first, second = _copies(one, common, ""), _copies(other, common, "'")
     pairs = [(a, b) for a in mine.writes for b in (*yours.writes, *yours.reads)]
     pairs += [(a, b) for a in mine.reads for b in yours.writes]
     for a, b in pairs:

@@ -110,7 +110,7 @@ def _free_name(program: Program, name: str) -> str:
 
 @dataclass
 class _Share(Rewriter):
-    """Gives a worker its share of the iterations of `loops`, after a barrier where one is needed."""
+    """Gives a worker its share of the iterations of `loops`, and puts a barrier before each of `barriers`."""
 
     loops: set[Var] = field(kw_only=True)
     barriers: set[Var] = field(kw_only=True)
@@ -118,9 +118,9 @@ class _Share(Rewriter):
     workers: Expr = field(kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, For) or stmt.var not in self.loops:
+        if not isinstance(stmt, For):
             return super().stmt(stmt)
-        share = self._share(stmt)
+        share = self._share(stmt) if stmt.var in self.loops else super().stmt(stmt)
         return block(Barrier(Label("barrier")), share) if stmt.var in self.barriers else share
 
     def _share(self, loop: For) -> Stmt:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Branch, Site, sites
+from ragged.ir.analysis import Branch, Site
 from ragged.ir.expr import Expr, Var
+from ragged.ir.index import index_of
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Block, For, LoopKind, Stmt
+from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
 
 
 def loop_site(program: Program, loop: Var, primitive: str) -> Site:
@@ -19,9 +20,12 @@ def loop_site(program: Program, loop: Var, primitive: str) -> Site:
     Raises:
         ScheduleError: the program has no such loop; `primitive` is who asks.
     """
-    for site in sites(program):
-        if isinstance(site.stmt, For) and site.stmt.var is loop:
-            return site
+    found = index_of(program).places.get(loop)
+    if found is not None:
+        around = (
+            Branch(way.outer, way.taken) if isinstance(way.outer, If) else way.outer for way in found.around()
+        )
+        return Site(found.stage, found.loop, tuple(around))
     raise ScheduleError(
         f"{primitive}: the program has no loop '{loop.name}'",
         because="it was never there, or an earlier step put others in its place",

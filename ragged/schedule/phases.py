@@ -26,9 +26,12 @@ from ragged.ir.walk import children, expressions, subexpressions
 from ragged.schedule.dependence import Copies, earlier, find_conflict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Phase:
-    """An outermost PARALLEL loop: where it stands, and the labelled statements in it."""
+    """An outermost PARALLEL loop: where it stands, and the labelled statements in it.
+
+    Compared by identity: what is in it may be most of a program.
+    """
 
     site: Site
     inside: tuple[Site, ...]
@@ -99,14 +102,22 @@ class _Pending:
     common: int
     carrier: Var | None = None
 
+    @property
+    def inside(self) -> int:
+        """How many loops around what comes next are begun anew only after it: in the next one, workers can meet."""
+        return self.common if self.carrier is None else self.common + 1
+
 
 @dataclass
 class _Walk:
-    """Goes through a stage in the order that it runs and notes the phases that need a barrier before them."""
+    """Goes through a stage in the order that it runs and notes, of each phase that has to wait, in how many loops.
+
+    A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
+    """
 
     program: Program
     phases: dict[Var, Phase]
-    needed: set[Var] = field(default_factory=set)
+    needed: dict[Phase, int] = field(default_factory=dict)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         """Return what is pending after the statement at `site`, given what is before it."""
@@ -129,16 +140,20 @@ class _Walk:
                 return pending
 
     def _phase(self, phase: Phase, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
-        if any(self._depends(phase, each) for each in pending):
-            self.needed.add(phase.loop.var)
-            pending = ()
+        needed = [each.inside for each in pending if self._depends(phase, each)]
+        if needed:
+            depth = max(needed)  # there workers have met since all of them, and not more often than they must
+            self.needed[phase] = max(depth, self.needed.get(phase, 0))
+            pending = tuple(each for each in pending if each.inside > depth)
         return (*pending, _Pending(phase, phase.depth))
 
     def _loop(self, site: Site, loop: For, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         body, depth = Site(site.stage, loop.body, (*site.around, loop)), len(site.loops)
         once = self.visit(body, pending)
         carried = tuple(
-            _Pending(each.phase, depth, loop.var) for each in once if loop in each.phase.site.loops
+            _Pending(each.phase, depth, loop.var)
+            for each in once
+            if any(outer is loop for outer in each.phase.site.loops)
         )
         again = self.visit(body, _union(pending, carried))
         ended = tuple(
@@ -159,10 +174,12 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
 
 
 def barriers_before(program: Program, stage: Stage, phases: Sequence[Phase]) -> set[Var]:
-    """Return the phases, by their loops, before which a team has to meet: they may depend on what came before.
+    """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
-    What is not proven to be independent counts as a dependence.
+    Such a loop stands directly in the one that carries the dependence (CORTEX, appendix A.4), if a loop does: a phase
+    that loops inside that one repeat does not wait in each of their iterations. What is not proven to be independent
+    counts as a dependence.
     """
     walk = _Walk(program, {phase.loop.var: phase for phase in phases})
     walk.visit(Site(stage, stage.body), ())
-    return walk.needed
+    return {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Enclosing, Site
+from ragged.ir.analysis import Enclosing, Site, same
 from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Scope
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
@@ -14,7 +14,7 @@ from ragged.ir.walk import statements
 from ragged.schedule.bindings import Bindings
 from ragged.schedule.linear import Linear
 from ragged.schedule.span import Span
-from ragged.schedule.uses import Use, same
+from ragged.schedule.uses import Use
 
 AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
 

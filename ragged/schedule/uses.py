@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ragged.ir.analysis import Branch, Enclosing, Site, held, negated, sites, sites_in
+from ragged.ir.analysis import Branch, Site, held, negated, same, sites, sites_in
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
@@ -73,13 +73,6 @@ def common_depth(a: Site, b: Site) -> int:
             break
         depth += 1
     return depth
-
-
-def same(a: Enclosing, b: Enclosing) -> bool:
-    """Return whether two constructs around statements are one."""
-    if isinstance(a, Branch) and isinstance(b, Branch):
-        return a.branch is b.branch and a.taken is b.taken
-    return a is b
 
 
 def top(site: Site, depth: int) -> Stmt:

@@ -1,4 +1,4 @@
-"""Random expressions of a model at a place, and the inputs that they declare as they go.
+"""Random expressions of a model at a place, and the computes that they stand in.
 
 Values stay small, so that what float32 rounds away stays small too: products have a bounded side. Floats are
 compared only as they came in: what was computed may fall on either side.
@@ -7,22 +7,12 @@ compared only as they came in: what was computed may fall on either side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import strategies as st
-
 from cortex import ra
+from tests.support.random_atoms import KINDS, Atoms
 from tests.support.random_scopes import Known, Scope, conditions, handles
-
-KINDS = {
-    "binary": (lambda: ra.Tree(max_children=2), 2),
-    "any": (lambda: ra.Tree(), None),
-    "sized": (lambda: ra.Tree(max_children=3), 3),
-    "dag": (lambda: ra.Dag(), None),
-    "sequence": (lambda: ra.Sequence(), 1),
-}
-"""The structures by name, and the largest number of children; of a Dag's no child is read by its position."""
 
 BOUNDED = [
     ra.tanh,
@@ -50,20 +40,25 @@ BINARY = [
 
 
 @dataclass
-class Expressions:
-    """Draws expressions of one model; `tensors` are its computes so far, and at which nodes each has a value."""
+class Expressions(Atoms):
+    """Draws expressions and computes of one model."""
 
-    draw: st.DrawFn
-    kind: str
-    inputs: dict[str, Any] = field(default_factory=dict)
-    placeholders: list[Any] = field(default_factory=list)
-    tensors: list[tuple[Any, Known]] = field(default_factory=list)
+    def compute(
+        self, shape: tuple[int, ...], known: Known, *, recurs: bool = False, children: bool = False
+    ) -> Any:
+        def function(n: Any, *rest: Any) -> Any:
+            kids = (rest[0],) if children else ()
+            indices = tuple(zip(rest[len(kids) :], shape, strict=True))
+            scope = Scope(n, indices, kids, Known(max(known.low, 1), known.high) if children else known)
+            value = self.expr(scope, (1, 2, 2, 3)[self.number(3)])
+            if recurs:
+                value = value + self.over_children(scope, 1, calls=True)
+            return self.choose([*BOUNDED, lambda x: x])(value) if not children else ra.tanh(value)
 
-    def number(self, high: int) -> int:
-        return self.draw(st.integers(0, high))
-
-    def choose(self, options: list[Any]) -> Any:
-        return options[self.number(len(options) - 1)]
+        dims = (ra.N, *((ra.K,) if children else ()), *shape)
+        made = ra.compute(dims, of_arity(function, len(dims)), name=self.name())
+        self.tensors.append((made, known))
+        return made
 
     def expr(self, scope: Scope, depth: int) -> Any:
         """Return an expression of floats, of an operator or more if `depth` allows."""
@@ -74,9 +69,13 @@ class Expressions:
         return value
 
     def operation(self, scope: Scope, depth: int) -> Any:
-        match self.number(8):
+        match self.number(10):
             case 0:
                 return self.atom(scope)
+            case 9:
+                return self.twice(scope)
+            case 10:
+                return self.pairs(scope)
             case 1:
                 return self.choose(UNARY)(self.expr(scope, depth))
             case 2 | 3:
@@ -112,6 +111,29 @@ class Expressions:
                 return ~self.condition(scope) | (self.payload("type", at) != 0)
             case _:
                 return self.integer(scope, 0) % 2 == 0
+
+    def twice(self, scope: Scope) -> Any:
+        """Return an expression that uses a reduction on several ways of a condition."""
+        total = self.choose([self.over_children, self.over_index])(scope, 1)
+        condition = self.condition(scope)
+        ways = [
+            lambda: ra.where(condition, total, 0.5 * total),
+            lambda: ra.where(condition, total, 0.25) + total,
+            lambda: ra.where(condition, 0.25, total) * 0.5 + ra.where(condition, total, -0.25),
+        ]
+        return self.choose(ways)()
+
+    def pairs(self, scope: Scope) -> Any:
+        """Return a sum over pairs of children."""
+
+        def pair(k: Any, m: Any, j: Any) -> Any:
+            inner = scope.with_child(k).with_child(m).with_index(j, 2)
+            return ra.tanh(self.call(inner, k)) * ra.tanh(self.call(inner, m)) * self.expr(inner, 0)
+
+        def inside(k: Any) -> Any:
+            return ra.sum_children(scope.node, lambda m: ra.sum(2, lambda j: pair(k, m, j)))
+
+        return 0.25 * ra.sum_children(scope.node, inside)
 
     def over_index(self, scope: Scope, depth: int) -> Any:
         extent = 1 + self.number(3)
@@ -156,125 +178,12 @@ class Expressions:
             return ra.where(ra.isleaf(scope.node), 0.5, largest) + ra.sum_children(scope.node, body)
         return ra.sum_children(scope.node, body)
 
-    # --- what expressions are made of ---------------------------------------------------------------------
 
-    def atom(self, scope: Scope) -> Any:
-        all_handles = handles(scope, KINDS[self.kind][1], self.kind)
-        at = self.choose(all_handles)
-        match self.number(9):
-            case 0:
-                return self.choose([0.5, -1.0, 0.0, 1.5, 1])
-            case 1 | 2:
-                below = [handle for handle in all_handles if handle is not scope.node]
-                return self.call(scope, self.choose(below)) if below else self.payload("sign", at)
-            case 3:
-                return self.vector(scope, at)
-            case 4:
-                return self.payload("sign", at)
-            case 5:
-                return self.integer(scope, 1) * 0.25
-            case 6 | 7:
-                read = self.compute_read(scope)
-                return self.vector(scope, at) if read is None else read
-            case 8:
-                extents = [extent for _, extent in scope.indices][: self.number(2)]
-                return self.parameter(tuple(extents))[tuple(self.index(scope, extent) for extent in extents)]
-            case _:
-                inner = (self.index(scope, 3),)
-                return self.payload_table((4,), inner, (3,), at)
-
-    def vectors(self, scope: Scope) -> list[tuple[int, Callable[[Any], Any]]]:
-        """Return the vectors that may be read at this place: their extents, and what gives an element."""
-        below = [
-            handle for handle in handles(scope, KINDS[self.kind][1], self.kind) if handle is not scope.node
-        ]
-        places = [(h_ph, at) for h_ph in self.placeholders for at in below]
-        places += [(t, scope.node) for t, k in self.tensors if t.dtype.is_float and scope.known.within(k)]
-        return [
-            (tensor.shape[1], lambda j, tensor=tensor, at=at: tensor[at, j])
-            for tensor, at in places
-            if len(tensor.shape) == 2 and isinstance(tensor.shape[1], int)
-        ]
-
-    def call(self, scope: Scope, at: Any) -> Any:
-        result = self.choose(self.placeholders)
-        return result[(at, *(self.index(scope, extent) for extent in result.shape[1:]))]
-
-    def compute_read(self, scope: Scope) -> Any | None:
-        usable = [
-            t for t, k in self.tensors if scope.known.within(k) and (ra.K not in t.shape or scope.children)
-        ]
-        if not usable:
-            return None
-        tensor = self.choose(usable)
-        dense = [extent for extent in tensor.shape if isinstance(extent, int)]
-        child = (self.choose(list(scope.children)),) if ra.K in tensor.shape else ()
-        value = tensor[(scope.node, *child, *(self.index(scope, extent) for extent in dense))]
-        return value if tensor.dtype.is_float else (value % 5) * 0.25
-
-    def integer(self, scope: Scope, depth: int) -> Any:
-        """Return an expression of small integers."""
-        at = self.choose(handles(scope, KINDS[self.kind][1], self.kind))
-        if depth:
-            first, second = self.integer(scope, depth - 1), self.integer(scope, depth - 1)
-            options: list[Callable[[], Any]] = [
-                lambda: first + second,
-                lambda: first - 2 * second,
-                lambda: first // 2,
-                lambda: first % 3,
-                lambda: -first,
-                lambda: ra.maximum(first, ra.abs(second)),
-                lambda: ra.where(self.condition(scope.given()), first, second),
-            ]
-            return self.choose(options)()
-        indices = [index for index, _ in scope.indices]
-        atoms = [ra.num_children(at), self.payload("type", at), self.payload("count", at), *indices]
-        return self.choose(atoms)
-
-    def index(self, scope: Scope, extent: int) -> Any:
-        """Return an index of a dimension, inside it wherever it is evaluated."""
-        fits = [index for index, own in scope.indices if own == extent]
-        if fits and self.number(3):
-            return self.choose(fits)
-        if fits and self.number(1):
-            return extent - 1 - self.choose(fits)
-        return self.choose([self.number(extent - 1), self.integer(scope, 0) % extent])
-
-    def vector(self, scope: Scope, at: Any) -> Any:
-        index = self.index(scope, 3)
-        return self.payload("x", at, index)
-
-    def payload(self, name: str, at: Any, *indices: Any) -> Any:
-        return self.inputs.setdefault(name, self.declared(name))[(at, *indices)]
-
-    def declared(self, name: str) -> Any:
-        if name in self.inputs:
-            return self.inputs[name]
-        wide = self.choose(["int32", "int64"])
-        match name:
-            case "x":
-                return ra.node_input("x", (3,), default=self.choose([None, 0.0]))
-            case "sign":
-                return ra.node_input("sign", default=self.choose([None, 0.5]))
-            case "type":
-                return ra.node_input("type", dtype=wide, default=self.choose([None, 1]))
-            case "count":
-                return ra.node_input("count", dtype=wide, default=self.choose([None, -3]))
-            case _:
-                return ra.node_input("word", dtype=wide, default=self.choose([None, -1]))
-
-    def payload_table(
-        self, first: tuple[int], rest: tuple[Any, ...], extents: tuple[int, ...], at: Any
-    ) -> Any:
-        """Return an element of a table that a payload indexes; a node that carries none reads 0."""
-        name = "type" if first == (3,) else "word"
-        value = self.payload(name, at)
-        element = self.parameter((*first, *extents))[(value, *rest)]
-        return element if self.inputs[name].default != -1 else ra.where(value >= 0, element, 0.0)
-
-    def parameter(self, shape: tuple[int, ...]) -> Any:
-        known = [t for name, t in self.inputs.items() if name.startswith("p") and t.shape == shape]
-        if known and self.number(1):
-            return self.choose(known)
-        name = f"p{len(self.inputs)}"
-        return self.inputs.setdefault(name, ra.input_tensor(name, shape))
+def of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return the function with as many arguments as the language asks a compute's function to have."""
+    return {
+        1: lambda n: function(n),
+        2: lambda n, i: function(n, i),
+        3: lambda n, i, j: function(n, i, j),
+        4: lambda n, k, i, j: function(n, k, i, j),
+    }[count]

@@ -6,14 +6,14 @@ stand in it, and any expression, compute or branch may be used again wherever it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from cortex import ra
-from tests.support.random_expressions import BOUNDED, KINDS, Expressions
+from tests.support.random_atoms import KINDS
+from tests.support.random_expressions import Expressions, of_arity
 from tests.support.random_scopes import ANY, Known, Scope, conditions
 
 
@@ -25,8 +25,6 @@ def models(draw: st.DrawFn) -> ra.Model:
 
 @dataclass
 class _Builder(Expressions):
-    count: int = 0
-
     # --- the recursion ------------------------------------------------------------------------------------
 
     def model(self) -> ra.Model:
@@ -46,12 +44,6 @@ class _Builder(Expressions):
         outputs = {f"h{o}": pair for o, pair in enumerate(zip(self.placeholders, results, strict=True))}
         return ra.recursion_op(outputs, structure=KINDS[self.kind][0]())
 
-    def shape(self) -> tuple[int, ...]:
-        rank = (1, 1, 1, 0, 2)[self.number(4)]
-        if rank == 1 and self.number(4) == 0:
-            return (self.choose([8, 16, 19]),)  # wide enough for the schedule to tile
-        return tuple(1 + self.number(4) for _ in range(rank))
-
     def branches(self, shape: tuple[int, ...], known: Known, depth: int, *, recurs: bool = False) -> Any:
         """Return a result: a compute, or a choice between two. One that `recurs` calls at children."""
         usable = [t for t, k in self.tensors if t.shape == (ra.N, *shape) and known.within(k)]
@@ -68,7 +60,7 @@ class _Builder(Expressions):
             chosen.append(self.branches(shape, fails, depth - 1, recurs=recurs))
             return condition, *chosen
 
-        branch = ra.if_then_else((ra.N, *shape), _of_arity(function, 1 + len(shape)), name=self.name())
+        branch = ra.if_then_else((ra.N, *shape), of_arity(function, 1 + len(shape)), name=self.name())
         self.tensors.append((branch, known))
         return branch
 
@@ -82,37 +74,6 @@ class _Builder(Expressions):
             case _:
                 self.integers(known)
 
-    def compute(
-        self, shape: tuple[int, ...], known: Known, *, recurs: bool = False, children: bool = False
-    ) -> Any:
-        def function(n: Any, *rest: Any) -> Any:
-            kids = (rest[0],) if children else ()
-            indices = tuple(zip(rest[len(kids) :], shape, strict=True))
-            scope = Scope(n, indices, kids, Known(max(known.low, 1), known.high) if children else known)
-            value = self.expr(scope, (1, 2, 2, 3)[self.number(3)])
-            if recurs:
-                value = value + self.over_children(scope, 1, calls=True)
-            return self.choose([*BOUNDED, lambda x: x])(value) if not children else ra.tanh(value)
-
-        dims = (ra.N, *((ra.K,) if children else ()), *shape)
-        made = ra.compute(dims, _of_arity(function, len(dims)), name=self.name())
-        self.tensors.append((made, known))
-        return made
-
     def integers(self, known: Known) -> None:
         made = ra.compute((ra.N,), lambda n: self.integer(Scope(n, (), (), known), 2), name=self.name())
         self.tensors.append((made, known))
-
-    def name(self) -> str:
-        self.count += 1
-        return f"t{self.count}"
-
-
-def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Return the function with as many arguments as the language asks a compute's function to have."""
-    return {
-        1: lambda n: function(n),
-        2: lambda n, i: function(n, i),
-        3: lambda n, i, j: function(n, i, j),
-        4: lambda n, k, i, j: function(n, k, i, j),
-    }[count]

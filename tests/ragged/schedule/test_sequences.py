@@ -149,6 +149,9 @@ EXAMPLES = [
 ]
 
 
+OUTPUTS = ("y", "h", "h", "x")
+
+
 def test_random_sequences_keep_every_bit():
     counts: dict[bool, Counter] = {True: Counter(), False: Counter()}
     for seed in range(80):
@@ -167,4 +170,6 @@ def test_random_sequences_keep_every_bit():
                 assert str(new) == before
                 counts[False][name] += 1
         check_same(program, new, data)
+        if seed < 2 * len(EXAMPLES):
+            check_same_compiled(program, new, data, OUTPUTS[seed % len(EXAMPLES)])
     assert set(counts[True]) == set(counts[False]) == set(NAMES), counts
