@@ -255,13 +255,16 @@ def _column(part: Stmt) -> _Column | None:
 def _is_rolled(loop: For) -> bool:
     """True for a loop over stacked buffers: its variable comes before the row in what it writes."""
     writers = [leaf for leaf in leaves(loop) if isinstance(leaf, Store | Reduce)]
-    return all(leaf.indices[0] == Ref(loop.var) for leaf in writers)
+    return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
 def _width(machine: Machine, extent: int) -> int:
     """Return the columns of a slice: a few vectors, and slices that can be shared out evenly.
 
     The measure is what the busiest core does, in vectors; a tile of few vectors keeps the units less busy.
+
+    Raises:
+        ScheduleError: there are not enough columns for each core to have a vector of them. Cores share nodes then.
     """
     lanes = machine.lanes(4)
 
@@ -269,4 +272,8 @@ def _width(machine: Machine, extent: int) -> int:
         vectors, slices = -(-width // lanes), -(-extent // width // machine.cores)
         return slices * (vectors + 0.5), width % lanes != 0, -width
 
-    return min((w for w in range(1, min(VECTORS * lanes, extent) + 1) if extent % w == 0), key=cost)
+    most = min(VECTORS * lanes, extent // machine.cores)
+    widths = [width for width in range(lanes, most + 1) if extent % width == 0]
+    if not widths:
+        raise ScheduleError(f"{extent} columns are too few to share")
+    return min(widths, key=cost)

@@ -96,8 +96,8 @@ def _consecutive(stmt: Store | Reduce, var: Var) -> bool:
 
 def _last(indices: tuple[Expr, ...], var: Var) -> bool:
     """True if `var` stands in the last index alone, which grows by one with it."""
-    *others, last = indices
-    return not any(_uses(index, var) for index in others) and _steps(last, var)
+    before = any(_uses(index, var) for index in indices[:-1])
+    return bool(indices) and not before and _steps(indices[-1], var)
 
 
 def _steps(index: Expr, var: Var) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, Barrier, For, If, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, expressions, statements, subexpressions
+from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import statements, subexpressions
+from ragged.passes.homes import Slice, Slices, accesses, homes
 
 STACK_BYTES = 16 * 1024
 """The largest temporary that is allocated in the loop (bytes); a larger one gets storage for the whole call."""
@@ -53,7 +53,7 @@ def contract_storage(program: Program) -> Rewritten:
     after lowering and before code generation.
     """
     for buffer in program.buffers:
-        if buffer.role is Role.WORKSPACE and buffer.shape:
+        if buffer.role is Role.WORKSPACE and buffer.shape and not _shares_memory(program, buffer):
             program = _contract(program, buffer)
     return Rewriter().finish(program, program)
 
@@ -61,37 +61,45 @@ def contract_storage(program: Program) -> Rewritten:
 def _contract(program: Program, buffer: Buffer) -> Program:
     """Drop one of `buffer`'s dimensions in every stage, or return the program as it is."""
     for dimension in range(len(buffer.shape)):
-        homes: dict[Var, Slices] = {}
+        at_home: dict[Var, Slices] = {}
         for stage in program.stages:
-            found = _homes(stage.body, buffer, dimension)
+            found = homes(stage.body, buffer, dimension)
             if found is None:
                 break
-            homes |= found
+            at_home |= found
         else:
-            return _dropped(program, buffer, dimension, homes)
+            return _dropped(program, buffer, dimension, at_home)
     return program
 
 
-def _dropped(program: Program, buffer: Buffer, dimension: int, homes: Mapping[Var, Slices]) -> Program:
+def _shares_memory(program: Program, buffer: Buffer) -> bool:
+    """True if `buffer` has another name, by which it could be read and written too."""
+    allocated = (
+        stmt.buffer for stage in program.stages for stmt in statements(stage.body) if isinstance(stmt, Alloc)
+    )
+    return buffer.aliases is not None or any(o.aliases is buffer for o in (*program.buffers, *allocated))
+
+
+def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[Var, Slices]) -> Program:
     contract = partial(_Contract, old=buffer, dropped=dimension)
-    sizes = [_bytes(_without(buffer, dimension, slices)) for slices in homes.values()]
+    sizes = [_bytes(_without(buffer, dimension, slices)) for slices in at_home.values()]
     if all(size is not None and size <= STACK_BYTES for size in sizes):
         local = {
             var: replace(_without(buffer, dimension, slices), role=Role.LOCAL, align=64)
-            for var, slices in homes.items()
+            for var, slices in at_home.items()
         }
-        rewriter = contract(homes=homes, local=local)
+        rewriter = contract(homes=at_home, local=local)
         rest = tuple(other for other in program.buffers if other is not buffer)
         return _rewritten(program, rewriter, rest)
-    shapes = {_without(buffer, dimension, slices).shape for slices in homes.values()}
+    shapes = {_without(buffer, dimension, slices).shape for slices in at_home.values()}
     if len(shapes) > 1:
         return program
-    smaller = _without(buffer, dimension, next(iter(homes.values()), ()))
+    smaller = _without(buffer, dimension, next(iter(at_home.values()), ()))
     if all(_serial(stage.body, buffer) for stage in program.stages):
-        rewriter = contract(homes=homes, new=smaller)
-    elif (team := _team_of(program, buffer, set(homes))) is not None:
+        rewriter = contract(homes=at_home, new=smaller)
+    elif (team := _team_of(program, buffer, set(at_home))) is not None:
         smaller = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=())
-        rewriter = contract(homes=homes, new=smaller, worker=(Ref(team.var),))
+        rewriter = contract(homes=at_home, new=smaller, worker=(Ref(team.var),))
     else:
         return program
     return _rewritten(program, rewriter, tuple(smaller if o is buffer else o for o in program.buffers))
@@ -109,137 +117,25 @@ def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]
     return replace(program, buffers=buffers, stages=stages)
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """What a nest uses of a dimension: `extent` places from `base` on, or from the first where there is none."""
-
-    base: Expr | None
-    extent: Expr
-
-    def place(self, index: Expr) -> Expr:
-        """Return an index as a place in the slice."""
-        if self.base is None:
-            return index
-        assert isinstance(index, Binary)
-        return index.rhs
-
-
-Slices = tuple[Slice, ...]
-"""What a nest uses of each dimension of a buffer."""
-
-
-def _homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | None:
-    """Return the variables at which `buffer` is accessed in a dimension, with the slices of the others; or None.
-
-    Each is bound once, above all of its accesses, and writes before it reads.
-    """
-    homes: set[Var] = set()
-    for indices in _accesses(body, buffer):
-        index = indices[dimension]
-        if not isinstance(index, Ref):
-            return None
-        homes.add(index.var)
-    found: dict[Var, Slices] = {}
-    for var in homes:
-        scope = _scope(body, var)
-        if scope is None:
-            return None
-        found[var] = _slices(scope, buffer)
-        if not _writes_first(scope, buffer, dimension, found[var]):
-            return None
-    return found
-
-
-def _slices(scope: Stmt, buffer: Buffer) -> Slices:
-    """Return the slice of each dimension that all accesses in `scope` are in."""
-    loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
-    lets = {stmt.var for stmt in statements(scope) if isinstance(stmt, Let)}
-    found: list[Slice] = []
-    for dimension, extent in enumerate(buffer.shape):
-        seen = {_slice(indices[dimension], loops, lets) for indices in _accesses(scope, buffer)}
-        one = seen.pop() if len(seen) == 1 else None
-        found.append(one if one is not None else Slice(None, extent))
-    return tuple(found)
-
-
-def _slice(index: Expr, loops: Mapping[Var, Expr], lets: Collection[Var]) -> Slice | None:
-    """Return the slice that `base + variable` runs through, where the base is the same in all of the scope."""
-    match index:
-        case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
-            parts = list(subexpressions(base))
-            inner = any(isinstance(part, Ref) and (part.var in loops or part.var in lets) for part in parts)
-            return None if inner or any(isinstance(part, Load) for part in parts) else Slice(base, loops[var])
-        case _:
-            return None
-
-
-def _scope(body: Stmt, var: Var) -> Stmt | None:
-    """Return what stands under the loop or let that binds `var`."""
-    for stmt in statements(body):
-        if isinstance(stmt, For | Let) and stmt.var is var:
-            return stmt.body
-    return None
-
-
-def _accesses(body: Stmt, buffer: Buffer) -> Iterator[tuple[Expr, ...]]:
-    for stmt in statements(body):
-        if isinstance(stmt, Store | Reduce) and stmt.buffer is buffer:
-            yield stmt.indices
-        for expr in expressions(stmt):
-            for inner in subexpressions(expr):
-                if isinstance(inner, Load) and inner.buffer is buffer:
-                    yield inner.indices
-
-
-def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:
-    """True if the first access in the text is a store of its own nest, covering what later statements read.
-
-    A nest is taken to cover the buffer if the store's remaining indices are its loops' variables over the whole
-    slices and no condition stands over it.
-    """
-    others = [(d, each) for d, each in enumerate(slices) if d != dimension]
-    return _first(scope, buffer, others, {}) is True
-
-
-def _first(
-    stmt: Stmt, buffer: Buffer, slices: Sequence[tuple[int, Slice]], loops: Mapping[Var, Expr]
-) -> bool | None:
-    """Return True or False for the first access below `stmt`, None if there is none."""
-    for expr in expressions(stmt):
-        if any(isinstance(inner, Load) and inner.buffer is buffer for inner in subexpressions(expr)):
-            return False
-    if isinstance(stmt, Store) and stmt.buffer is buffer:
-        places = [(each.place(stmt.indices[d]), each.extent) for d, each in slices]
-        own = {place.var for place, _ in places if isinstance(place, Ref)}
-        covers = all(isinstance(place, Ref) and loops.get(place.var) == extent for place, extent in places)
-        return covers and len(own) == len(places)
-    if isinstance(stmt, Reduce) and stmt.buffer is buffer:
-        return False
-    if isinstance(stmt, For):
-        loops = {**loops, stmt.var: stmt.extent}
-    for child in children(stmt):
-        found = _first(child, buffer, slices, loops)
-        if found is not None:
-            return found and not isinstance(stmt, If)
-    return None
-
-
 def _serial(body: Stmt, buffer: Buffer) -> bool:
     """True if no loop that runs iterations at once stands over an access."""
     for stmt in statements(body):
         concurrent = isinstance(stmt, For) and stmt.kind in (LoopKind.PARALLEL, LoopKind.TEAM)
-        if concurrent and any(True for _ in _accesses(stmt, buffer)):
+        if concurrent and any(True for _ in accesses(stmt, buffer)):
             return False
     return True
 
 
 def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
-    """Return the team's loop over all accesses of `buffer`, if no worker goes on with what another one wrote."""
+    """Return the team's loop over all accesses of `buffer`, if no worker goes on with what another one wrote.
+
+    Its size has to be known where buffers are declared.
+    """
     found: list[For] = []
     for stage in program.stages:
         for stmt in statements(stage.body):
             concurrent = isinstance(stmt, For) and stmt.kind in (LoopKind.PARALLEL, LoopKind.TEAM)
-            if isinstance(stmt, For) and concurrent and any(True for _ in _accesses(stmt, buffer)):
+            if isinstance(stmt, For) and concurrent and any(True for _ in accesses(stmt, buffer)):
                 found.append(stmt)
             bound = isinstance(stmt, For | Let) and stmt.var in homes
             if bound and any(isinstance(inner, Barrier) for inner in statements(stmt)):
@@ -247,7 +143,8 @@ def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
     if len(found) != 1 or found[0].kind is not LoopKind.TEAM:
         return None
     inside = {stmt.var for stmt in statements(found[0].body) if isinstance(stmt, For | Let)}
-    return found[0] if homes <= inside else None
+    told = not any(isinstance(part, Ref | Load) for part in subexpressions(found[0].extent))
+    return found[0] if told and homes <= inside else None
 
 
 def _bytes(buffer: Buffer) -> int | None:

@@ -16,11 +16,24 @@ class Moved(FoldedSubstitution):
     """Puts statements under other loops: `values` is what a variable is there, `axes` what reductions name instead."""
 
     axes: Mapping[Var, tuple[Var, ...]] = field(default_factory=dict)
+    buffers: dict[Buffer, Buffer] = field(default_factory=dict)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """Return the local buffer that stands for one whose extents are told in other variables now."""
+        return self.buffers.get(buffer, buffer)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement."""
-        if isinstance(stmt, Reduce):
-            stmt = replace(stmt, axes=tuple(b for a in stmt.axes for b in self.axes.get(a, (a,))))
+        match stmt:
+            case Reduce(axes=axes):
+                stmt = replace(stmt, axes=tuple(b for a in axes for b in self.axes.get(a, (a,))))
+            case Alloc(buffer=buffer):
+                shape = self.exprs(buffer.shape)
+                storage = None if buffer.aliases is None else self.buffer(buffer.aliases)
+                if shape != buffer.shape or storage is not buffer.aliases:
+                    self.buffers[buffer] = replace(buffer, shape=shape, aliases=storage)
+            case _:
+                pass
         return super().stmt(stmt)
 
 

@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
-from ragged.ir.stmt import For, If, Let, Reduce, Stmt
+from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import statements
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ZERO, plus
@@ -40,7 +40,8 @@ def fuse_ragged(program: Program, outer: Var, inner: Var) -> Rewritten:
 
     The rows are those of a prefix sum, so that the places of consecutive rows follow each other (CoRa section 5.1,
     where only the fused index is asked for); the inner loop and its body say no more of row and place in it than
-    `offset(node) + k`. The order of iterations stays. The forwarding of both loops is the new one.
+    `offset(node) + k`. The order of iterations stays; they run at once where those of both loops do. The forwarding of
+    both loops is the new one.
 
     Raises:
         ScheduleError: `inner` does not stand directly inside `outer` or is not over consecutive rows of a prefix sum;
@@ -78,9 +79,8 @@ def fuse_ragged(program: Program, outer: Var, inner: Var) -> Rewritten:
                 raise ScheduleError(what, because=because, fix=f"fission '{outer.name}' around it")
         first = Call(rows.offset, (rows.first,))
         extent = Binary(BinaryOp.SUB, Call(rows.offset, (end,)), first)
-        return replace(
-            nest.loops[1], var=fused, extent=extent, body=Let(place, plus(first, Ref(fused)), body)
-        )
+        body = Let(place, plus(first, Ref(fused)), body)
+        return replace(nest.loops[1], var=fused, extent=extent, body=body, kind=_kind(nest))
 
     return Replace(loop=outer, change=change).program(program)
 
@@ -96,6 +96,12 @@ class _Rows:
     @property
     def param(self) -> Param:
         return self.offset.params[0]
+
+
+def _kind(nest: Nest) -> LoopKind:
+    """Return how the fused loop runs: a loop inside that runs at once says nothing of iterations of several rows."""
+    at_once = all(loop.kind is LoopKind.PARALLEL for loop in nest.loops)
+    return LoopKind.PARALLEL if at_once else LoopKind.SERIAL
 
 
 def _require_plain(nest: Nest, what: str) -> None:

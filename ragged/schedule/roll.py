@@ -11,7 +11,7 @@ from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Buffer, Const, Dim, Expr, Function, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, Block, For, Label, Let, Stmt
+from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Stmt
 from ragged.ir.walk import leaves, statements
 from ragged.schedule.fold import plus, times
 
@@ -89,13 +89,21 @@ def _loops(stmt: Stmt) -> list[Var]:
     return [inner.var for inner in statements(stmt) if isinstance(inner, For)]
 
 
-def _tokens(node: object, bound: dict[object, int] | None = None) -> Iterator[Hashable]:
-    """Yield what a nest is but for its index constants and the names of what it binds."""
+def _tokens(
+    node: object, bound: dict[object, int] | None = None, *, exact: bool = False
+) -> Iterator[Hashable]:
+    """Yield what a nest is but for its index constants, unless `exact`, and the names of what it binds."""
     bound = {} if bound is None else bound
     match node:
-        case For(var=symbol) | Let(var=symbol) | Alloc(buffer=symbol):
+        case For(kind=LoopKind.VECTORIZED, extent=Const(value=lanes), var=symbol):
+            yield lanes  # a vector's length is a number
             bound[symbol] = len(bound)
-        case Const(dtype=dtype) if dtype is INDEX:
+        case For(var=symbol) | Let(var=symbol):
+            bound[symbol] = len(bound)
+        case Alloc(buffer=buffer):
+            yield from _storage_tokens(buffer, bound)
+            bound[buffer] = len(bound)
+        case Const(dtype=dtype) if dtype is INDEX and not exact:
             yield "number"
             return
         case Label():
@@ -107,14 +115,21 @@ def _tokens(node: object, bound: dict[object, int] | None = None) -> Iterator[Ha
     elif isinstance(node, tuple):
         yield len(node)
         for part in node:
-            yield from _tokens(part, bound)
+            yield from _tokens(part, bound, exact=exact)
     elif is_dataclass(node) and not isinstance(node, Var | Buffer | Function | Dim | type):
         yield type(node).__name__
         for part in fields(node):
             if part.compare:
-                yield from _tokens(getattr(node, part.name), bound)
+                yield from _tokens(getattr(node, part.name), bound, exact=exact)
     else:
         yield repr(node) if isinstance(node, float) else node  # NaN is as good as another
+
+
+def _storage_tokens(buffer: Buffer, bound: dict[object, int]) -> Iterator[Hashable]:
+    """Yield what a local buffer is: one is made for all of the nests, so that its extents are the same in each."""
+    yield (buffer.dtype, buffer.scope, buffer.order, buffer.align)
+    yield from _tokens(buffer.shape, bound, exact=True)
+    yield from _tokens(buffer.aliases, bound)
 
 
 @dataclass

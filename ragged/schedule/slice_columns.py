@@ -11,7 +11,7 @@ from ragged.ir.expr import Buffer, Const, Load, Ref, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import For, Leaf, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import children, subexpressions
 from ragged.schedule.copy import Moved
 from ragged.schedule.dependence import never_meet, storage
@@ -41,8 +41,8 @@ def slice_columns(program: Program, loop: Var, columns: Sequence[Var], width: in
 
     Slices are independent: what is written in the loop is written and read at the same place of the columns, or where
     no iteration of the loop writes, so that no slice touches what another one writes. A team that shares them out has a
-    share of the columns of a matrix for each worker. The forwarding of the loop is (slices, loop), that of a column the
-    loop inside a slice.
+    share of the columns of a matrix for each worker. The forwarding of the loop is (slices, the loop in a slice), that
+    of a column the loop over those of a slice.
 
     Raises:
         ScheduleError: the loop is not PARALLEL; the columns are not loops inside it of one constant extent that `width`
@@ -57,14 +57,13 @@ def slice_columns(program: Program, loop: Var, columns: Sequence[Var], width: in
         raise ScheduleError(what, because="its iterations are not independent", fix="parallel(loop) first")
     extent = _extent(outer, columns, width, what)
     _require_aligned(program, site, frozenset(columns), what)
-    slices = Var(f"{loop.name}_s", loop.dtype)
 
     def change(found: For, owner: Rewriter) -> Stmt:
-        owner.loop_copies[loop] = [slices, loop]
+        slices, inner = owner.copied_loop(loop, "s"), Var(loop.name, loop.dtype)
+        owner.loop_copies[loop].append(inner)
         cut = _Cut(columns=frozenset(columns), width=width, slices=slices, owner=owner)
-        return For(
-            slices, Const(extent // width), replace(found, body=cut.stmt(found.body)), LoopKind.PARALLEL
-        )
+        body = Moved(values={loop: Ref(inner)}).stmt(cut.stmt(found.body))
+        return For(slices, Const(extent // width), replace(found, var=inner, body=body), LoopKind.PARALLEL)
 
     return Replace(loop=loop, change=change).program(program)
 
@@ -99,21 +98,18 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
     What is written inside is touched at the column of the loop that the statement stands in, or is an element that no
     iteration writes.
     """
-    inside = [_Inner.of(inner, columns, what) for inner in sites_in(site) if not children(inner.stmt)]
+    inside = [_Inner.of(inner, columns, what) for inner in sites_in(site) if isinstance(inner.stmt, Leaf)]
     writes: dict[Buffer, list[tuple[_Inner, Access]]] = {}
     for inner in inside:
         for access in inner.regions.writes:
             writes.setdefault(storage(access.buffer), []).append((inner, access))
     for memory, found in writes.items():
-        own = [inner.places(access) for inner, access in found]
-        common = set.intersection(*own)
-        inner, access = next(pair for pair, places in zip(found, own, strict=True) if not common or places)
-        if not common or access.buffer.aliases is not None:
-            raise _not_own(access, what)
-        place = min(common)
+        buffer, place = _place(found, what)
         for inner in inside:
             for read in inner.regions.reads:
-                if storage(read.buffer) is not memory or place in inner.places(read):
+                if storage(read.buffer) is not memory:
+                    continue
+                if read.buffer is buffer and place in inner.places(read):
                     continue
                 depth = len(site.loops)
                 if not all(never_meet(program, (inner.site, read), (o.site, w), depth) for o, w in found):
@@ -121,6 +117,20 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
     for outer in sites_in(site):
         if children(outer.stmt):
             _require_fixed(outer.stmt, set(writes), what)
+
+
+def _place(found: Sequence[tuple[_Inner, Access]], what: str) -> tuple[Buffer, int]:
+    """Return the name by which memory is written, and the dimension in which all writes are at their columns."""
+    names = list(dict.fromkeys(access.buffer for _, access in found))
+    if len(names) > 1:
+        listed = " and ".join(f"'{buffer.name}'" for buffer in names)
+        raise ScheduleError(what, because=f"{listed} are names of one memory, and each is written in it")
+    own = [inner.places(access) for inner, access in found]
+    common = set.intersection(*own)
+    if not common:
+        stray = (access for (_, access), places in zip(found, own, strict=True) if not places)
+        raise _not_own(next(stray, found[0][1]), what)
+    return names[0], min(common)
 
 
 def _not_own(access: Access, what: str) -> ScheduleError:
@@ -153,10 +163,12 @@ class _Inner:
     @classmethod
     def of(cls, site: Site, columns: frozenset[Var], what: str) -> _Inner:
         stmt = site.stmt
+        assert isinstance(stmt, Leaf)
         around = [loop.var for loop in site.loops if loop.var in columns]
         if not isinstance(stmt, Store | Reduce):
-            kind = type(stmt).__name__.lower()
-            raise ScheduleError(what, because=f"a {kind} stands in it, and what comes after may rely on it")
+            raise ScheduleError(
+                what, because=f"'{stmt.label.name}' stands in it, and what comes after may rely on it"
+            )
         if len(around) != 1:
             where = "none" if not around else "two"
             raise ScheduleError(what, because=f"'{stmt.label.name}' stands in {where} of the columns")

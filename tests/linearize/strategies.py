@@ -45,13 +45,16 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
         Payload("x", DType.FLOAT32, (3,), draw(presence), 0.0, None),
         Payload("s", DType.FLOAT64, (), draw(presence), 0.5, None),
         Payload("k", DType.INT64, (2, 2), draw(presence), 7, draw(st.sampled_from([None, (-3, 5)]))),
+        Payload("tag", DType.INT64, (), draw(presence), draw(st.sampled_from([-2, 3])), None),
     ]
     payloads = draw(st.lists(st.sampled_from(known), unique_by=lambda p: p.name, max_size=3))
     kind = draw(st.sampled_from(StructureKind))
     arities = [(0, None), (1, None), (1, 3)] + ([] if kind is StructureKind.SEQUENCE else [(2, 2), (2, 3)])
     least, most = draw(st.sampled_from(arities))
     positions = draw(st.sampled_from([(), (0,), (1, 0), (0, 2)]))
-    return Plan(kind, least, most, tuple(payloads), positions)
+    listable = [p.name for p in payloads if p.dtype.is_int and not p.shape]
+    carriers = draw(st.lists(st.sampled_from(listable), unique=True)) if listable else []
+    return Plan(kind, least, most, tuple(payloads), positions, tuple(carriers))
 
 
 @st.composite
@@ -86,6 +89,10 @@ def values(payload: Payload) -> st.SearchStrategy[object]:
             right = st.integers(0, 9)
             forms = [right, right.map(np.int64), right.map(np.uint8), right.map(np.array)]
             wrong: list[object] = [10, -1, -2, True, 1.0, np.float32(1), 2**31, 2**70, "a", np.True_, None]
+        case "tag":
+            right = st.integers(-4, 4)
+            forms = [right, right.map(np.int8), right.map(np.int64), st.just(2**40), st.just(-(2**63))]
+            wrong = [2**63, True, 0.0, np.float64(1), "a", None, [1]]
         case "x":
             right = st.lists(floats, min_size=3, max_size=3)
             arrays = right.map(lambda v: np.array(v, np.float32))
@@ -226,12 +233,14 @@ def columns(draw: st.DrawFn, payload: Payload, nodes: int) -> np.ndarray:
     nodes += draw(st.integers(0, 30)) == 0
     if payload.dtype.is_int:
         high = 9 if payload.name == "word" else 4
-        flat = draw(st.lists(st.integers(0, high), min_size=nodes, max_size=nodes))
+        low = -4 if payload.name == "tag" else 0
+        flat = draw(st.lists(st.integers(low, high), min_size=nodes, max_size=nodes))
         array = np.repeat(np.array(flat), int(np.prod(payload.shape))).reshape(nodes, *payload.shape)
         if nodes and draw(st.integers(0, 12)) == 0:
             array.flat[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from([-1, 10, 2**40]))
             return array
-        return array.astype(draw(st.sampled_from([np.int32, np.int64, np.int8, np.uint64])))
+        signed = [np.int32, np.int64, np.int8]
+        return array.astype(draw(st.sampled_from(signed if low else [*signed, np.uint64])))
     size = nodes * int(np.prod(payload.shape)) * 2
     array = np.arange(size, dtype=payload.dtype.numpy).reshape(nodes, *payload.shape, 2)[..., 0]
     return array if draw(st.integers(0, 20)) else array.astype(np.float16)

@@ -202,3 +202,13 @@ def test_the_oracle_asks_nothing_of_a_branch_that_no_index_takes(h):
 
     body = ra.compute((N, H), function)
     check(body, [Node([Node(), Node()], sign=1.0)], placeholder=h)
+
+
+def test_a_compute_of_inner_nodes_that_reads_one_that_looks_something_up(h):
+    """Both are read in loops over children alone; the first is guarded, and so is what reads it."""
+    emb, word = ra.input_tensor("emb", (4, H)), ra.node_input("word", dtype="int32", default=-1)
+    looked_up = ra.compute((N, H), lambda n, i: ra.where(word[n] >= 0, emb[word[n], i], 0.0))
+    scaled = ra.compute((N, H), lambda n, i: 0.5 * looked_up[n, i])
+    each = ra.compute((N, K, H), lambda n, k, i: scaled[n, i] * h[k, i])
+    body = ra.compute((N, H), lambda n, i: ra.tanh(0.5 + ra.sum_children(n, lambda k: each[n, k, i])))
+    check(body, of_any_arity(), placeholder=h)

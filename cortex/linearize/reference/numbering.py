@@ -42,7 +42,7 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         child=_ints(list(chain.from_iterable(children))),
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
         payloads=payloads,
-        carriers={name: _carriers(payloads[name], len(inner)) for name in plan.carriers},
+        carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),

@@ -34,6 +34,7 @@ class Case:
     node: Expr
     decisions: Decisions
     written: dict[Compute, Buffer] = field(default_factory=dict)
+    asking: dict[Compute, bool] = field(default_factory=dict)
     zeros: Zeros = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,11 +103,19 @@ class Case:
     def asks_for_children(self, tensor: Compute) -> bool:
         """Return whether a tensor has a value at nodes with children only, in a case of all nodes.
 
-        Such a one is read in loops over children alone. Where it could be computed at leaves too, it is: that is
-        simpler.
+        Such a one is read in loops over children alone, or by another one. Where it could be computed at leaves too,
+        it is: that is simpler.
         """
+        if tensor not in self.asking:
+            self.asking[tensor] = self._asks_for_children(tensor)
+        return self.asking[tensor]
+
+    def _asks_for_children(self, tensor: Compute) -> bool:
         if LEAF in self.decisions or tensor.child is not None or 0 in self.computed[tensor]:
             return False
+        sources = (self.resolve(source) for source in self.reads(tensor.body))
+        if any(isinstance(source, Compute) and self.asks_for_children(source) for source in sources):
+            return True
         exprs = tuple(_subexpressions(tensor.body))
         looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
         return any(isinstance(handle, ChildAt) for expr in exprs for handle in handles(expr)) or any(

@@ -106,10 +106,11 @@ class Inputs:
 
     def _where(self, compute: Compute) -> tuple[Domain, str | None]:
         """Return the nodes that a compute is needed at, and the payload without which it is zero, if there is one."""
-        absent = next(
-            (name for name in self.functions.carriers if self._is_zero_without(compute, name)), None
-        )
-        return frozenset(self.needed[compute]), absent if _reduces(compute) else None
+        domain = frozenset(self.needed[compute])
+        if not _reduces(compute):
+            return domain, None
+        carriers = self.functions.carriers
+        return domain, next((name for name in carriers if self._is_zero_without(compute, name)), None)
 
     def _is_zero_without(self, compute: Compute, payload: str) -> bool:
         def decide(condition: ra.Expr) -> bool | None:

@@ -1,4 +1,4 @@
-"""stack: parameters of one shape as one table."""
+"""stack: parameters of one shape as one table, and workspaces of one shape as one."""
 
 from ragged.ir.parser import parse
 from ragged.schedule.pack import pack
@@ -6,6 +6,14 @@ from ragged.schedule.stack import stack
 from tests.ragged.schedule.data_programs import GATES, PRODUCT, data
 from tests.ragged.schedule.data_support import declared, same, same_compiled, valid
 from tests.ragged.schedule.support import body, refused
+
+TEMPORARIES = (
+    GATES.replace("        s = local(float32[20])\n        t = local(float32[20])\n", "")
+    .replace("s[i]", "s[n, i]")
+    .replace("t[i]", "t[n, i]")
+    .replace("y: output", "s: workspace(float32[count, 20])\nt: workspace(float32[count, 20])\ny: output")
+)
+"""The gates with a row of temporaries for each iteration."""
 
 
 def gates(program):
@@ -63,4 +71,64 @@ def test_a_name_that_is_taken():
     program = parse(GATES)
     assert refused(stack, program, gates(program), "v") == (
         "stack: 'v' is the name of something else here\n  fix: choose another name"
+    )
+
+
+def temporaries(program):
+    return declared(program, "s"), declared(program, "t")
+
+
+def test_text_of_workspaces(golden):
+    program = parse(TEMPORARIES)
+    new = valid(stack, program, temporaries(program), "st").program
+    golden("stack_workspaces.txt", f"{program}\nstack((s, t), 'st')\n\n{new}")
+    same(program, new, data(TEMPORARIES))
+    same_compiled(program, new, data(TEMPORARIES))
+
+
+def test_a_reduction_that_starts_from_what_a_workspace_holds():
+    program = parse(
+        TEMPORARIES.replace("t[n, i] += U[i, j] * v[n, j]", "t[n, i] = reduce(sum, v[n, j], init=s[n, i])")
+    )
+    new = valid(stack, program, temporaries(program), "st").program
+    assert "st[1, n, i]: t = reduce(sum, v[n, j], init=st[0, n, i])" in body(new)
+    same(program, new, data(TEMPORARIES))
+
+
+def test_workspaces_that_differ():
+    program = parse(
+        TEMPORARIES.replace("t: workspace(float32[count, 20])", "t: workspace(float32[20, count])")
+    )
+    assert refused(stack, program, temporaries(program), "st") == (
+        "stack: 's' and 't' are not of one shape and dtype\n"
+        "  because: the one is workspace float32[count, 20], the other workspace float32[20, count]\n"
+        "  fix: stack those that are alike"
+    )
+
+
+def test_a_workspace_and_a_parameter():
+    program = parse(TEMPORARIES.replace("float32[count, 20]", "float32[20, 6]"))
+    assert refused(stack, program, (declared(program, "s"), declared(program, "W")), "sW") == (
+        "stack: 's' and 'W' are not of one shape and dtype\n"
+        "  because: the one is workspace float32[20, 6], the other float32[20, 6]\n"
+        "  fix: stack those that are alike"
+    )
+
+
+def test_a_workspace_and_an_output():
+    program = parse(TEMPORARIES)
+    assert refused(stack, program, (declared(program, "s"), declared(program, "y")), "sy") == (
+        "stack: 'y' is no parameter\n"
+        "  because: its role is 'output': what it holds is not known when parameters are bound\n"
+        "  fix: name a parameter, or a table made of parameters"
+    )
+
+
+def test_a_workspace_of_two_names():
+    text = TEMPORARIES.replace("y: output", "u: workspace(float32[20, count], aliases=t)\ny: output")
+    program = parse(text)
+    assert refused(stack, program, temporaries(program), "st") == (
+        "stack: 't' shares its memory with 'u'\n"
+        "  because: who reads or writes the one touches the other\n"
+        "  fix: give each its own memory"
     )

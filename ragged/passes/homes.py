@@ -1,0 +1,148 @@
+"""Where a temporary is at home: loops and lets, under each of which a nest writes it before anything reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragged.ir.analysis import held
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import children, statements, subexpressions
+
+Indices = tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a nest uses of a dimension: `extent` places from `base` on, or from the first where there is none."""
+
+    base: Expr | None
+    extent: Expr
+
+    def place(self, index: Expr) -> Expr:
+        """Return an index as a place in the slice."""
+        if self.base is None:
+            return index
+        assert isinstance(index, Binary)
+        return index.rhs
+
+
+Slices = tuple[Slice, ...]
+"""What a nest uses of each dimension of a buffer."""
+
+
+def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | None:
+    """Return the variables at which `buffer` is accessed in a dimension, with the slices of the others; or None.
+
+    Under each of them all accesses are at it, and what is read has been written before, each time that it is bound.
+    """
+    found: dict[Var, Slices] = {}
+    for indices in accesses(body, buffer):
+        index = indices[dimension]
+        if not isinstance(index, Ref):
+            return None
+        if index.var in found:
+            continue
+        scope = _scope(body, index.var)
+        if scope is None or any(own[dimension] != index for own in accesses(scope, buffer)):
+            return None
+        found[index.var] = _slices(scope, buffer)
+        if not _writes_first(scope, buffer, dimension, found[index.var]):
+            return None
+    return found
+
+
+def accesses(body: Stmt, buffer: Buffer) -> Iterator[Indices]:
+    """Yield the indices at which `body` reads and writes a buffer, in the order of the text."""
+    for stmt in statements(body):
+        yield from _direct(stmt, buffer)
+
+
+def _direct(stmt: Stmt, buffer: Buffer) -> Iterator[Indices]:
+    """Yield the indices at which a statement itself accesses a buffer: first where it writes."""
+    if isinstance(stmt, Store | Reduce) and stmt.buffer is buffer:
+        yield stmt.indices
+    for expr in held(stmt):
+        for inner in subexpressions(expr):
+            if isinstance(inner, Load) and inner.buffer is buffer:
+                yield inner.indices
+
+
+def _scope(body: Stmt, var: Var) -> Stmt | None:
+    """Return what stands under the loop or let that binds `var`; None in a vector, which has no room for storage."""
+    for stmt in statements(body):
+        if isinstance(stmt, For) and stmt.kind is LoopKind.VECTORIZED:
+            if any(isinstance(inner, For | Let) and inner.var is var for inner in statements(stmt)):
+                return None
+        elif isinstance(stmt, For | Let) and stmt.var is var:
+            return stmt.body
+    return None
+
+
+def _slices(scope: Stmt, buffer: Buffer) -> Slices:
+    """Return the slice of each dimension that all accesses in `scope` are in."""
+    loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
+    lets = {stmt.var for stmt in statements(scope) if isinstance(stmt, Let)}
+    found: list[Slice] = []
+    for dimension, extent in enumerate(buffer.shape):
+        seen = {_slice(indices[dimension], loops, lets) for indices in accesses(scope, buffer)}
+        one = seen.pop() if len(seen) == 1 else None
+        found.append(one if one is not None else Slice(None, extent))
+    return tuple(found)
+
+
+def _slice(index: Expr, loops: Mapping[Var, Expr], lets: Collection[Var]) -> Slice | None:
+    """Return the slice that `base + variable` runs through, where the base is the same in all of the scope."""
+    match index:
+        case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
+            parts = list(subexpressions(base))
+            inner = any(isinstance(part, Ref) and (part.var in loops or part.var in lets) for part in parts)
+            return None if inner or any(isinstance(part, Load) for part in parts) else Slice(base, loops[var])
+        case _:
+            return None
+
+
+def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:
+    """True if the first access in the text is a store whose nest covers the slices before anything else is read.
+
+    A nest covers them if the store's other indices are variables of loops over the whole slices, no condition stands
+    over it, no other loop that may run never does, and all else in it is at the store's own place.
+    """
+    first = _first(scope, buffer, ())
+    if first is None:
+        return False
+    store, around = first
+    reads = sum(1 for _ in _direct(store, buffer)) > 1
+    if not isinstance(store, Store) or store.buffer is not buffer or reads:
+        return False
+    loops = [outer for outer in around if isinstance(outer, For)]
+    extents = {loop.var: loop.extent for loop in loops}
+    others = [(slices[d], store.indices[d]) for d in range(len(slices)) if d != dimension]
+    places = [(each.place(index), each.extent) for each, index in others]
+    own = {
+        place.var for place, extent in places if isinstance(place, Ref) and extents.get(place.var) == extent
+    }
+    if len(own) < len(places) or any(isinstance(outer, If) for outer in around):
+        return False
+    if not all(loop.var in own or _runs(loop) for loop in loops):
+        return False
+    nest = next((loop for loop in loops if loop.var in own), store)
+    return all(indices == store.indices for indices in accesses(nest, buffer))
+
+
+def _first(stmt: Stmt, buffer: Buffer, around: Sequence[Stmt]) -> tuple[Stmt, Sequence[Stmt]] | None:
+    """Return the first statement in the text that accesses `buffer`, and what is around it; None if none does."""
+    if any(True for _ in _direct(stmt, buffer)):
+        return stmt, around
+    for child in children(stmt):
+        found = _first(child, buffer, (*around, stmt))
+        if found is not None:
+            return found
+    return None
+
+
+def _runs(loop: For) -> bool:
+    """True if a loop is known to run at least once."""
+    return isinstance(loop.extent, Const) and int(loop.extent.value) >= 1

@@ -1,0 +1,80 @@
+"""Columns shared out over a team, in small cells: the loops as they are arranged, and what they compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cortex import Node, ra
+from cortex.linearize import linearize
+from cortex.ra.schedule import default_schedule
+from ragged.auto.columns import share_columns
+from ragged.auto.machine import Machine
+from ragged.ir.printer import to_text
+from ragged.ir.verify import verify
+from ragged.schedule.schedule import Schedule
+from tests.support.agreement import check_agreement, interpreted
+from tests.support.cells import child_sum
+
+TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
+N = ra.N
+
+
+def two_matrices(hidden: int) -> ra.Model:
+    """Return a cell of two gates that read one sum over children, and a product of what they gate."""
+    H = hidden
+    U_z, U_r, U_h = (ra.input_tensor(name, (H, H)) for name in ("U_z", "U_r", "U_h"))
+    x = ra.node_input("x", (H,))
+    h_ph = ra.placeholder((N, H))
+    hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]), name="hs")
+    z = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: U_z[i, j] * hs[n, j]), name="z")
+    r = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: U_r[i, j] * hs[n, j]), name="r")
+    gated = ra.compute((N, H), lambda n, i: ra.sigmoid(r[n, i]) * hs[n, i], name="gated")
+    u = ra.compute((N, H), lambda n, i: ra.tanh(ra.sum(H, lambda j: U_h[i, j] * gated[n, j])), name="u")
+    h = ra.compute((N, H), lambda n, i: ra.sigmoid(z[n, i]) * u[n, i] + x[n, i], name="h")
+    return ra.recursion_op(h_ph, h, structure=ra.Tree())
+
+
+MODELS = {"child_sum": child_sum, "two_matrices": two_matrices}
+
+
+def arranged(model: ra.Model) -> Schedule:
+    schedule = Schedule(default_schedule(model).lower())
+    share_columns(schedule, TWO_CORES)
+    verify(schedule.program)
+    return schedule
+
+
+def batch(hidden: int) -> list[Node]:
+    random = np.random.default_rng(hidden)
+
+    def node(*children: Node) -> Node:
+        return Node(children, x=random.standard_normal(hidden).astype(np.float32))
+
+    return [node(node(node(), node(), node()), node()), node(), node(node(node()), node())]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_text(name, golden):
+    schedule = arranged(MODELS[name](8))
+    kernel = to_text(schedule.program).partition("with kernel:\n")[2]
+    golden(f"columns_{name}.txt", f"{kernel}\n{schedule.log()}\n")
+
+
+@pytest.mark.parametrize("hidden", [1, 2, 8, 12, 20])
+@pytest.mark.parametrize("name", MODELS)
+def test_results(name, hidden):
+    model = MODELS[name](hidden)
+    params, data = model.init_params(seed=hidden), batch(hidden)
+    program = arranged(model).program
+    for structures in (data, data[1:2], []):
+        expected = ra.evaluate(model, params, structures)
+        linearized = linearize(model.plan(), structures)
+        for seed in range(2):
+            check_agreement(interpreted(program, linearized, params, seed=seed), expected, name)
+
+
+def test_slices_are_shared_out_evenly():
+    """With 12 columns of 4 lanes on two cores, two slices of 6: one vector and a half each, and not two to one."""
+    text = to_text(arranged(two_matrices(12)).program)
+    assert "n_s in parallel(2)" in text and "serial(6)" in text

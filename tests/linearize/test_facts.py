@@ -1,0 +1,110 @@
+"""What the compiler takes for granted of a linearized batch holds: every fact of its functions, of every batch."""
+
+from __future__ import annotations
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex import Forest, Node
+from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
+from cortex.ilir.structure import structure_functions
+from cortex.linearize import Linearized, Vocab, linearize
+from cortex.linearize.values import reader_of
+from ragged.errors import DataError
+from ragged.ir.check_facts import violation
+from ragged.ir.dtype import DType
+from tests.linearize import strategies
+from tests.linearize.support import check_against_reference
+
+VOCAB = Vocab(strategies.WORDS)
+WORD = Payload("word", DType.INT32, (), Presence.NOWHERE, -1, (0, 10))
+TAG = Payload("tag", DType.INT64, (), Presence.NOWHERE, -2, None)
+LISTED = Plan(StructureKind.TREE, 1, None, (WORD, TAG), (), ("word", "tag"))
+
+
+def assert_facts(linearized: Linearized) -> None:
+    """Check every fact of the plan's functions on the arrays and sizes that a kernel is given."""
+    functions = structure_functions(linearized.plan)
+    values = {f.name: reader_of(f)(linearized) for f in functions.all() if f.body is None}
+    sizes = {name: int(value) for name, value in values.items() if not isinstance(value, np.ndarray)}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    for fact in functions.facts:
+        assert violation(fact, sizes, arrays) is None
+
+
+def assert_carriers(linearized: Linearized) -> None:
+    """Check the lists of carriers against the payloads themselves."""
+    assert list(linearized.carriers) == [
+        p.name for p in linearized.plan.payloads if p.name in linearized.plan.carriers
+    ]
+    for name, (nodes, inner) in linearized.carriers.items():
+        assert nodes.dtype == np.int32
+        expected = np.flatnonzero(linearized.payloads[name] >= 0)
+        np.testing.assert_array_equal(nodes, expected)
+        assert inner == np.count_nonzero(expected < linearized.num_inner)
+
+
+@given(data=st.data())
+@hypothesis.settings(max_examples=300)
+def test_facts_of_any_batch(data):
+    plan: Plan = data.draw(strategies.plans(strict=False))
+    hypothesis.assume(plan.max_children != 2 or 2 not in plan.positions)  # which no model reads
+    try:
+        linearized = linearize(plan, data.draw(strategies.batches(plan)), vocab=VOCAB)
+    except DataError:
+        return
+    assert_facts(linearized)
+    assert_carriers(linearized)
+
+
+@given(data=st.data())
+@hypothesis.settings(max_examples=100)
+def test_facts_of_forests(data):
+    plan: Plan = data.draw(strategies.plans(strict=False))
+    hypothesis.assume(plan.max_children != 2 or 2 not in plan.positions)
+    linearized = check_against_reference(plan, data.draw(strategies.forests(plan)))
+    if isinstance(linearized, Linearized):
+        assert_facts(linearized)
+        assert_carriers(linearized)
+
+
+@pytest.mark.parametrize(
+    ("batch", "word", "tag"),
+    [
+        ([], ([], 0), ([], 0)),
+        ([Node(())], ([], 0), ([], 0)),
+        ([Node((), word=0, tag=0)], ([0], 0), ([0], 0)),
+        ([Node((), tag=-1)], ([], 0), ([], 0)),
+        ([Node((Node((), word=3), Node((), tag=2**40)), word=1, tag=-(2**63))], ([0, 1], 1), ([2], 0)),
+        ([Node((Node(()),), word=9), Node((Node(()),), tag=5), Node((), word=0)], ([0, 4], 1), ([1], 1)),
+    ],
+)
+def test_carriers_by_hand(batch, word, tag):
+    linearized = check_against_reference(LISTED, batch)
+    assert isinstance(linearized, Linearized)
+    for name, (nodes, inner) in (("word", word), ("tag", tag)):
+        assert (linearized.carriers[name][0].tolist(), linearized.carriers[name][1]) == (nodes, inner)
+    assert_facts(linearized)
+
+
+def test_a_forest_and_a_chain():
+    forest = Forest(
+        np.array([0, 2, 2, 2, 3]),
+        np.array([1, 2, 0]),
+        word=np.array([3, 0, 4, 1], np.int8),
+        tag=np.array([-1, 0, 7, -9]),
+    )
+    linearized = check_against_reference(LISTED, forest)
+    assert isinstance(linearized, Linearized)
+    assert_carriers(linearized)
+    assert_facts(linearized)
+    chain = Node((), word=1)
+    for step in range(1000):
+        chain = Node((chain,), **({"word": step % 10} if step % 3 else {}))
+    linearized = check_against_reference(LISTED, chain)
+    assert isinstance(linearized, Linearized)
+    assert_carriers(linearized)
+    assert linearized.carriers["word"][1] == 666

@@ -1,0 +1,82 @@
+"""Random programs: a primitive refuses, and leaves them as they were, or what it makes of them computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Const, Role
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import Block, For, LoopKind
+from ragged.ir.verify import verify
+from ragged.passes.contract_storage import contract_storage
+from ragged.schedule.fuse_ragged import fuse_ragged
+from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.roll import roll
+from ragged.schedule.slice_columns import slice_columns
+from tests.ragged.ir.strategies import Case, cases
+
+Step = Callable[[], Rewritten]
+
+
+def steps(program: Program) -> Iterator[Step]:
+    """Yield what can be asked of a program's loops, mostly where it has a chance."""
+    yield lambda: contract_storage(program)
+    loops = [site for site in sites(program) if isinstance(site.stmt, For)]
+    for site in loops:
+        loop = site.stmt
+        assert isinstance(loop, For)
+        yield lambda loop=loop: lift_lets(program, loop.var)
+        inner = [other.stmt for other in loops if any(around is loop for around in other.around)]
+        for each in inner:
+            assert isinstance(each, For)
+            yield lambda loop=loop, each=each: fuse_ragged(program, loop.var, each.var)
+        columns = tuple(
+            each.var for each in inner if isinstance(each, For) and isinstance(each.extent, Const)
+        )
+        if loop.kind is LoopKind.PARALLEL and columns:
+            for chosen in (columns, *((column,) for column in columns)):
+                yield lambda loop=loop, of=chosen: slice_columns(program, loop.var, of, 1)
+    for site in sites(program):
+        if isinstance(site.stmt, Block):
+            for one, other in pairwise(site.stmt.body):
+                if isinstance(one, For) and isinstance(other, For):
+                    yield lambda a=one.var, b=other.var: roll(program, (a, b), "g")
+
+
+def check(case: Case, new: Program) -> None:
+    verify(new)
+    text = to_text(new)
+    assert to_text(parse(text)) == text
+    expected = interpret(case.program, case.sizes, case.arrays, seed=0)
+    got = interpret(new, case.sizes, case.arrays, seed=1)
+    for buffer in case.program.buffers:
+        if buffer.role is Role.OUTPUT:
+            np.testing.assert_array_equal(got[buffer.name], expected[buffer.name])
+
+
+@settings(
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+@given(cases())
+def test_what_is_accepted_computes_the_same(case):
+    for step in steps(case.program):
+        before = to_text(case.program)
+        try:
+            result = step()
+        except ScheduleError:
+            pass
+        else:
+            if to_text(result.program) != before:
+                check(case, result.program)
+        assert to_text(case.program) == before
