@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.products import products
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
-from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import leaves, statements, subexpressions
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
@@ -90,16 +91,16 @@ def _repeats(program: Program, loop: Var) -> bool:
 
 def _statement_by_statement(schedule: Schedule, rows: Var) -> None:
     """Let each statement of a loop of constant extent run for all iterations before the next one does."""
-    for buffer in _allocated(_loop(schedule.program, rows)):
+    for buffer in _allocated(loop_of(schedule.program, rows)):
         schedule.apply(expand_storage, buffer, rows)
     current = rows
-    for cut in _parts(_loop(schedule.program, rows).body)[:-1]:
-        current = schedule.apply(fission, current, cut).loops[current][1]
+    for part in parts_of(loop_of(schedule.program, rows))[:-1]:
+        current = schedule.apply(fission, current, name_of(part)).loops[current][1]
 
 
 def _hold_scattered(schedule: Schedule, loop: Var) -> None:
     """Hold what an iteration sums up in storage of its own where the rows that iterations write are scattered."""
-    body = _loop(schedule.program, loop).body
+    body = loop_of(schedule.program, loop).body
     scattered = {
         leaf.label
         for leaf in leaves(body)
@@ -117,10 +118,6 @@ def _is_scattered(body: Stmt, leaf: Reduce) -> bool:
     return any(isinstance(part, Call) for row in rows for part in subexpressions(row) if part is row)
 
 
-def _loop(program: Program, var: Var) -> For:
-    return next(s.stmt for s in sites(program) if isinstance(s.stmt, For) and s.stmt.var is var)
-
-
 def _allocated(loop: For) -> list[Buffer]:
     """Return the buffers allocated around all that a loop's body does, outermost first."""
     found: list[Buffer] = []
@@ -129,22 +126,6 @@ def _allocated(loop: For) -> list[Buffer]:
         if isinstance(body, Alloc):
             found.append(body.buffer)
         body = body.body
-    return found
-
-
-def _parts(body: Stmt) -> list[Label | Var]:
-    """Return what the statements under the lets of a body are known by."""
-    while isinstance(body, Let | Alloc):
-        body = body.body
-    found: list[Label | Var] = []
-    for part in body.body if isinstance(body, Block) else (body,):
-        match part:
-            case For(var=var):
-                found.append(var)
-            case Store(label=label) | Reduce(label=label):
-                found.append(label)
-            case _:
-                raise ScheduleError(f"tile_batches: a {type(part).__name__} cannot be cut at")
     return found
 
 

@@ -1,0 +1,33 @@
+"""What stands directly in a loop, and what primitives know it by."""
+
+from __future__ import annotations
+
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Var
+from ragged.ir.index import index_of
+from ragged.ir.program import Program
+from ragged.ir.stmt import Alloc, Block, For, Label, Let, Reduce, Stmt, Store
+
+
+def loop_of(program: Program, var: Var) -> For:
+    """Return the loop over `var`, which is one of the program's."""
+    return index_of(program).places[var].loop
+
+
+def parts_of(loop: For) -> list[Stmt]:
+    """Return the statements directly in a loop, under its lets and allocations."""
+    body = loop.body
+    while isinstance(body, Let | Alloc):
+        body = body.body
+    return list(body.body) if isinstance(body, Block) else [body]
+
+
+def name_of(part: Stmt) -> Label | Var:
+    """Return what `fission` knows a statement by; `ScheduleError` if it has no name."""
+    match part:
+        case For(var=var):
+            return var
+        case Store(label=label) | Reduce(label=label):
+            return label
+        case _:
+            raise ScheduleError(f"a {type(part).__name__} cannot be cut at")

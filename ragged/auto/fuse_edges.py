@@ -1,0 +1,56 @@
+"""Products over children: one loop over all edges of a batch in place of rows of different lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.auto.products import products
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Const, Var
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, Stmt
+from ragged.ir.walk import leaves
+from ragged.schedule.fission import fission
+from ragged.schedule.fuse_ragged import fuse_ragged
+from ragged.schedule.parallel import parallel
+from ragged.schedule.schedule import Schedule
+
+
+def fuse_edges(schedule: Schedule, loop: Var) -> Iterator[Var]:
+    """Give each product over children a loop of its own over all edges; yield it, and the loops that are left."""
+    current = loop
+    while True:
+        parts = parts_of(loop_of(schedule.program, current))
+        at = next((i for i, part in enumerate(parts) if _is_ragged_product(schedule.program, part)), None)
+        if at is None:
+            yield current
+            return
+        before = schedule.checkpoint()
+        try:
+            ragged, rest, earlier = current, None, None
+            if at:
+                earlier, ragged = schedule.apply(fission, current, name_of(parts[at - 1])).loops[current]
+            if at + 1 < len(parts):
+                ragged, rest = schedule.apply(fission, ragged, name_of(parts[at])).loops[ragged]
+            inner = parts[at]
+            assert isinstance(inner, For)
+            (fused,) = schedule.apply(fuse_ragged, ragged, inner.var).loops[ragged]
+            schedule.apply(parallel, fused)
+        except ScheduleError:
+            schedule.restore(before)
+            yield current
+            return
+        if earlier is not None:
+            yield earlier
+        yield fused
+        if rest is None:
+            return
+        current = rest
+
+
+def _is_ragged_product(program: Program, part: Stmt) -> bool:
+    if not isinstance(part, For) or isinstance(part.extent, Const):
+        return False
+    updates = {product.update for product in products(program) if product.packed is not None}
+    return any(leaf.label in updates for leaf in leaves(part))
