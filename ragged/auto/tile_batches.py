@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
@@ -12,7 +12,7 @@ from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.ir.walk import leaves, read, statements, subexpressions, written
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
 from ragged.schedule.fission import fission
@@ -27,7 +27,7 @@ STACK_BYTES = 96 * 1024
 
 
 def tile_batches(schedule: Schedule) -> None:
-    """Run loops over batches four iterations at a time, statement by statement; the rest by its number.
+    """Run loops over batches four iterations at a time, sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
     read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for four.
@@ -76,10 +76,10 @@ def _together(schedule: Schedule, loop: Var) -> None:
     _hold_scattered(schedule, loop)
     repeats = _repeats(schedule.program, loop)
     _, inner, tail = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop]
-    _statement_by_statement(schedule, inner)
+    _product_by_product(schedule, inner)
     if repeats:
         for fewer in schedule.apply(specialize, tail, tuple(range(1, TOGETHER))).loops[tail]:
-            _statement_by_statement(schedule, fewer)
+            _product_by_product(schedule, fewer)
 
 
 def _repeats(program: Program, loop: Var) -> bool:
@@ -89,13 +89,34 @@ def _repeats(program: Program, loop: Var) -> bool:
     return any(not isinstance(outer.extent, Const) and outer.dim is not None for outer in around)
 
 
-def _statement_by_statement(schedule: Schedule, rows: Var) -> None:
-    """Let each statement of a loop of constant extent run for all iterations before the next one does."""
-    for buffer in _allocated(loop_of(schedule.program, rows)):
-        schedule.apply(expand_storage, buffer, rows)
+def _product_by_product(schedule: Schedule, rows: Var) -> None:
+    """Let each sum of products of a loop of constant extent run for all iterations before what comes next does.
+
+    A temporary gets room for all iterations where it is used before and after such a cut.
+    """
+    loop = loop_of(schedule.program, rows)
+    segments = _segments(schedule.program, parts_of(loop))
+    for buffer in _allocated(loop):
+        if sum(any(buffer in read(part) | written(part) for part in segment) for segment in segments) > 1:
+            schedule.apply(expand_storage, buffer, rows)
     current = rows
-    for part in parts_of(loop_of(schedule.program, rows))[:-1]:
-        current = schedule.apply(fission, current, name_of(part)).loops[current][1]
+    for segment in segments[:-1]:
+        current = schedule.apply(fission, current, name_of(segment[-1])).loops[current][1]
+
+
+def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
+    """Return statements in order: each sum of products by itself, and what stands between them together."""
+    sums = {product.update for product in products(program)}
+    found: list[list[Stmt]] = []
+    alone = True
+    for part in parts:
+        is_sum = any(leaf.label in sums for leaf in leaves(part))
+        if is_sum or alone:
+            found.append([part])
+        else:
+            found[-1].append(part)
+        alone = is_sum
+    return found
 
 
 def _hold_scattered(schedule: Schedule, loop: Var) -> None:
