@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ragged.auto.bodies import loop_of
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
 from ragged.errors import ScheduleError
@@ -74,21 +75,28 @@ def _tile_once(schedule: Schedule, machine: Machine, product: Product) -> tuple[
     extent = _extent(loop)
     lanes = _lanes(machine, extent) if product.vector is not None else 1
     rows = _rows(product, loop)
-    vectors = _vectors(extent // lanes, MOST_VECTORS // (2 if rows > 1 else 1))
-    width = lanes * vectors
+    most = MOST_VECTORS // (2 if rows > 1 else 1)
+    pieces = _pieces(extent, lanes)
+    held = pieces <= MOST_VECTORS and rows * pieces + pieces < machine.vector_registers
+    fits = product.vector is not None and held
+    width = extent if fits else lanes * _vectors(extent // lanes, most)
     if width < 2:
         return 0, ()
     parts = schedule.apply(split, loop.var, width, Tail.PEEL)
     outer, inner = parts.loops[loop.var][:2]
     rest = tuple(label for label in parts.labels[product.update] if label is not product.update)
     around = [inner]
+    if rest:  # so that each part of the columns is in a nest of its own
+        cut = outer
+        for output in reversed(product.outputs[: product.outputs.index(loop)]):
+            cut = schedule.apply(fission, output.var, cut).loops[output.var][0]
     if rows > 1 and product.rows is not None:
         blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
         others = (loop.var for loop in product.outputs if loop not in (product.rows, product.vector))
         schedule.apply(reorder, (*others, blocks, outer, row, inner))
         around = [row, inner]
-    held = schedule.apply(cache_write, product.update, outer)
-    written = [held.loops[var][-1] for var in around]
+    kept = schedule.apply(cache_write, product.update, outer)
+    written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
     schedule.apply(reorder, (product.axis.var, *summed))
     for nest in (started, summed, written):
@@ -110,16 +118,19 @@ def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[
 
 
 def _lay_out(schedule: Schedule, nest: list[Var], lanes: int) -> None:
-    """Unroll the loops of a nest, the innermost one in vectors."""
+    """Unroll the loops of a nest, the innermost one in vectors: what is left over in narrower ones."""
     *rows, columns = nest
     for row in rows:
         schedule.apply(unroll, row)
-    if lanes == 1:
-        schedule.apply(unroll, columns)
-        return
-    vectors, lane = schedule.apply(split, columns, lanes).loops[columns]
-    schedule.apply(unroll, vectors)
-    schedule.apply(vectorize, lane)
+    while lanes > 1:
+        vectors, lane, *tail = schedule.apply(split, columns, lanes, Tail.PEEL).loops[columns]
+        schedule.apply(unroll, vectors)
+        schedule.apply(vectorize, lane)
+        if not tail:
+            return
+        columns = tail[0]
+        lanes = _narrowed(lanes, _extent(loop_of(schedule.program, columns)))
+    schedule.apply(unroll, columns)
 
 
 def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]]) -> None:
@@ -146,10 +157,18 @@ def _rows(product: Product, vector: For) -> int:
 
 def _lanes(machine: Machine, extent: int) -> int:
     """Return the widest vector, in elements, that the extent fills."""
-    lanes = machine.lanes(4)
+    return _narrowed(machine.lanes(4), extent)
+
+
+def _narrowed(lanes: int, extent: int) -> int:
     while lanes > extent:
         lanes //= 2
     return lanes
+
+
+def _pieces(extent: int, lanes: int) -> int:
+    """Return in how many vectors the columns are held, the last ones narrower."""
+    return extent // lanes + (extent % lanes).bit_count()
 
 
 def _vectors(count: int, most: int) -> int:
