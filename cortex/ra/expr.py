@@ -25,6 +25,7 @@ Everything is compared by identity; `==` builds an expression. `at` is the user'
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never, cast
 
@@ -237,6 +238,13 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return (body,)
         case _:
             assert_never(expr)
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """Yield `expr` and everything in it, outermost first."""
+    yield expr
+    for operand in operands(expr):
+        yield from subexpressions(operand)
 
 
 def _bracketed(expr: Expr, level: int, names: Names) -> str:

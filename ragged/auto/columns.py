@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
-from ragged.auto.products import products
+from ragged.auto.products import weighted
 from ragged.auto.roll_products import roll_products
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -42,7 +42,7 @@ def share_columns(schedule: Schedule, machine: Machine) -> None:
 
 def _worth(program: Program) -> list[Var]:
     """Return the outermost parallel loops around products with a parameter."""
-    updates = {product.update for product in products(program) if product.packed is not None}
+    updates = weighted(program)
     found: list[Var] = []
     for site in sites(program):
         loop = site.stmt

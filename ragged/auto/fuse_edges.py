@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
-from ragged.auto.products import products
+from ragged.auto.products import weighted
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
-from ragged.ir.program import Program
-from ragged.ir.stmt import For, Stmt
+from ragged.ir.stmt import For, Label, Stmt
 from ragged.ir.walk import leaves
 from ragged.schedule.fission import fission
 from ragged.schedule.fuse_ragged import fuse_ragged
@@ -21,8 +20,9 @@ def fuse_edges(schedule: Schedule, loop: Var) -> Iterator[Var]:
     """Give each product over children a loop of its own over all edges; yield it, and the loops that are left."""
     current = loop
     while True:
+        updates = weighted(schedule.program)
         parts = parts_of(loop_of(schedule.program, current))
-        at = next((i for i, part in enumerate(parts) if _is_ragged_product(schedule.program, part)), None)
+        at = next((i for i, part in enumerate(parts) if _is_ragged_product(part, updates)), None)
         if at is None:
             yield current
             return
@@ -49,8 +49,9 @@ def fuse_edges(schedule: Schedule, loop: Var) -> Iterator[Var]:
         current = rest
 
 
-def _is_ragged_product(program: Program, part: Stmt) -> bool:
-    if not isinstance(part, For) or isinstance(part.extent, Const):
-        return False
-    updates = {product.update for product in products(program) if product.packed is not None}
-    return any(leaf.label in updates for leaf in leaves(part))
+def _is_ragged_product(part: Stmt, updates: Collection[Label]) -> bool:
+    return (
+        isinstance(part, For)
+        and not isinstance(part.extent, Const)
+        and any(leaf.label in updates for leaf in leaves(part))
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ragged.auto.strides import stepped
 from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
-from ragged.ir.walk import subexpressions
+from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ def products(program: Program) -> Iterator[Product]:
             found = _product(site, site.stmt)
             if found is not None:
                 yield found
+
+
+def weighted(program: Program) -> set[Label]:
+    """Return the updates of the products with a matrix of parameters that packing brings into their order."""
+    return {product.update for product in products(program) if product.packed is not None}
 
 
 def _product(site: Site, update: Reduce) -> Product | None:
@@ -90,39 +96,14 @@ def _sides(
     """Return the loop to compute side by side, another for rows, and what to pack for it."""
     for loop in reversed(outputs):
         for along, other in ((lhs, rhs), (rhs, lhs)):
-            if _depends(other, loop.var) or not isinstance(along, Load):
+            if mentions(other, (loop.var,)) or not isinstance(along, Load):
                 continue
-            place = _dimension(along, loop.var)
+            place = stepped(along.indices, loop.var)
             if place is None:
                 continue
-            rows = next((row for row in outputs if row is not loop and not _depends(along, row.var)), None)
+            rows = next((row for row in outputs if row is not loop and not mentions(along, (row.var,))), None)
             if place == len(along.indices) - 1:
                 return loop, rows, None
             if along.buffer.role in (Role.PARAMETER, Role.BOUND):
                 return loop, rows, (along.buffer, place)
     return None, outputs[-1], None
-
-
-def _dimension(load: Load, var: Var) -> int | None:
-    """Return the dimension that the variable indexes, step by step, if it stands in no other."""
-    places = [d for d, index in enumerate(load.indices) if _depends(index, var)]
-    if len(places) == 1 and _steps_with(load.indices[places[0]], var):
-        return places[0]
-    return None
-
-
-def _steps_with(index: Expr, var: Var) -> bool:
-    """Return whether an index grows by one with the variable."""
-    match index:
-        case Ref(var=own):
-            return own is var
-        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
-            return (_steps_with(rhs, var) and not _depends(lhs, var)) or (
-                _steps_with(lhs, var) and not _depends(rhs, var)
-            )
-        case _:
-            return False
-
-
-def _depends(expr: Expr, var: Var) -> bool:
-    return any(isinstance(inner, Ref) and inner.var is var for inner in subexpressions(expr))

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
-from ragged.auto.products import products
+from ragged.auto.products import products, weighted
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import leaves, read, statements, subexpressions, written
+from ragged.ir.walk import leaves, read, statements, written
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
 from ragged.schedule.fission import fission
+from ragged.schedule.locate import loop_site
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.specialize import specialize
 from ragged.schedule.split import Tail, split
@@ -43,7 +44,7 @@ def tile_batches(schedule: Schedule) -> None:
 
 def _batches(program: Program) -> Iterator[Var]:
     """Yield the innermost loops of unknown extent around products with a parameter."""
-    worth = {product.update for product in products(program) if product.packed is not None}
+    worth = weighted(program)
     for site in sites(program):
         loop = site.stmt
         if (
@@ -84,8 +85,9 @@ def _together(schedule: Schedule, loop: Var) -> None:
 
 def _repeats(program: Program, loop: Var) -> bool:
     """True if a loop runs once for each batch: what is left over counts, for many batches are small."""
-    site = next(site for site in sites(program) if isinstance(site.stmt, For) and site.stmt.var is loop)
-    around = [outer for outer in site.loops if outer.kind is LoopKind.SERIAL]
+    around = [
+        outer for outer in loop_site(program, loop, "tile_batches").loops if outer.kind is LoopKind.SERIAL
+    ]
     return any(not isinstance(outer.extent, Const) and outer.dim is not None for outer in around)
 
 
@@ -136,7 +138,7 @@ def _is_scattered(body: Stmt, leaf: Reduce) -> bool:
     """True if a row that is written is looked up in an array."""
     lets = {stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, Let)}
     rows = (lets.get(index.var, index) if isinstance(index, Ref) else index for index in leaf.indices)
-    return any(isinstance(part, Call) for row in rows for part in subexpressions(row) if part is row)
+    return any(isinstance(row, Call) for row in rows)
 
 
 def _allocated(loop: For) -> list[Buffer]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ragged.auto.machine import Machine
+from ragged.auto.strides import is_consecutive
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Const, Load, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import expressions, leaves, subexpressions
 from ragged.schedule.fission import fission
+from ragged.schedule.legality import mentions
 from ragged.schedule.lift_lets import lift_lets
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule
@@ -88,27 +89,11 @@ def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
 
 def _consecutive(stmt: Store | Reduce, var: Var) -> bool:
     """True if what is written is consecutive in `var`, and all that is read is too, or is the same throughout."""
-    if not _last(stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
+    if not is_consecutive(stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
         return False
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
-    return all(_last(part.indices, var) or not _uses(part, var) for part in parts if isinstance(part, Load))
-
-
-def _last(indices: tuple[Expr, ...], var: Var) -> bool:
-    """True if `var` stands in the last index alone, which grows by one with it."""
-    before = any(_uses(index, var) for index in indices[:-1])
-    return bool(indices) and not before and _steps(indices[-1], var)
-
-
-def _steps(index: Expr, var: Var) -> bool:
-    match index:
-        case Ref(var=own):
-            return own is var
-        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
-            return (_steps(rhs, var) and not _uses(lhs, var)) or (_steps(lhs, var) and not _uses(rhs, var))
-        case _:
-            return False
-
-
-def _uses(expr: Expr, var: Var) -> bool:
-    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(expr))
+    return all(
+        is_consecutive(part.indices, var) or not mentions(part, (var,))
+        for part in parts
+        if isinstance(part, Load)
+    )

@@ -149,14 +149,7 @@ def _between(
         question = (a, tuple(first), b, tuple(second))
         if question in proven:
             continue
-        goal = _unless(relation(first, second), _differ(a, first, b, second))
-        loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
-        conditions = (
-            *(substitute(c, first) for c in a.conditions),
-            *(substitute(c, second) for c in b.conditions),
-        )
-        answer = prover.prove(goal, loops=loops, conditions=conditions)
-        match answer:
+        match _ask(prover, (one, a, first), (other, b, second), common, relation(first, second)):
             case Proof():
                 proven.add(question)
             case Unproven(example=example):
@@ -173,13 +166,25 @@ def never_meet(
     """
     (one, a), (other, b) = first, second
     here, there = _copies(one, common, ""), _copies(other, common, "'")
-    loops = (*_ranges(one, here, common), *_ranges(other, there, common), *_shared(one, common))
+    return isinstance(_ask(prover_of(program), (one, a, here), (other, b, there), common, ()), Proof)
+
+
+def _ask(
+    prover: Prover,
+    this: tuple[Site, Access, Copies],
+    that: tuple[Site, Access, Copies],
+    common: int,
+    relation: tuple[Expr, ...],
+) -> Proof | Unproven:
+    """Ask whether two accesses, each in an iteration of its own, touch different elements where `relation` holds."""
+    (one, a, first), (other, b, second) = this, that
+    goal = _unless(relation, _differ(a, first, b, second))
+    loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
     conditions = (
-        *(substitute(c, here) for c in a.conditions),
-        *(substitute(c, there) for c in b.conditions),
+        *(substitute(c, first) for c in a.conditions),
+        *(substitute(c, second) for c in b.conditions),
     )
-    answer = prover_of(program).prove(_differ(a, here, b, there), loops=loops, conditions=conditions)
-    return isinstance(answer, Proof)
+    return prover.prove(goal, loops=loops, conditions=conditions)
 
 
 def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:

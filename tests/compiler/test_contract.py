@@ -1,7 +1,7 @@
 """The contract, as its texts stand: what users write, and what they get."""
 
-import sys
 import threading
+from functools import partial
 
 import networkx  # noqa: F401  (imported by users beside cortex)
 import numpy as np
@@ -12,6 +12,7 @@ import cortex
 from cortex import models, ra
 from cortex.data import sample_treebank
 from ragged.codegen.elf import undefined_symbols
+from tests.support.python_work import calls
 
 
 @pytest.fixture(scope="module")
@@ -223,18 +224,7 @@ def test_the_work_of_python_does_not_grow(tree_lstm, trees):
     counts = []
     for batch in batches:
         fn(batch)
-        events = 0
-
-        def count(frame, event, arg):
-            nonlocal events
-            events += event in ("call", "c_call")
-
-        sys.setprofile(count)
-        try:
-            fn(batch)
-        finally:
-            sys.setprofile(None)
-        counts.append(events)
+        counts.append(calls(partial(fn, batch)))
     assert len(set(counts)) == 1, counts
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-
 import pytest
 
 import cortex
 from cortex import models
+from tests.support.python_work import calls, opcodes
 
 MODELS = {
     "tree_lstm": models.tree_lstm(hidden=8, embed=6, vocab=50),
@@ -21,41 +19,6 @@ BATCHES = [
     [[((1, 2), 3), 7, ((((1, 2), 3), 4), 5)]],
     [[3]],
 ]
-
-
-def opcodes(action: Callable[[], object]) -> int:
-    """Return how many of Python's instructions an action takes."""
-    count = 0
-
-    def trace(frame, event, arg):
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-def calls(action: Callable[[], object]) -> int:
-    """Return how many functions, Python's and native ones, are called from Python in an action."""
-    count = 0
-
-    def note(frame, event, arg):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("counted", [opcodes, calls])

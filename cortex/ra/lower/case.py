@@ -116,10 +116,10 @@ class Case:
         sources = (self.resolve(source) for source in self.reads(tensor.body))
         if any(isinstance(source, Compute) and self.asks_for_children(source) for source in sources):
             return True
-        exprs = tuple(_subexpressions(tensor.body))
+        exprs = tuple(ra.subexpressions(tensor.body))
         looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
         return any(isinstance(handle, ChildAt) for expr in exprs for handle in handles(expr)) or any(
-            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in _subexpressions(index))
+            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in ra.subexpressions(index))
             for index in looks_up
         )
 
@@ -188,9 +188,3 @@ class Case:
 
     def _is_zero(self, expr: ra.Expr) -> bool:
         return self.zeros.childless and self.zeros.holds(expr)
-
-
-def _subexpressions(expr: ra.Expr) -> Iterator[ra.Expr]:
-    yield expr
-    for operand in ra.operands(expr):
-        yield from _subexpressions(operand)

@@ -49,7 +49,7 @@ def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
     """Return whether a compute reads only parameters, what its own node carries, and other such computes."""
     if compute.child is not None or compute.calls or compute.body.calls:
         return False
-    for expr in _subexpressions(compute.body):
+    for expr in ra.subexpressions(compute.body):
         if isinstance(expr, ra.IsLeaf | ra.NumChildren | ra.ChildReduce):
             return False
         if any(not isinstance(node, NodeVar) for node in handles(expr)):
@@ -62,14 +62,8 @@ def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
 
 def _reduces(body: Tensor) -> bool:
     return isinstance(body, Compute) and any(
-        isinstance(expr, ra.DenseReduce) for expr in _subexpressions(body.body)
+        isinstance(expr, ra.DenseReduce) for expr in ra.subexpressions(body.body)
     )
-
-
-def _subexpressions(expr: ra.Expr) -> Iterator[ra.Expr]:
-    yield expr
-    for operand in ra.operands(expr):
-        yield from _subexpressions(operand)
 
 
 @dataclass
