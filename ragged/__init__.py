@@ -1,1 +1,84 @@
-"""A tensor compiler for ragged tensors: loops whose bounds depend on data, over arrays without padding."""
+"""A tensor compiler for ragged tensors, useful by itself: arrays whose rows have different lengths.
+
+`ragged.array` makes them. The Ragged API (`dim`, `length_fn`, `input_tensor`, `compute`, `Schedule`, `compile`) turns
+operators over them into functions for one machine and all lengths; `ragged.ops` has ready-made ones. What needs the
+compiler is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ragged.data import Lengths, RaggedArray, array
+
+if TYPE_CHECKING:
+    from ragged import ops
+    from ragged.api.compile import compile
+    from ragged.api.dims import Dim, LengthFn, dim, length_fn, size
+    from ragged.api.function import RaggedFunction
+    from ragged.api.functions import abs_ as abs
+    from ragged.api.functions import exp, log, maximum, minimum, relu, sigmoid, sqrt, tanh, where
+    from ragged.api.functions import max_ as max
+    from ragged.api.functions import min_ as min
+    from ragged.api.functions import sum_ as sum
+    from ragged.api.schedule import Schedule
+    from ragged.api.tensors import Tensor, compute, input_tensor, parameter
+
+__all__ = [
+    "Dim",
+    "LengthFn",
+    "Lengths",
+    "RaggedArray",
+    "RaggedFunction",
+    "Schedule",
+    "Tensor",
+    "abs",
+    "array",
+    "compile",
+    "compute",
+    "dim",
+    "exp",
+    "input_tensor",
+    "length_fn",
+    "log",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "ops",
+    "parameter",
+    "relu",
+    "sigmoid",
+    "size",
+    "sqrt",
+    "sum",
+    "tanh",
+    "where",
+]
+
+_FUNCTIONS = ("exp", "log", "maximum", "minimum", "relu", "sigmoid", "sqrt", "tanh", "where")
+_PLACES = {
+    "compile": ("ragged.api.compile", "compile"),
+    "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
+    "Schedule": ("ragged.api.schedule", "Schedule"),
+    **{name: ("ragged.api.dims", name) for name in ("Dim", "LengthFn", "dim", "length_fn", "size")},
+    **{name: ("ragged.api.tensors", name) for name in ("Tensor", "compute", "input_tensor", "parameter")},
+    **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},
+    **{name: ("ragged.api.functions", f"{name}_") for name in ("abs", "max", "min", "sum")},
+}
+"""Where the names stand that are imported when they are asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return import_module("ragged.ops")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'ragged' has no attribute '{name}'")
+    module, own = _PLACES[name]
+    value = globals()[name] = getattr(import_module(module), own)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

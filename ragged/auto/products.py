@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragged.auto.strides import stepped
 from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
@@ -31,6 +31,7 @@ class Product:
     vector: For | None
     rows: For | None
     packed: tuple[Buffer, int] | None
+    along: Expr | None
 
 
 def products(program: Program) -> Iterator[Product]:
@@ -47,6 +48,23 @@ def weighted(program: Program) -> set[Label]:
     return {product.update for product in products(program) if product.packed is not None}
 
 
+def shared(program: Program, loop: Var) -> set[Label]:
+    """Return the updates of the products whose columns the iterations of a loop share: together they read them once.
+
+    These are columns of parameters, and what else does not depend on the loop.
+    """
+    return {
+        product.update
+        for product in products(program)
+        if product.packed is not None
+        or (
+            product.along is not None
+            and product.axis.var is not loop
+            and not mentions(product.along, (loop,))
+        )
+    }
+
+
 def _product(site: Site, update: Reduce) -> Product | None:
     """Return the product at a site, or None if it has another form."""
     value = update.value
@@ -56,10 +74,12 @@ def _product(site: Site, update: Reduce) -> Product | None:
         return None
     axis, outputs = site.loops[-1], _outputs(site)
     init = _init(site, update)
-    if axis.var is not update.axes[0] or init is None or not outputs or not isinstance(axis.extent, Const):
+    if axis.var is not update.axes[0] or init is None or not outputs:
         return None
-    vector, rows, packed = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
-    return Product(init, update.label, outputs, axis, vector, rows, packed)
+    sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
+    if sides.vector is None and not isinstance(axis.extent, Const):
+        return None
+    return Product(init, update.label, outputs, axis, sides.vector, sides.rows, sides.packed, sides.along)
 
 
 def _outputs(site: Site) -> tuple[For, ...]:
@@ -90,9 +110,17 @@ def _init(site: Site, update: Reduce) -> Label | None:
             return None
 
 
-def _sides(
-    lhs: Expr, rhs: Expr, outputs: tuple[For, ...]
-) -> tuple[For | None, For | None, tuple[Buffer, int] | None]:
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What a product's operands are along its loops; see `Product`."""
+
+    vector: For | None
+    rows: For | None
+    packed: tuple[Buffer, int] | None = None
+    along: Expr | None = None
+
+
+def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
     """Return the loop to compute side by side, another for rows, and what to pack for it."""
     for loop in reversed(outputs):
         for along, other in ((lhs, rhs), (rhs, lhs)):
@@ -103,7 +131,7 @@ def _sides(
                 continue
             rows = next((row for row in outputs if row is not loop and not mentions(along, (row.var,))), None)
             if place == len(along.indices) - 1:
-                return loop, rows, None
+                return _Sides(loop, rows, None, along)
             if along.buffer.role in (Role.PARAMETER, Role.BOUND):
-                return loop, rows, (along.buffer, place)
-    return None, outputs[-1], None
+                return _Sides(loop, rows, (along.buffer, place), along)
+    return _Sides(None, outputs[-1])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
-from ragged.auto.products import products, weighted
+from ragged.auto.products import products, shared
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
@@ -43,8 +43,7 @@ def tile_batches(schedule: Schedule) -> None:
 
 
 def _batches(program: Program) -> Iterator[Var]:
-    """Yield the innermost loops of unknown extent around products with a parameter."""
-    worth = weighted(program)
+    """Yield the innermost loops of unknown extent around products whose columns their iterations share."""
     for site in sites(program):
         loop = site.stmt
         if (
@@ -55,7 +54,8 @@ def _batches(program: Program) -> Iterator[Var]:
             continue
         if isinstance(loop.extent, Const) or not _fits(loop):
             continue
-        if any(label in worth for label in _direct(loop.body)):
+        updates = set(_direct(loop.body))
+        if updates and updates & shared(program, loop.var):
             yield loop.var
 
 

@@ -125,9 +125,10 @@ def _follows(fact: Follows, data: _Data) -> Iterator[str]:
         for n in range(max(low, 0), min(end, nodes)):
             edges = (n, n + 1) if via is None else (data.call(via, n), data.call(via, n + 1))
             for e in range(max(edges[0], 0), min(edges[1], pointers)):
-                if data.call(pointer, e) < end:
+                target = data.call(pointer, e)
+                if target < end and not (fact.optional and target < 0):
                     bound = f"{_term(begin, b)} + {_term(length, b)} = {end}"
-                    yield f"{_term(pointer, e)} = {data.call(pointer, e)} is below {bound}"
+                    yield f"{_term(pointer, e)} = {target} is below {bound}"
 
 
 @dataclass(slots=True)

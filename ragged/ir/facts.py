@@ -67,13 +67,15 @@ class Follows:
     """What a node points to lies in an earlier batch, which is numbered higher.
 
     For every batch `b` and every `n` in `begin(b) .. begin(b) + length(b)` in the domain: `pointer(n)` (or
-    `pointer(e)` for `via(n) <= e < via(n + 1)`, if `via` is given) is at least `begin(b) + length(b)`.
+    `pointer(e)` for `via(n) <= e < via(n + 1)`, if `via` is given) is at least `begin(b) + length(b)`; where it is
+    `optional`, it may be negative instead, and points nowhere.
     """
 
     pointer: Function
     begin: Function
     length: Function
     via: Function | None = None
+    optional: bool = False
 
 
 Fact: TypeAlias = Range | Monotone | Injective | PrefixSum | Tiling | Follows

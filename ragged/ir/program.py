@@ -41,6 +41,11 @@ class Program:
         assert stage is not None, "a verified program has a kernel"
         return stage.body
 
+    def free_name(self, name: str) -> str:
+        """Return `name`, or one like it, that nothing here is declared by."""
+        taken = {function.name for function in self.functions} | {buffer.name for buffer in self.buffers}
+        return next(new for new in (name, *(f"{name}_{i}" for i in range(len(taken)))) if new not in taken)
+
     def sizes(self) -> Iterator[Function]:
         """The functions that are numbers, in order."""
         return (function for function in self.functions if function.is_size)

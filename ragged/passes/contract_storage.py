@@ -12,7 +12,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions
-from ragged.passes.homes import Slice, Slices, accesses, homes
+from ragged.passes.homes import Slice, Slices, accesses, binders_of, home_of, homes
 
 STACK_BYTES = 16 * 1024
 """The largest temporary that is allocated in the loop (bytes); a larger one gets storage for the whole call."""
@@ -81,7 +81,8 @@ def _shares_memory(program: Program, buffer: Buffer) -> bool:
 
 
 def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[Var, Slices]) -> Program:
-    contract = partial(_Contract, old=buffer, dropped=dimension)
+    binders = {var: number for stage in program.stages for var, number in binders_of(stage.body).items()}
+    contract = partial(_Contract, old=buffer, dropped=dimension, binders=binders)
     sizes = [_bytes(_without(buffer, dimension, slices)) for slices in at_home.values()]
     if all(size is not None and size <= STACK_BYTES for size in sizes):
         local = {
@@ -166,6 +167,7 @@ class _Contract(Rewriter):
     old: Buffer = field(kw_only=True)
     dropped: int = field(kw_only=True)
     homes: Mapping[Var, Slices] = field(kw_only=True)
+    binders: Mapping[Var, int] = field(kw_only=True)
     new: Buffer | None = None
     local: Mapping[Var, Buffer] = field(default_factory=dict)
     worker: tuple[Expr, ...] = ()
@@ -176,9 +178,9 @@ class _Contract(Rewriter):
         return super().expr(expr)
 
     def home(self, indices: tuple[Expr, ...]) -> Var:
-        home = indices[self.dropped]
-        assert isinstance(home, Ref)
-        return home.var
+        home = home_of(indices[self.dropped], self.binders)
+        assert home is not None
+        return home
 
     def target(self, indices: tuple[Expr, ...]) -> Buffer:
         if self.new is not None:

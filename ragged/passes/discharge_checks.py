@@ -10,11 +10,11 @@ from ragged.ir.facts import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
-from ragged.ir.text.decl_out import subject
-from ragged.passes.fact_checks import fact_check
-from ragged.prove import Context, Proof, Prover, Unproven, prover_of
+from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import Block, Check, Stmt, block
+from ragged.passes.assume import assume, because
+from ragged.prove import Proof, Prover, Unproven, prover_of
+from ragged.prove.placed import Placed
 
 
 def discharge_checks(program: Program) -> Rewritten:
@@ -44,17 +44,10 @@ def discharge_checks(program: Program) -> Rewritten:
         else stage
         for stage in program.stages
     }
-    checks = block(*(fact_check(fact) for fact in program.facts if fact in rewriter.assumed))
-    old = stages.get(StageKind.PRELUDE)
-    stages[StageKind.PRELUDE] = Stage(StageKind.PRELUDE, checks if old is None else block(checks, old.body))
+    stages.setdefault(StageKind.PRELUDE, Stage(StageKind.PRELUDE, Block()))
     ordered = tuple(stages[kind] for kind in StageKind if kind in stages)
-    rewritten = rewriter.finish(program, replace(program, stages=ordered))
+    rewritten = rewriter.finish(program, assume(replace(program, stages=ordered), rewriter.assumed))
     return replace(rewritten, notes=tuple(rewriter.notes))
-
-
-def _because(facts: Iterable[Fact]) -> str:
-    names = sorted(f"{type(fact).__name__} of {subject(fact).name}" for fact in facts)
-    return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
 
 
 def _why(unproven: Unproven) -> str:
@@ -62,41 +55,20 @@ def _why(unproven: Unproven) -> str:
 
 
 @dataclass
-class _Discharge(Rewriter):
+class _Discharge(Placed):
     prover: Prover = field(kw_only=True)
-    context: Context = field(default_factory=Context)
     assumed: set[Fact] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        outer = self.context
-        try:
-            match stmt:
-                case Check():
-                    return self.check(stmt)
-                case Block(body=body):
+        match stmt:
+            case Check():
+                return self.check(stmt)
+            case Block(body=body):
+                with self.inside(self.context):
                     return block(*self.sequence(body))
-                case For(var=var, extent=extent):
-                    self.context = replace(outer, loops=(*outer.loops, (var, extent)))
-                case Let(var=var, value=value):
-                    self.context = replace(outer, lets=(*outer.lets, (var, value)))
-                case If():
-                    return self.branch(stmt, outer)
-                case _:
-                    pass
-            return super().stmt(stmt)
-        finally:
-            self.context = outer
-
-    def branch(self, stmt: If, outer: Context) -> Stmt:
-        """Rewrite both branches, each knowing which way the condition went."""
-        self.context = replace(outer, conditions=(*outer.conditions, stmt.condition))
-        then = self.stmt(stmt.then)
-        if stmt.orelse is None:
-            return replace(stmt, then=then)
-        refuted = Unary(UnaryOp.NOT, stmt.condition)
-        self.context = replace(outer, conditions=(*outer.conditions, refuted))
-        return replace(stmt, then=then, orelse=self.stmt(stmt.orelse))
+            case _:
+                return super().stmt(stmt)
 
     def sequence(self, body: Iterable[Stmt]) -> Iterable[Stmt]:
         """Rewrite statements in order; what follows a check that stays may rely on it."""
@@ -111,7 +83,7 @@ class _Discharge(Rewriter):
         match self.answer(stmt.condition):
             case Proof(facts=facts):
                 self.assumed |= facts
-                self.notes.append(f"proven: {expr_text(stmt.condition)}  {_because(facts)}")
+                self.notes.append(f"proven: {expr_text(stmt.condition)}  {because(facts)}")
                 return Block()
             case Unproven() as unproven:
                 self.notes.append(f"kept:   {expr_text(stmt.condition)}  ({_why(unproven)})")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Var, add, sub, within
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Follows, Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
 
+Checked: TypeAlias = Range | Monotone | PrefixSum | Tiling | Follows
+"""The facts whose checks need no memory of their own; `ragged.passes.check_injective` has the other."""
 
-def fact_check(fact: Fact) -> Stmt:
+
+def fact_check(fact: Checked) -> Stmt:
     """Return the statements that end the program where `fact` does not hold.
 
     Each reads only what is declared, whatever the data: a bad array is reported, never followed. Witnesses are
@@ -23,8 +26,6 @@ def fact_check(fact: Fact) -> Stmt:
         case Monotone(function=function, strict=strict):
             op = BinaryOp.LT if strict else BinaryOp.LE
             return _each_pair(function, lambda here, there: Binary(op, here, there), "does not rise")
-        case Injective(function=function):
-            return _injective(function)
         case PrefixSum():
             return _prefix_sum(fact)
         case Tiling():
@@ -64,15 +65,6 @@ def _each_pair(function: Function, holds: object, message: str) -> Stmt:
     text = f"{function.name} {message} at {{0}}: {{1}}, then {{2}}"
     check = _check(function, holds(here, there), text, Ref(step), here, there)
     return For(step, sub(_extent(function), 1), check)
-
-
-def _injective(function: Function) -> Stmt:
-    """Return the loops that compare every pair: quadratic, for want of a table of what was seen."""
-    first, second = Var("i"), Var("j")
-    here, there = Call(function, (Ref(first),)), Call(function, (Ref(second),))
-    text = f"{function.name}({{0}}) = {function.name}({{1}}) = {{2}}, which should differ"
-    check = _check(function, Binary(BinaryOp.NE, here, there), text, Ref(first), Ref(second), here)
-    return For(first, _extent(function), For(second, Ref(first), check))
 
 
 def _prefix_sum(fact: PrefixSum) -> Stmt:
@@ -137,18 +129,21 @@ def _node_extent(fact: Follows) -> Expr:
 
 def _pointers(fact: Follows, node: Expr, end: Expr) -> Stmt:
     if fact.via is None:
-        return _later(fact.pointer, node, end)
+        return _later(fact, node, end)
     step, edge = Var("k"), Var("e")
     start, stop = Call(fact.via, (node,)), Call(fact.via, (add(node, 1),))
     inside = within(Ref(edge), Const(0), _extent(fact.pointer))
-    body = Let(edge, add(start, Ref(step)), If(inside, _later(fact.pointer, Ref(edge), end)))
+    body = Let(edge, add(start, Ref(step)), If(inside, _later(fact, Ref(edge), end)))
     return For(step, sub(stop, start), body)
 
 
-def _later(pointer: Function, arg: Expr, end: Expr) -> Stmt:
-    found = Call(pointer, (arg,))
+def _later(fact: Follows, arg: Expr, end: Expr) -> Stmt:
+    pointer, found = fact.pointer, Call(fact.pointer, (arg,))
+    holds = Binary(BinaryOp.GE, found, end)
+    if fact.optional:
+        holds = Binary(BinaryOp.OR, Binary(BinaryOp.LT, found, Const(0)), holds)
     text = f"{pointer.name}({{0}}) = {{1}} is not in a batch before: those start at {{2}}"
-    return _check(pointer, Binary(BinaryOp.GE, found, end), text, arg, found, end)
+    return _check(pointer, holds, text, arg, found, end)
 
 
 def _same(lhs: Expr, rhs: Expr) -> Expr:

@@ -36,22 +36,43 @@ Slices = tuple[Slice, ...]
 def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | None:
     """Return the variables at which `buffer` is accessed in a dimension, with the slices of the others; or None.
 
-    Under each of them all accesses are at it, and what is read has been written before, each time that it is bound.
+    Under each of them all accesses are at it, or at one place that it says, and what is read has been written before,
+    each time that it is bound.
     """
     found: dict[Var, Slices] = {}
+    binders = binders_of(body)
     for indices in accesses(body, buffer):
         index = indices[dimension]
-        if not isinstance(index, Ref):
+        home = home_of(index, binders)
+        if home is None:
             return None
-        if index.var in found:
+        if home in found:
             continue
-        scope = _scope(body, index.var)
+        scope = _scope(body, home)
         if scope is None or any(own[dimension] != index for own in accesses(scope, buffer)):
             return None
-        found[index.var] = _slices(scope, buffer)
-        if not _writes_first(scope, buffer, dimension, found[index.var]):
+        found[home] = _slices(scope, buffer)
+        if not _writes_first(scope, buffer, dimension, found[home]):
             return None
     return found
+
+
+def binders_of(body: Stmt) -> Mapping[Var, int]:
+    """Return the variables that loops and lets bind, numbered in the order of the text, outer ones first."""
+    bound = (stmt.var for stmt in statements(body) if isinstance(stmt, For | Let))
+    return {var: number for number, var in enumerate(bound)}
+
+
+def home_of(index: Expr, binders: Mapping[Var, int]) -> Var | None:
+    """Return the innermost variable of an index, which is the same wherever that stays; None if it reads a buffer.
+
+    An index that is no single variable is of the loops around an operator: none of them is a vector's.
+    """
+    parts = list(subexpressions(index))
+    variables = [part.var for part in parts if isinstance(part, Ref)]
+    if not variables or any(isinstance(part, Load) for part in parts):
+        return None
+    return max(variables, key=lambda var: binders[var])
 
 
 def accesses(body: Stmt, buffer: Buffer) -> Iterator[Indices]:
@@ -119,10 +140,14 @@ def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -
         return False
     loops = [outer for outer in around if isinstance(outer, For)]
     extents = {loop.var: loop.extent for loop in loops}
-    others = [(slices[d], store.indices[d]) for d in range(len(slices)) if d != dimension]
+    rest = [d for d in range(len(slices)) if d != dimension]
+    others = [(slices[d], store.indices[d]) for d in rest]
     places = [(each.place(index), each.extent) for each, index in others]
     own = {
-        place.var for place, extent in places if isinstance(place, Ref) and extents.get(place.var) == extent
+        place.var
+        for d, (place, extent) in zip(rest, places, strict=True)
+        if isinstance(place, Ref)
+        and (extents.get(place.var) == extent or _as_far(scope, buffer, d, extents.get(place.var)))
     }
     if len(own) < len(places) or any(isinstance(outer, If) for outer in around):
         return False
@@ -130,6 +155,20 @@ def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -
         return False
     nest = next((loop for loop in loops if loop.var in own), store)
     return all(indices == store.indices for indices in accesses(nest, buffer))
+
+
+def _as_far(scope: Stmt, buffer: Buffer, dimension: int, extent: Expr | None) -> bool:
+    """True if all accesses in `scope` are at variables of loops that run to `extent`, one number there."""
+    if extent is None:
+        return False
+    loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
+    bound = binders_of(scope)
+    fixed = all(
+        not isinstance(part, Load) and not (isinstance(part, Ref) and part.var in bound)
+        for part in subexpressions(extent)
+    )
+    indices = (own[dimension] for own in accesses(scope, buffer))
+    return fixed and all(isinstance(index, Ref) and loops.get(index.var) == extent for index in indices)
 
 
 def _first(stmt: Stmt, buffer: Buffer, around: Sequence[Stmt]) -> tuple[Stmt, Sequence[Stmt]] | None:

@@ -112,7 +112,9 @@ def _follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Iter
             there = [_inside(begin, b, to), _inside(length, b, to), _inside(pointer, e, to)]
             for n, owned in _owners(e, via, calls, to):
                 condition = z3.And(*there, low <= n, n < end, *owned)
-                yield z3.Implies(condition, to.call(pointer, e) >= end)
+                target = to.call(pointer, e)
+                nowhere = [target < 0] if fact.optional else []
+                yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
 
 
 def _owners(

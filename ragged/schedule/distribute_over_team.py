@@ -53,7 +53,7 @@ def distribute_over_team(program: Program) -> Rewritten:
     _check_effects(stage, phases)
     for phase in phases:
         _check_independent(program, phase)
-    workers = Function(_free_name(program, "workers"), (), Source.CALL)
+    workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(
         loops={phase.loop.var for phase in phases},
         barriers=barriers_before(program, stage, phases),
@@ -101,11 +101,6 @@ def _check_independent(program: Program, phase: Phase) -> None:
             because=str(conflict),
             example=conflict.example,
         )
-
-
-def _free_name(program: Program, name: str) -> str:
-    taken = {function.name for function in program.functions} | {buffer.name for buffer in program.buffers}
-    return next(new for new in (name, *(f"{name}_{i}" for i in range(len(taken)))) if new not in taken)
 
 
 @dataclass

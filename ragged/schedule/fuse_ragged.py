@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
@@ -13,7 +14,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import statements
+from ragged.ir.walk import statements, subexpressions
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ZERO, plus
 from ragged.schedule.legality import holds, mentions, require_fixed, require_no_team
@@ -115,28 +116,45 @@ def _require_plain(nest: Nest, what: str) -> None:
 
 def _rows(program: Program, nest: Nest, what: str) -> _Rows:
     """Return the rows whose lengths the inner loop has."""
-    outer, extent = nest.loops[0].var, _written_out(nest.extent(1))
-    match extent:
-        case Binary(
-            op=BinaryOp.SUB, lhs=Call(function=above, args=(after,)), rhs=Call(function=offset, args=(row,))
-        ):
-            one_more = linear(after).plus(linear(row), -1)
-            step = linear(row).plus(Linear({Ref(outer): 1}), -1)
-            rises = any(
-                (isinstance(fact, PrefixSum) and fact.offset is offset)
-                or (isinstance(fact, Monotone) and fact.function is offset)
-                for fact in program.facts
-            )
-            if above is offset and rises and one_more == Linear({}, 1) and not mentions(step.expr, (outer,)):
-                return _Rows(offset, _folded(row, {outer: ZERO}), row)
-        case _:
-            pass
+    outer = nest.loops[0].var
+    for offset, row in (*_differences(program, nest.extent(1)), *_lengths(program, nest.extent(1))):
+        step = linear(row).plus(Linear({Ref(outer): 1}), -1)
+        if not mentions(step.expr, (outer,)):
+            return _Rows(offset, _folded(row, {outer: ZERO}), row)
     raise ScheduleError(
         what,
         because=f"'{nest.loops[1].var.name}' runs {expr_text(nest.extent(1))} times, which are not the lengths of "
         "consecutive rows of a prefix sum",
         fix="fuse(outer, inner) if all rows have one length",
     )
+
+
+def _differences(program: Program, extent: Expr) -> Iterator[tuple[Function, Expr]]:
+    """Yield offsets and the row of which an extent is the difference of them."""
+    match _written_out(extent):
+        case Binary(
+            op=BinaryOp.SUB, lhs=Call(function=above, args=(after,)), rhs=Call(function=offset, args=(row,))
+        ) if above is offset:
+            rises = any(
+                (isinstance(fact, PrefixSum) and fact.offset is offset)
+                or (isinstance(fact, Monotone) and fact.function is offset)
+                for fact in program.facts
+            )
+            if rises and linear(after).plus(linear(row), -1) == Linear({}, 1):
+                yield offset, row
+        case _:
+            return
+
+
+def _lengths(program: Program, extent: Expr) -> Iterator[tuple[Function, Expr]]:
+    """Yield offsets and the row of which an extent is the length, as a prefix sum says."""
+    rows = {arg for part in subexpressions(extent) if isinstance(part, Call) for arg in part.args}
+    for fact in program.facts:
+        if isinstance(fact, PrefixSum):
+            for row in rows:
+                length = Call(fact.length, (row,))
+                if extent in (length, _written_out(length)):
+                    yield fact.offset, row
 
 
 def _folded(expr: Expr, values: dict[Var, Expr]) -> Expr:

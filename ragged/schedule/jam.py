@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
@@ -13,11 +12,10 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Block, For, LoopKind, Stmt, block
-from ragged.ir.walk import statements
 from ragged.schedule.copy import Moved
 from ragged.schedule.dependence import Copies, find_conflict
 from ragged.schedule.legality import holds, labelled, refuse, require_fixed, require_no_team
-from ragged.schedule.locate import loop_site
+from ragged.schedule.locate import follow, loop_site
 
 
 def jam(program: Program, first: Var, second: Var) -> Rewritten:
@@ -47,7 +45,7 @@ def jam(program: Program, first: Var, second: Var) -> Rewritten:
     before, after = loop_site(program, first, "jam"), loop_site(program, second, "jam")
     one, other = before.stmt, after.stmt
     assert isinstance(one, For) and isinstance(other, For)
-    if not _follow(program, one, other):
+    if not follow(program, one, other):
         raise ScheduleError(what, because=f"'{second.name}' does not stand directly after '{first.name}'")
     require_no_team(one, what)
     if one.kind is not other.kind:
@@ -64,11 +62,6 @@ def jam(program: Program, first: Var, second: Var) -> Rewritten:
         raise ScheduleError(what, because=f"one runs {texts}")
     _require_order(program, before, after, what)
     return _Jam(first=one, second=other).program(program)
-
-
-def _follow(program: Program, one: For, other: For) -> bool:
-    suites = (s.body for stage in program.stages for s in statements(stage.body) if isinstance(s, Block))
-    return any(a is one and b is other for body in suites for a, b in pairwise(body))
 
 
 def _require_order(program: Program, before: Site, after: Site, what: str) -> None:

@@ -13,18 +13,22 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, LoopKind, Stmt
 from ragged.ir.walk import leaves, subexpressions, written
-from ragged.prove import Proof, prover_of
+from ragged.prove import Proof, Unproven, prover_of
 from ragged.schedule.dependence import Conflict, Copies, find_conflict, storage
 
 
 def holds(program: Program, site: Site, goal: Expr) -> bool:
     """Return whether `goal` is proven where `site` stands, with its loops, lets and conditions."""
+    return isinstance(answer(program, site, goal), Proof)
+
+
+def answer(program: Program, site: Site, goal: Expr) -> Proof | Unproven:
+    """Return the proof of `goal` where `site` stands, with its loops, lets and conditions, or why there is none."""
     loops = tuple((loop.var, _around(site, loop).expand(loop.extent)) for loop in site.loops)
     conditions = tuple(
         _around(site, branch).expand(branch.condition) for branch in site.around if isinstance(branch, Branch)
     )
-    answer = prover_of(program).prove(site.expand(goal), loops=loops, conditions=conditions)
-    return isinstance(answer, Proof)
+    return prover_of(program).prove(site.expand(goal), loops=loops, conditions=conditions)
 
 
 def labelled(site: Site, within: Stmt | None = None) -> list[Site]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Branch, Site
@@ -12,6 +13,7 @@ from ragged.ir.index import index_of
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
+from ragged.ir.walk import statements
 
 
 def loop_site(program: Program, loop: Var, primitive: str) -> Site:
@@ -38,6 +40,12 @@ def the_loop(program: Program, loop: Var, primitive: str) -> For:
     stmt = loop_site(program, loop, primitive).stmt
     assert isinstance(stmt, For)
     return stmt
+
+
+def follow(program: Program, one: For, other: For) -> bool:
+    """Return whether `other` stands directly after `one`."""
+    suites = (s.body for stage in program.stages for s in statements(stage.body) if isinstance(s, Block))
+    return any(a is one and b is other for body in suites for a, b in pairwise(body))
 
 
 @dataclass

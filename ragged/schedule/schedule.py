@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragged.errors import Location, ScheduleError
-from ragged.ir.expr import Buffer, Var
+from ragged.ir.expr import Buffer, Expr, Function, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewriter, Rewritten, labels_of, loops_of
 from ragged.ir.stmt import Label
 from ragged.ir.verify import verify
+from ragged.schedule.naming import index_text, read_index
 from ragged.schedule.storage import all_buffers
 
 P = ParamSpec("P")
@@ -71,6 +72,22 @@ class Schedule:
             "buffer", name, nth, [buffer for buffer in all_buffers(self.program) if buffer.name == name]
         )
 
+    def function(self, name: str) -> Function:
+        """Return the function of that name; `ScheduleError` if the program has none."""
+        return _choose("function", name, None, [each for each in self.program.functions if each.name == name])
+
+    def index(self, text: str, at: Var) -> Expr:
+        """Return the index that `text` says in Python's syntax, over what is known where the loop `at` stands.
+
+        Raises:
+            ScheduleError: there is no such loop, `text` is no expression, or it names what is not known there.
+
+        Example::
+
+            s.apply(cut, k, s.index("length(n) // 8 * 8", k))
+        """
+        return read_index(self.program, at, text)
+
     def apply(
         self, primitive: Callable[Concatenate[Program, P], Rewritten], *args: P.args, **kwargs: P.kwargs
     ) -> Forwarding:
@@ -91,8 +108,11 @@ class Schedule:
             ) from None
         if not self._trusted:
             verify(rewritten.program)
-        named = (f"{key}={self._text(value)}" for key, value in kwargs.items())
-        self._log.append(f"s.apply({', '.join([primitive.__name__, *map(self._text, args), *named])})")
+        given = (*args, *kwargs.values())
+        at = next((value for value in given if isinstance(value, Var)), None)
+        named = (f"{key}={self._text(value, at)}" for key, value in kwargs.items())
+        texts = (self._text(value, at) for value in args)
+        self._log.append(f"s.apply({', '.join([primitive.__name__, *texts, *named])})")
         self.program = rewritten.program
         self.forwarding = self.forwarding.then(rewritten.forwarding)
         return rewritten.forwarding
@@ -111,7 +131,8 @@ class Schedule:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""
         return "\n".join(self._log)
 
-    def _text(self, value: object) -> str:
+    def _text(self, value: object, at: Var | None) -> str:
+        """Return an argument as code; an index is one of the place of the loop `at`."""
         match value:
             case Var():
                 return self._named(
@@ -123,8 +144,12 @@ class Schedule:
             case Buffer():
                 named = [buffer for buffer in all_buffers(self.program) if buffer.name == value.name]
                 return self._named("buffer", value, named)
+            case Function():
+                return f"s.function({value.name!r})"
+            case _ if at is not None and isinstance(value, Expr):
+                return f"s.index({index_text(self.program, at, value)!r}, {self._text(at, None)})"
             case tuple() | list():
-                inner = ", ".join(map(self._text, value))
+                inner = ", ".join(self._text(each, at) for each in value)
                 return f"({inner},)" if len(value) == 1 else f"({inner})"
             case _:
                 return str(value) if hasattr(value, "value") else repr(value)

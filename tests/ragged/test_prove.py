@@ -381,6 +381,7 @@ KINDS: dict[str, Fact] = {
     "tiling": Tiling(F, G, Call(LOW), Call(TOP)),
     "follows": Follows(P, F, G),
     "follows via": Follows(P, F, G, V),
+    "follows or points nowhere": Follows(P, F, G, optional=True),
 }
 
 

@@ -136,9 +136,10 @@ def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
             return Tiling(function, scope.function(length), read(scope, first), read(scope, total))
         case "follows":
             begin, length = scope.arguments(node, 2, 2)
-            options = scope.options(node, "via")
+            options = scope.options(node, "via", "optional")
             via = scope.function(options["via"]) if "via" in options else None
-            return Follows(function, scope.function(begin), scope.function(length), via)
+            optional = "optional" in options and _true(scope, options["optional"])
+            return Follows(function, scope.function(begin), scope.function(length), via, optional)
         case _:
             raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
 

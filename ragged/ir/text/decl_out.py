@@ -66,9 +66,10 @@ def fact_text(names: Names, fact: Fact) -> str:
             return f"prefix_sum({names.value(length)})"
         case Tiling(length=length, first=first, total=total):
             return f"tiling({names.value(length)}, {show(names, first)}, {show(names, total)})"
-        case Follows(begin=begin, length=length, via=via):
+        case Follows(begin=begin, length=length, via=via, optional=optional):
             between = "" if via is None else f", via={names.value(via)}"
-            return f"follows({names.value(begin)}, {names.value(length)}{between})"
+            nowhere = ", optional=True" if optional else ""
+            return f"follows({names.value(begin)}, {names.value(length)}{between}{nowhere})"
         case _:
             assert_never(fact)
 

@@ -77,6 +77,11 @@ OWN = Ref(F.params[0].var)
             "pointer(1) = 1 is below begin(1) + length(1) = 2",
         ),
         (
+            Follows(POINTER, BEGIN, LENGTH, optional=True),
+            {"batches": 2, "begin": [2, 0], "length": [3, 2], "pointer": [-1, 1]},
+            "pointer(1) = 1 is below begin(1) + length(1) = 2",
+        ),
+        (
             Follows(EDGE, BEGIN, LENGTH, VIA),
             {
                 "batches": 2,
@@ -110,6 +115,10 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
         (
             Follows(POINTER, BEGIN, LENGTH),
             {"batches": 2, "begin": [2, 0], "length": [3, 2], "pointer": [4, 2]},
+        ),
+        (
+            Follows(POINTER, BEGIN, LENGTH, optional=True),
+            {"batches": 2, "begin": [2, 0], "length": [3, 2], "pointer": [-1, 2]},
         ),
     ],
 )

@@ -9,11 +9,11 @@ from ragged.codegen.build import compile_program
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Function
+from ragged.ir.facts import Fact, Injective, Range
 from ragged.ir.interpret import CheckFailed, interpret
 from ragged.ir.parser import parse
-from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.stmt import block
-from ragged.passes.fact_checks import fact_check
+from ragged.ir.program import Program, StageKind
+from ragged.passes.assume import assume
 
 PROGRAM = """\
 program("facts")
@@ -22,12 +22,13 @@ size: structure()
 edges: structure()
 count: structure()
 value: structure(i < size) = facts(i + 1 <= value(i) < size + 2, monotone(), monotone(strict=True), injective())
+place: structure(i < size) = facts(0 <= place(i) < size + 3, injective())
 offset: structure(i < size + 1) = facts(prefix_sum(length), prefix_sum(gap))
 length: structure(i < size)
 gap: expression(i < size, offset(i + 1) - offset(i))
 begin: structure(b < count) = facts(tiling(tall, 2, size))
 tall: structure(b < count)
-pointer: structure(i < size) = facts(follows(begin, tall))
+pointer: structure(i < size) = facts(follows(begin, tall), follows(begin, tall, optional=True))
 edge: structure(e < edges) = facts(follows(begin, tall, via=offset))
 out: output(float32[1])
 
@@ -39,10 +40,14 @@ with kernel:
 def checking(index: int) -> Program:
     """Return the program whose prelude checks the fact at `index`."""
     program = parse(PROGRAM)
-    prelude = Stage(StageKind.PRELUDE, block(fact_check(program.facts[index])))
-    return Program(
-        program.name, program.functions, program.buffers, program.facts, (prelude, *program.stages)
-    )
+    return assume(program, (program.facts[index],))
+
+
+def implied(fact: Fact, by: Fact) -> bool:
+    """Return whether `fact` is checked along with `by`: numbers bound the table in which `place` is looked up."""
+    if not isinstance(by, Injective) or by.function.name != "place":
+        return False
+    return isinstance(fact, Range) and fact.function is by.function
 
 
 FACTS = range(len(parse(PROGRAM).facts))
@@ -71,8 +76,10 @@ def data(draw):
 
     offset = np.array([0, *np.cumsum(lengths)], np.int32) if draw(st.booleans()) else some(size + 1, True)
     begin, tall = nearly([2, 1, 0][:count]), nearly([size - 2, 1, 1][:count])
+    places = draw(st.permutations(range(size + 3)))[:size]
     arrays = {
         "value": some(size, draw(st.booleans())),
+        "place": nearly(places),
         "offset": offset,
         "length": np.array(lengths, np.int32),
         "begin": begin,
@@ -88,14 +95,18 @@ def data(draw):
 def test_generated_check_agrees_with_the_meaning(index, drawn, compiled):
     sizes, arrays = drawn
     program = PROGRAMS[index]
-    broken = violation(program.facts[index], sizes, arrays) is not None
+    checked = [
+        fact for fact in program.facts if fact is program.facts[index] or implied(fact, program.facts[index])
+    ]
+    broken = any(violation(fact, sizes, arrays) is not None for fact in checked)
     try:
         interpret(program, sizes, arrays, stages=(StageKind.PRELUDE,))
         assert not broken
     except CheckFailed:
         assert broken
+    tables = {name: np.empty(sizes["size"] + 3, np.int64) for name in ("value_seen", "place_seen")}
     try:
-        compiled[index].call(StageKind.PRELUDE, {**sizes, **arrays, "out": np.zeros(1, np.float32)})
+        compiled[index].call(StageKind.PRELUDE, {**sizes, **arrays, **tables, "out": np.zeros(1, np.float32)})
         assert not broken
     except DataError:
         assert broken
@@ -105,3 +116,70 @@ def test_every_kind_of_fact_is_among_them():
     kinds = {type(fact).__name__ for fact in parse(PROGRAM).facts}
     assert kinds == {"Range", "Monotone", "Injective", "PrefixSum", "Tiling", "Follows"}
     assert all(isinstance(function, Function) for function in parse(PROGRAM).functions)
+
+
+def order(facts: str) -> Program:
+    text = f"""\
+program("order")
+
+rows: structure()
+order: structure(i < rows) = facts({facts})
+x: output(float32[1])
+
+with kernel:
+    x[0] = 0.0
+"""
+    program = parse(text)
+    return assume(program, program.facts[-1:])
+
+
+@pytest.mark.parametrize("facts", ["injective()", "0 <= order(i) < rows, injective()"])
+def test_a_permutation_is_checked_in_one_walk_and_another(facts):
+    rows = 1 << 20  # two loops of them, one in the other, would take minutes
+    program = order(facts)
+    built, x = compile_program(program), np.zeros(1, np.float32)
+    values = np.random.default_rng(0).permutation(rows).astype(np.int32)
+    seen = np.empty(rows, np.int64)
+    sizes = {"rows": rows, "x": x, "order_seen": seen}
+    built.call(StageKind.PRELUDE, {**sizes, "order": values})
+    values[7] = values[rows - 3]
+    with pytest.raises(
+        DataError, match=rf"order\(7\) = order\({rows - 3}\) = {values[7]}, which should differ"
+    ):
+        built.call(StageKind.PRELUDE, {**sizes, "order": values})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2, 0, 2], "order(0) = order(2) = 2, which should differ"),
+        ([9, 0, 9], "order(0) = order(2) = 9, which should differ"),
+        ([0, -1, -1], "order(1) = order(2) = -1, which should differ"),
+        ([9, 0, -1], None),
+        ([], None),
+    ],
+)
+def test_values_without_a_place_are_compared(values, message):
+    program = order("injective()")
+    data = {"order": np.array(values, np.int32)}
+    if message is None:
+        interpret(program, {"rows": len(values)}, data)
+        return
+    with pytest.raises(CheckFailed) as caught:
+        interpret(program, {"rows": len(values)}, data)
+    assert str(caught.value).endswith(message)
+
+
+def test_what_is_checked_already_is_not_checked_again():
+    program = parse(PROGRAM)
+    once = assume(program, program.facts)
+    assert assume(once, program.facts) is once
+    assert assume(program, ()) is program
+    text = str(assume(assume(program, program.facts[:2]), program.facts[:3]))
+    assert text.count("does not rise") == 1 + 1  # monotone and strictly monotone are two facts
+
+
+def test_a_name_that_is_taken_is_not_taken_again():
+    program = parse(PROGRAM.replace("out: output", "place_seen: workspace(float32[1])\nout: output"))
+    names = [buffer.name for buffer in assume(program, program.facts).buffers]
+    assert names == ["place_seen", "out", "value_seen", "place_seen_0"]

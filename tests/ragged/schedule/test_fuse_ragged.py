@@ -190,7 +190,7 @@ def test_a_reduction_over_a_row_is_refused():
     ("let", "inner", "extent"),
     [
         ("node = begin + n", "serial(3)", "3"),
-        ("node = begin + n", "serial(length(node))", "length(begin + n)"),
+        ("node = begin + n", "serial(length(node) + 1)", "length(begin + n) + 1"),
         ("node = begin + n", "serial(offset(node) - offset(node))", "offset(begin + n) - offset(begin + n)"),
         ("node = begin + n * 2", "serial(offset(node + 1) - offset(node))", None),
         ("node = num_rows - 1 - n", "serial(offset(node + 1) - offset(node))", None),

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Const, Role
+from ragged.ir.expr import Binary, Const, Role, Var
 from ragged.ir.interpret import interpret
+from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
@@ -19,13 +20,26 @@ from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Block, For, LoopKind
 from ragged.ir.verify import verify
 from ragged.passes.contract_storage import contract_storage
+from ragged.schedule.cut import cut
+from ragged.schedule.fuse_horizontally import fuse_horizontally
 from ragged.schedule.fuse_ragged import fuse_ragged
 from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.parallel import parallel
 from ragged.schedule.roll import roll
 from ragged.schedule.slice_columns import slice_columns
 from tests.ragged.ir.strategies import Case, cases
 
 Step = Callable[[], Rewritten]
+
+
+def at_once(program: Program, *loops: Var) -> Program:
+    """Return the program with these loops parallel, where they may be."""
+    for loop in loops:
+        try:
+            program = parallel(program, loop).program
+        except ScheduleError:
+            continue
+    return program
 
 
 def steps(program: Program) -> Iterator[Step]:
@@ -51,6 +65,23 @@ def steps(program: Program) -> Iterator[Step]:
             for one, other in pairwise(site.stmt.body):
                 if isinstance(one, For) and isinstance(other, For):
                     yield lambda a=one.var, b=other.var: roll(program, (a, b), "g")
+                    yield lambda a=one.var, b=other.var: fuse_horizontally(at_once(program, a, b), a, b)
+
+
+def steps_of_ranges(program: Program) -> Iterator[Step]:
+    """Yield what can be asked of the iterations that each loop has."""
+    for site in sites(program):
+        if not isinstance(site.stmt, For):
+            continue
+        var, extent = site.stmt.var, site.stmt.extent
+        half = Binary(BinaryOp.FLOORDIV, extent, Const(2))
+        for at in (
+            Const(1),
+            half,
+            Binary(BinaryOp.SUB, extent, Const(1)),
+            Binary(BinaryOp.SUB, Const(2), extent),
+        ):
+            yield lambda var=var, at=at: cut(program, var, at)
 
 
 def check(case: Case, new: Program) -> None:
@@ -70,7 +101,7 @@ def check(case: Case, new: Program) -> None:
 )
 @given(cases())
 def test_what_is_accepted_computes_the_same(case):
-    for step in steps(case.program):
+    for step in (*steps(case.program), *steps_of_ranges(case.program)):
         before = to_text(case.program)
         try:
             result = step()

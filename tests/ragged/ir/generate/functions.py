@@ -129,5 +129,5 @@ def _batches(world: World, rows: Function) -> None:
         "child", [world.integer(end, total - 1) for end in ends], index(inner), Source.STRUCTURE
     )
     world.fact(Tiling(begin, length, index(inner), index(nodes)))
-    world.fact(Follows(child, begin, length))
+    world.fact(Follows(child, begin, length, optional=world.flag()))
     world.fact(Range(child, add(Ref(child.params[0].var), 1), index(nodes)))

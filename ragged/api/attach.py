@@ -1,0 +1,66 @@
+"""Whether an operator can be computed inside of another one's loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ragged.api.program import Decisions, reads
+from ragged.api.tensors import Tensor
+from ragged.errors import Location, ScheduleError
+from ragged.ir.expr import Expr, Load, Ref
+from ragged.ir.rewrite import substitute
+from ragged.ir.walk import subexpressions
+
+
+def check_attached(
+    what: str,
+    tensor: Tensor,
+    consumer: Tensor,
+    depth: int,
+    tensors: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    decisions: Decisions,
+) -> None:
+    """Return if `tensor` can be computed inside `depth` loops of `consumer`; `what` is the refusal.
+
+    Raises:
+        ScheduleError: it is an output, its dimensions are others than those of the loops, or something else reads it.
+    """
+    at = Location.capture()
+    if tensor in outputs:
+        raise ScheduleError(what, at=at, because="the caller wants all of it: it is an output")
+    if depth > min(len(consumer.dims), len(tensor.dims)):
+        raise ScheduleError(what, at=at, because="there are not so many dimensions that both have")
+    same = {own.dim.var: Ref(other.dim.var) for own, other in zip(tensor.dims, consumer.dims, strict=False)}
+    for place in range(depth):
+        mine = substitute(tensor.dims[place].extent.expr, {k: v for k, v in same.items()})
+        if mine != consumer.dims[place].extent.expr:
+            raise ScheduleError(
+                what,
+                at=at,
+                because=f"dimension '{tensor.dims[place].dim.name}' extends {tensor.dims[place].extent.text()} and "
+                f"the loop {consumer.dims[place].extent.text()}",
+            )
+    for reader in tensors:
+        if tensor not in set(reads(reader)):
+            continue
+        place_of = decisions.at.get(reader, (reader, depth) if reader is consumer else (reader, 0))
+        if place_of[0] is not consumer or place_of[1] < depth:
+            raise ScheduleError(
+                what,
+                at=at,
+                because=f"'{reader.name}' reads it, and is not computed there",
+                fix=f"compute_at({reader.name}, ...) in the same loop first",
+            )
+        for indices in _read_at(reader, tensor):
+            if indices[:depth] != tuple(map(Ref, reader.indices[:depth])):
+                raise ScheduleError(
+                    what, at=at, because=f"'{reader.name}' reads it at other indices than those of the loops"
+                )
+
+
+def _read_at(reader: Tensor, tensor: Tensor) -> Iterator[tuple[Expr, ...]]:
+    for value in reader.expressions:
+        for part in subexpressions(value.expr):
+            if isinstance(part, Load) and part.buffer is tensor.buffer:
+                yield part.indices

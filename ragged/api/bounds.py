@@ -1,0 +1,216 @@
+"""Where operators read and write, and that it is inside of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ragged.api.functions_of import Functions
+from ragged.api.program import Decisions
+from ragged.api.storage import padded, stored_extent
+from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.api.values import Value
+from ragged.errors import ScheduleError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Unary, Var, both, within
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, substitute
+from ragged.ir.stmt import Check, Label
+from ragged.layout.packed import Layout
+from ragged.passes.insert_bound_checks import evaluated
+from ragged.prove import Proof, Prover, Unproven
+from ragged.schedule.fold import ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An index of a tensor, how far it extends there, and the condition under which it is used."""
+
+    tensor: Tensor
+    position: int
+    index: Expr
+    extent: Expr
+    path: Expr | None
+
+    @property
+    def inside(self) -> Expr:
+        """That the index is one of the dimension's."""
+        return within(self.index, ZERO, self.extent)
+
+    @property
+    def condition(self) -> Expr:
+        """What has to hold where the index is used."""
+        if self.path is None:
+            return self.inside
+        return Binary(BinaryOp.OR, Unary(UnaryOp.NOT, self.path), self.inside)
+
+
+@dataclass
+class Bounds:
+    """The obligations of a program's operators, in the API's own expressions."""
+
+    decisions: Decisions
+    functions: Functions
+    layouts: Mapping[Tensor, Layout]
+    buffers: Mapping[Tensor, Buffer]
+    prover: Prover = field(init=False)
+
+    def __post_init__(self) -> None:
+        tables = self.functions.tables
+        self.prover = Prover(Program("bounds", tuple(tables.functions), (), tuple(tables.facts), ()))
+        self.tensors = {tensor.buffer: tensor for tensor in self.layouts}
+
+    def loop_extent(self, tensor: Tensor, position: int) -> Expr:
+        """Return how far a loop of a tensor's nest runs, over the dimensions before it.
+
+        Raises:
+            ScheduleError: its storage does not extend so far.
+        """
+        own = tensor.dims[position].extent.expr
+        extent = padded(own, self.decisions.loops.get((tensor, position), 1))
+        if extent != own:
+            self._require_stored(tensor, position, extent)
+        return extent
+
+    def _require_stored(self, tensor: Tensor, position: int, extent: Expr) -> None:
+        """Refuse a padded loop that would write where the next row stands."""
+        var = tensor.dims[position].dim.var
+        there = stored_extent(tensor, position, self.decisions)
+        loops = [
+            (tensor.dims[p].dim.var, self.functions.expr(tensor.dims[p].extent.expr)) for p in range(position)
+        ]
+        loops.append((var, self.functions.expr(extent)))
+        goal = self.functions.expr(Binary(BinaryOp.LT, Ref(var), there))
+        answer = self.prover.prove(goal, loops=loops)
+        if isinstance(answer, Unproven):
+            name, multiple = tensor.loops[position].name, self.decisions.loops[tensor, position]
+            kept = self.decisions.storage.get((tensor, position), 1)
+            raise ScheduleError(
+                f"pad_loop: cannot pad loop '{name}' to a multiple of {multiple}: '{tensor.name}' is stored "
+                + (f"to a multiple of {kept}" if kept > 1 else "without padding"),
+                at=tensor.at,
+                because=f"'{tensor.name}' is written for {name} < {expr_text(extent)}, "
+                f"and a row holds {expr_text(there)}",
+                example=answer.example,
+                fix=f"pad_dimension({tensor.name}.dims[{position}], {multiple})",
+            )
+
+    def guarded(self, tensor: Tensor, value: Value) -> Expr:
+        """Return a value that reads zero where a padded loop goes beyond what the caller's arrays hold.
+
+        Raises:
+            ScheduleError: it goes beyond what an operator's result, or an array that is stored padded, holds.
+        """
+        if not any(own is tensor for own, _ in self.decisions.loops):
+            return value.expr
+        missing: dict[Expr, list[Expr]] = {}
+        for load, access in self._accesses(value):
+            if self._plain(tensor, access) or isinstance(self._answer(tensor, access), Proof):
+                continue
+            self._require_guardable(tensor, access)
+            missing.setdefault(load, []).append(access.inside)
+        return _Guarded(missing).expr(value.expr) if missing else value.expr
+
+    def _require_guardable(self, tensor: Tensor, access: Access) -> None:
+        other, position = access.tensor, access.position
+        if other.kind is not Kind.COMPUTED and (other, position) not in self.decisions.storage:
+            return
+        answer = self._answer(tensor, access)
+        assert isinstance(answer, Unproven)
+        kept = self.decisions.storage.get((other, position), 1)
+        loops = [loop for loop in tensor.loops if (tensor, loop.position) in self.decisions.loops]
+        multiple = self.decisions.loops[tensor, loops[-1].position]
+        raise ScheduleError(
+            f"pad_loop: cannot pad loop '{loops[-1].name}' to a multiple of {multiple}: '{other.name}' is stored "
+            + (f"to a multiple of {kept}" if kept > 1 else "without padding"),
+            at=tensor.at,
+            because=f"'{other.name}' is read at {expr_text(access.index)}, and a row holds {expr_text(access.extent)}",
+            example=answer.example,
+            fix=f"pad_dimension({other.name}.dims[{position}], {multiple})",
+        )
+
+    def checks(self, tensor: Tensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
+        """Yield the checks of the indices that are not a loop's own; `placed` puts them where loops are."""
+        if any(own is tensor for own, _ in self.decisions.loops):
+            value = Value(self.guarded(tensor, value), value.sources)
+        seen: set[Expr] = set()
+        for _, access in self._accesses(value):
+            if self._plain(tensor, access) or access.condition in seen or _implied(access):
+                continue
+            seen.add(access.condition)
+            message = (
+                f"index {{0}} of dimension {access.position} of '{access.tensor.name}' is outside [0, {{1}})"
+            )
+            label = Label(f"{access.tensor.name}.bound{access.position}")
+            witness = (placed(access.index), placed(access.extent))
+            yield Check(label, placed(access.condition), message, witness, tensor.at)
+
+    def _accesses(self, value: Value) -> Iterator[tuple[Load, Access]]:
+        """Yield the indices that a value is read at, and those of lengths' own arguments."""
+        for inner, path in evaluated(value.expr):
+            if not isinstance(inner, Load):
+                continue
+            tensor = self.tensors[inner.buffer]
+            own = {each.dim.var: index for each, index in zip(tensor.dims, inner.indices, strict=True)}
+            for position, index in enumerate(inner.indices):
+                extent = substitute(stored_extent(tensor, position, self.decisions), own)
+                yield inner, Access(tensor, position, index, extent, path)
+
+    def _plain(self, tensor: Tensor, access: Access) -> bool:
+        """True if the index is a literal in range, or a loop's own variable under the same extent."""
+        match access.index, access.extent:
+            case Const(value=value), Const(value=extent):
+                return 0 <= value < extent
+            case Ref(var=var), extent:
+                bound = dict(self._loops(tensor)).get(var)
+                if isinstance(bound, Const) and isinstance(extent, Const):
+                    return bound.value <= extent.value
+                return bound is not None and bound == extent
+            case _:
+                return False
+
+    def _loops(self, tensor: Tensor) -> list[tuple[Var, Expr]]:
+        """Return the loops around a tensor's body, over its indices and its reduction's axes."""
+        own: dict[Var, Expr] = {
+            each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
+        }
+        loops = [
+            (index, substitute(self.loop_extent(tensor, position), own))
+            for position, index in enumerate(tensor.indices)
+        ]
+        if isinstance(tensor.body, Reduction):
+            loops += [(axis.var, axis.extent.expr) for axis in tensor.body.axes]
+        return loops
+
+    def _answer(self, tensor: Tensor, access: Access) -> Proof | Unproven:
+        loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
+        return self.prover.prove(self.functions.expr(access.condition), loops=loops)
+
+
+def _implied(access: Access) -> bool:
+    """True if what is asked of an index is part of the condition under which it is used."""
+    conjuncts = [] if access.path is None else [access.path]
+    for each in conjuncts:
+        if isinstance(each, Binary) and each.op is BinaryOp.AND and each != access.inside:
+            conjuncts += [each.lhs, each.rhs]
+    return access.inside in conjuncts
+
+
+class _Guarded(Rewriter):
+    """Reads zero where the conditions of a load do not hold."""
+
+    def __init__(self, missing: Mapping[Expr, list[Expr]]) -> None:
+        super().__init__()
+        self.missing = missing
+
+    def expr(self, expr: Expr) -> Expr:
+        if not isinstance(expr, Load) or expr not in self.missing:
+            return super().expr(expr)
+        inside: Expr | None = None
+        for condition in self.missing[expr]:
+            inside = both(inside, condition)
+        assert inside is not None
+        zero = Const(0.0 if expr.dtype is DType.FLOAT32 else 0, expr.dtype)
+        return Select(inside, expr, zero)

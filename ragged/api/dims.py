@@ -1,0 +1,114 @@
+"""Named dimensions, and the functions that say how far they extend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ragged.api.values import Symbol, Value, ValueLike, as_index, lift
+from ragged.errors import Location, ModelError
+from ragged.ir import expr as ir
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dim(Symbol):
+    """A named dimension; in the extent of an inner dimension it stands for the index along it."""
+
+    name: str
+    var: ir.Var = field(repr=False)
+    dim: ir.Dim = field(repr=False)
+
+    @property
+    def value(self) -> Value:
+        """The index along the dimension."""
+        return Value(ir.Ref(self.var))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthFn:
+    """A function of outer dimensions that is known at the call: the extent of an inner one (CoRa, section 4).
+
+    Calling it with dimensions, or with indices along them, gives its value there, an integer.
+    """
+
+    name: str
+    over: tuple[Dim, ...]
+    function: ir.Function = field(repr=False)
+
+    def __call__(self, *args: ValueLike) -> Value:
+        """Return the value at `args`, one for each dimension of `over`."""
+        if len(args) != len(self.over):
+            dims = ", ".join(dim.name for dim in self.over)
+            raise ModelError(
+                f"'{self.name}' is over ({dims}) and is given {len(args)} arguments", at=Location.capture()
+            )
+        values = [as_index(arg, f"an argument of '{self.name}'") for arg in args]
+        sources = {key: source for value in values for key, source in value.sources.items()}
+        call = ir.Call(self.function, tuple(value.expr for value in values), Location.capture())
+        return Value(call, {**sources, self.function: self})
+
+
+def dim(name: str) -> Dim:
+    """Declare a dimension.
+
+    Example:
+        >>> batch, length = dim("batch"), dim("len")
+    """
+    _check_name("dim", name)
+    return Dim(name, ir.Var(name), ir.Dim(name))
+
+
+def size(name: str) -> Value:
+    """Declare a number that is known at the call: an extent that depends on no other dimension.
+
+    It is read off the arrays whose extents it is, or given to the call under its name.
+
+    Example:
+        >>> rows = size("B")
+    """
+    _check_name("size", name)
+    return Value(ir.Call(ir.Function(name, (), ir.Source.CALL), (), Location.capture()))
+
+
+def length_fn(name: str, over: Dim | tuple[Dim, ...]) -> LengthFn:
+    """Declare the lengths of an inner dimension for each index of outer ones, known at the call.
+
+    They are read off the ragged arrays that have them as an extent, or given to the call under the name: an int32
+    array with a length for each index of `over`, in row-major order.
+
+    Example:
+        >>> n = length_fn("n", over=batch)
+    """
+    _check_name("length_fn", name)
+    dims = over if isinstance(over, tuple) else (over,)
+    if not dims or not all(isinstance(each, Dim) for each in dims):
+        raise ModelError(
+            f"length_fn '{name}': over={over!r} is no dimension",
+            at=Location.capture(),
+            fix='over=ragged.dim("batch")',
+        )
+    params = tuple(
+        ir.Param(ir.Var(each.name), ir.Const(0)) for each in dims
+    )  # their extents come with tensors
+    return LengthFn(name, dims, ir.Function(name, params, ir.Source.STRUCTURE))
+
+
+def extent_of(value: ValueLike, what: str) -> Value:
+    """Return an extent as a value: an integer that is not a negative literal.
+
+    Raises:
+        ModelError: it is none.
+    """
+    extent = as_index(lift(value), what)
+    if isinstance(extent.expr, ir.Const) and int(extent.expr.value) < 0:
+        raise ModelError(f"{what}: {extent.text()} is no extent", at=Location.capture())
+    return extent
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ModelError(
+            f"{what}: {name!r} is no name",
+            at=Location.capture(),
+            because="names are what calls and listings know things by",
+            fix=f'{what}("name")',
+        )

@@ -1,0 +1,88 @@
+"""The functions of the Ragged API: elementwise ones, and reductions.
+
+`sum_`, `max_`, `min_` and `abs_` are called `ragged.sum`, `ragged.max`, `ragged.min` and `ragged.abs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ragged.api.tensors import reduction
+from ragged.api.values import Value, ValueLike, select, unary
+from ragged.api.values import binary as _binary
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+
+def exp(x: ValueLike) -> Value:
+    """Return e to the power of x."""
+    return unary(UnaryOp.EXP, x)
+
+
+def log(x: ValueLike) -> Value:
+    """Return the natural logarithm."""
+    return unary(UnaryOp.LOG, x)
+
+
+def sqrt(x: ValueLike) -> Value:
+    """Return the square root."""
+    return unary(UnaryOp.SQRT, x)
+
+
+def tanh(x: ValueLike) -> Value:
+    """Return the hyperbolic tangent."""
+    return unary(UnaryOp.TANH, x)
+
+
+def sigmoid(x: ValueLike) -> Value:
+    """Return the logistic function 1 / (1 + exp(-x))."""
+    return unary(UnaryOp.SIGMOID, x)
+
+
+def abs_(x: ValueLike) -> Value:
+    """Return the absolute value, of an integer as an integer."""
+    return unary(UnaryOp.ABS, x)
+
+
+def maximum(x: ValueLike, y: ValueLike) -> Value:
+    """Return the larger of two values."""
+    return _binary(BinaryOp.MAX, x, y)
+
+
+def minimum(x: ValueLike, y: ValueLike) -> Value:
+    """Return the smaller of two values."""
+    return _binary(BinaryOp.MIN, x, y)
+
+
+def relu(x: ValueLike) -> Value:
+    """Return max(x, 0)."""
+    return maximum(x, 0.0)
+
+
+def where(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Value:
+    """Return `if_true` where the condition holds, else `if_false`; only the one taken is evaluated.
+
+    Example:
+        >>> causal = where(u <= t, scores[b, t, u], 0.0)
+    """
+    return select(condition, if_true, if_false)
+
+
+def sum_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
+    """Return the sum of `function(j)` over 0 <= j < extent, in this order; over several extents, the last innermost.
+
+    The extent may depend on the indices in scope: a reduction over a variable loop.
+
+    Example:
+        >>> mean = compute("mean", [rows, wide], lambda b, w: sum_(n(b), lambda t: x[b, t, w]) / n(b))
+    """
+    return reduction(Combiner.SUM, extent, function)
+
+
+def max_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
+    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none."""
+    return reduction(Combiner.MAX, extent, function)
+
+
+def min_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
+    """Return the smallest `function(j)` over 0 <= j < extent; infinity over none."""
+    return reduction(Combiner.MIN, extent, function)

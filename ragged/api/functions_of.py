@@ -1,0 +1,95 @@
+"""The functions that a program's extents are made of, with their domains: what lengths are over becomes known here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ragged.api.dims import Dim, LengthFn
+from ragged.api.tensors import Tensor
+from ragged.errors import ModelError
+from ragged.ir.expr import Call, Expr, Function, Param, Ref, Source, Var
+from ragged.ir.rewrite import Rewriter, substitute
+from ragged.layout.packed import packed
+from ragged.layout.tables import Tables
+
+
+@dataclass
+class Functions(Rewriter):
+    """Puts functions of known domains in place of those that were declared before any extent was.
+
+    `lengths` are the arrays that calls give, by the function that was declared; `sizes` the numbers, by name. A length
+    over several dimensions is one array, read at the place of its indices among all (`tables` has the offsets).
+    """
+
+    tables: Tables = field(kw_only=True)
+    tensors: Sequence[Tensor] = field(kw_only=True)
+    sizes: dict[str, Function] = field(default_factory=dict)
+    lengths: dict[LengthFn, Function] = field(default_factory=dict)
+    known: dict[Function, Function] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for tensor in self.tensors:
+            for value in tensor.expressions:
+                for source in value.sources.values():
+                    if isinstance(source, LengthFn):
+                        self.declare(source)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Rewrite an expression of the API as one of the program."""
+        return self.call(super().expr(expr))
+
+    def call(self, expr: Expr) -> Expr:
+        """Return a call of a declared function as one of the function that has a domain; anything else as it is."""
+        if not isinstance(expr, Call):
+            return expr
+        if expr.function.source is Source.CALL:
+            return Call(self.size(expr.function), expr.args, expr.at)
+        return Call(self.known.get(expr.function, expr.function), expr.args, expr.at)
+
+    def size(self, size: Function) -> Function:
+        """Return the one size of a name."""
+        found = self.sizes.setdefault(size.name, size)
+        if found is size and size not in self.tables.functions:
+            self.tables.functions.append(size)
+        return found
+
+    def declare(self, length: LengthFn) -> None:
+        """Give a length its domain: how far the dimensions that it is over extend."""
+        if length.function in self.known:
+            return
+        variables = tuple(Var(dim.name) for dim in length.over)
+        own: dict[Var, Expr] = {dim.var: Ref(var) for dim, var in zip(length.over, variables, strict=True)}
+        dims = [(var, self.extent(length, dim, own)) for dim, var in zip(length.over, variables, strict=True)]
+        params = tuple(Param(var, extent) for var, extent in dims)
+        layout = packed(dims, self.tables)
+        if layout.first == len(dims):  # a rectangle of lengths
+            function = Function(length.name, params, Source.STRUCTURE)
+            self.lengths[length] = function
+        else:
+            if len(layout.shape) > 1:
+                raise ModelError(
+                    f"length_fn '{length.name}' is over dimensions that do not all depend on each other",
+                    fix="put the dimension that no other depends on into none of its arguments",
+                )
+            table = Function(f"{length.name}_values", (Param(Var("p"), layout.shape[0]),), Source.STRUCTURE)
+            self.tables.functions.append(table)
+            self.lengths[length] = table
+            function = Function(length.name, params, Source.EXPRESSION, Call(table, layout.place))
+        self.tables.functions.append(function)
+        self.known[length.function] = function
+
+    def extent(self, length: LengthFn, dim: Dim, own: dict[Var, Expr]) -> Expr:
+        """Return how far a dimension extends, as the first tensor that has it says."""
+        for tensor in self.tensors:
+            for each in tensor.dims:
+                if each.dim is dim:
+                    for source in each.extent.sources.values():
+                        if isinstance(source, LengthFn):
+                            self.declare(source)
+                    extent = self.expr(each.extent.expr)
+                    return substitute(extent, own)
+        raise ModelError(
+            f"length_fn '{length.name}' is over '{dim.name}', and no tensor has that dimension",
+            fix=f"an input_tensor with dims [({dim.name}, ragged.size('...')), ...]",
+        )

@@ -1,0 +1,209 @@
+"""From operators over ragged tensors to a program: correct, naive loops, one nest for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragged.api.bounds import Bounds
+from ragged.api.described import Described, describe
+from ragged.api.functions_of import Functions
+from ragged.api.program import Decisions, computed, rows_of, tensors_of
+from ragged.api.storage import stored
+from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Source, Var
+from ragged.ir.facts import Monotone, PrefixSum
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.walk import all_expressions
+from ragged.layout.packed import Layout
+from ragged.layout.prelude import functions_of, prelude_programs
+from ragged.layout.tables import Tables, Values
+from ragged.schedule.fold import FoldedSubstitution
+
+ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED: Role.WORKSPACE}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program, and what became of the operators in it.
+
+    `buffers` and `layouts` are where tensors are stored, `loops` the variables of the nests' loops. `functions` say
+    which arrays and sizes a call gives.
+    """
+
+    program: Program
+    described: Described
+    buffers: Mapping[Tensor, Buffer]
+    layouts: Mapping[Tensor, Layout]
+    loops: Mapping[tuple[Tensor, int], Var]
+    functions: Functions
+
+    def preludes(self, program: Program) -> tuple[Program, ...]:
+        """Return the programs that fill the tables which `program`, or a caller who looks at results, reads."""
+        tables = self.functions.tables
+        used = {function for function in program.functions if function.source is Source.PRELUDE}
+        used |= {table.function for table in tables.tables if isinstance(table, Values)}
+        return prelude_programs(program.name, tables.functions, tables.tables, used)
+
+
+def lower(name: str, outputs: Sequence[Tensor], decisions: Decisions) -> Lowered:
+    """Return the program that computes `outputs`.
+
+    Raises:
+        ModelError: lengths or names do not fit together.
+        ScheduleError: a loop would go beyond what storage holds; or an operator cannot be computed where it was asked.
+    """
+    return _Lowering(name, tuple(outputs), decisions).lowered()
+
+
+@dataclass
+class _Lowering:
+    name: str
+    outputs: tuple[Tensor, ...]
+    decisions: Decisions
+    tables: Tables = field(default_factory=Tables)
+    buffers: dict[Tensor, Buffer] = field(default_factory=dict)
+    layouts: dict[Tensor, Layout] = field(default_factory=dict)
+    loops: dict[tuple[Tensor, int], Var] = field(default_factory=dict)
+
+    def lowered(self) -> Lowered:
+        tensors = tensors_of(self.outputs)
+        functions = Functions(tables=self.tables, tensors=tensors)
+        for tensor in tensors:
+            self.layouts[tensor] = stored(tensor, self.decisions, functions)
+            self.buffers[tensor] = self.buffer(tensor)
+        self.bounds = Bounds(self.decisions, functions, self.layouts, self.buffers)
+        self.rewrite = _Accesses(self.layouts, self.buffers, functions)
+        body = block(*(self.nest(each) for each in computed(tensors) if each not in self.decisions.at))
+        program = self.program(body)
+        described = describe(tensors, self.outputs, self.layouts, functions, self.decisions)
+        return Lowered(program, described, self.buffers, self.layouts, self.loops, functions)
+
+    def buffer(self, tensor: Tensor) -> Buffer:
+        layout = self.layouts[tensor]
+        role = Role.OUTPUT if tensor in self.outputs else ROLES[tensor.kind]
+        align = 4 if role is Role.PAYLOAD else 64
+        return Buffer(tensor.name, tensor.dtype, layout.shape, role, align=align)
+
+    def program(self, body: Stmt) -> Program:
+        """Return the program of a body, with the functions that it uses."""
+        shapes = [extent for buffer in self.buffers.values() for extent in buffer.shape]
+        used = functions_of((*shapes, *all_expressions(body)))
+        facts = [
+            fact
+            for fact in self.tables.facts
+            if isinstance(fact, PrefixSum | Monotone) and _subject(fact) in used
+        ]
+        for fact in facts:
+            if isinstance(fact, PrefixSum):
+                at = tuple(Const(0) for _ in fact.length.params)
+                used |= functions_of((Call(fact.length, at),))
+        kept = tuple(function for function in self.tables.functions if function in used)
+        return Program(
+            self.name, kept, tuple(self.buffers.values()), tuple(facts), (Stage(StageKind.KERNEL, body),)
+        )
+
+    # --- nests ---------------------------------------------------------------------------------------------
+
+    def nest(self, tensor: Tensor, around: Mapping[Var, Expr] | None = None, depth: int = 0) -> Stmt:
+        """Return the loops that compute a tensor; `depth` of them stand around it already, at the indices `around`."""
+        at: dict[Var, Expr] = dict(around or {})
+        extents: list[tuple[Var, Expr]] = []
+        for position, each in enumerate(tensor.dims):
+            index = tensor.indices[position]
+            if position < depth:
+                at[each.dim.var] = at[index]
+                continue
+            var = Var(index.name)
+            extent = self.bounds.loop_extent(tensor, position)
+            extents.append((var, self.placed(extent, at)))
+            self.loops[tensor, position] = var
+            at[index] = at[each.dim.var] = Ref(var)
+        inner = self.body(tensor, at)
+        parallel = self.parallel(tensor)
+        for offset, (var, extent) in reversed(list(enumerate(extents))):
+            position = depth + offset
+            inner = block(*self.attached(tensor, position + 1, at), inner)
+            kind = LoopKind.PARALLEL if position < parallel and not depth else LoopKind.SERIAL
+            inner = For(var, extent, inner, kind, tensor.dims[position].dim.dim, tensor.at)
+        return block(*self.attached(tensor, 0, at), inner) if not depth else inner
+
+    def parallel(self, tensor: Tensor) -> int:
+        """Return how many of its loops are those of rows: all but the dense ones inside."""
+        inside = [depth for own, depth in self.decisions.at.values() if own is tensor]
+        return max([rows_of(tensor), *inside])
+
+    def attached(self, tensor: Tensor, depth: int, at: Mapping[Var, Expr]) -> list[Stmt]:
+        """Return the nests of the tensors that are computed inside so many loops of this one, in order."""
+        found = []
+        for other in tensors_of((tensor,)):
+            if self.decisions.at.get(other) == (tensor, depth):
+                own = {other.indices[k]: at[tensor.indices[k]] for k in range(depth)}
+                found.append(self.nest(other, own, depth))
+        return found
+
+    def body(self, tensor: Tensor, at: Mapping[Var, Expr]) -> Stmt:
+        """Return what computes one element."""
+        layout, buffer = self.layouts[tensor], self.buffers[tensor]
+        place = FoldedSubstitution(
+            values=dict(zip(layout.vars, (at[i] for i in tensor.indices), strict=True))
+        )
+        target = place.exprs(layout.place)
+        match tensor.body:
+            case Reduction() as reduction:
+                return self.reduction(tensor, reduction, buffer, target, dict(at))
+            case None:
+                raise AssertionError("inputs are not computed")
+            case value:
+                stored_value = self.placed(self.bounds.guarded(tensor, value), at)
+                return block(
+                    *self.bounds.checks(tensor, value, lambda e: self.placed(e, at)),
+                    Store(Label(tensor.name), buffer, target, stored_value, tensor.at),
+                )
+
+    def reduction(
+        self, tensor: Tensor, own: Reduction, buffer: Buffer, target: tuple[Expr, ...], at: dict[Var, Expr]
+    ) -> Stmt:
+        start = Const(own.combiner.identity, buffer.dtype)
+        init = Store(Label(tensor.name), buffer, target, start, own.at)
+        loops: list[tuple[Var, Expr]] = []
+        for offset, axis in enumerate(own.axes):
+            var = Var(axis.var.name)
+            loops.append((var, self.placed(axis.extent.expr, at)))
+            at[axis.var] = Ref(var)
+            self.loops[tensor, len(tensor.dims) + offset] = var
+        value = self.placed(self.bounds.guarded(tensor, own.body), at)
+        axes = tuple(var for var, _ in loops)
+        update = Reduce(Label(tensor.name), buffer, target, own.combiner, value, axes, start, own.at)
+        nest: Stmt = block(*self.bounds.checks(tensor, own.body, lambda e: self.placed(e, at)), update)
+        for var, extent in reversed(loops):
+            nest = For(var, extent, nest, at=own.at)
+        return block(init, nest)
+
+    def placed(self, expr: Expr, at: Mapping[Var, Expr]) -> Expr:
+        """Return an expression of the API where indices have the values `at`."""
+        return FoldedSubstitution(values=at).expr(self.rewrite.expr(expr))
+
+
+class _Accesses(Rewriter):
+    """Reads tensors where they are stored."""
+
+    def __init__(
+        self, layouts: Mapping[Tensor, Layout], buffers: Mapping[Tensor, Buffer], functions: Functions
+    ) -> None:
+        super().__init__()
+        self.functions = functions
+        self.where = {t.buffer: (layouts[t], buffers[t]) for t in layouts}
+
+    def expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            layout, buffer = self.where[expr.buffer]
+            return Load(buffer, layout.at(self.exprs(expr.indices)), expr.at)
+        done = super().expr(expr)
+        return self.functions.call(done)
+
+
+def _subject(fact: PrefixSum | Monotone) -> Function:
+    return fact.offset if isinstance(fact, PrefixSum) else fact.function

@@ -1,0 +1,75 @@
+"""What a schedule decides before loops are made: how far storage and loops extend, and where operators are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.ir.expr import Const
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Multiples that loops and stored dimensions are padded to, by tensor and position; and where tensors are computed.
+
+    `at` says for a tensor in the nest of which other one it is computed, and inside how many of its loops. `groups`
+    are, for a tensor whose dimensions are stored in another order or fused, the positions that each stored one is of.
+    """
+
+    loops: dict[tuple[Tensor, int], int] = field(default_factory=dict)
+    storage: dict[tuple[Tensor, int], int] = field(default_factory=dict)
+    at: dict[Tensor, tuple[Tensor, int]] = field(default_factory=dict)
+    groups: dict[Tensor, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+
+
+def tensors_of(outputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors that outputs are made of, themselves included, each after those that it reads."""
+    found: dict[Tensor, None] = {}
+    pending: list[tuple[Tensor, bool]] = [(output, False) for output in reversed(outputs)]
+    while pending:
+        tensor, done = pending.pop()
+        if tensor in found:
+            continue
+        if done:
+            found[tensor] = None
+            continue
+        pending.append((tensor, True))
+        pending += [(other, False) for other in reversed(list(reads(tensor))) if other not in found]
+    return list(found)
+
+
+def reads(tensor: Tensor) -> Iterator[Tensor]:
+    """Yield the tensors that computing one reads, each once."""
+    seen: set[Tensor] = set()
+    for value in tensor.expressions:
+        for source in value.sources.values():
+            assert not isinstance(source, Reduction), "a body has none inside"
+            if isinstance(source, Tensor) and source not in seen:
+                seen.add(source)
+                yield source
+
+
+def computed(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return those that a program computes."""
+    return [tensor for tensor in tensors if tensor.kind is Kind.COMPUTED]
+
+
+def decide_parts(tensors: Sequence[Tensor], decisions: Decisions) -> None:
+    """Compute each reduction that is part of an expression in the rows of what it is part of."""
+    for tensor in tensors:
+        if not tensor.part:
+            continue
+        (reader,) = (other for other in tensors if tensor in set(reads(other)))
+        depth = 0
+        pairs = list(zip(tensor.dims, reader.dims, strict=False))
+        while depth < min(len(pairs), rows_of(reader)) and pairs[depth][0].dim is pairs[depth][1].dim:
+            depth += 1
+        if depth:
+            decisions.at[tensor] = (reader, depth)
+
+
+def rows_of(tensor: Tensor) -> int:
+    """Return how many of a tensor's loops are those of rows: all but the dense ones inside, and one at least."""
+    ragged = [k for k, each in enumerate(tensor.dims) if not isinstance(each.extent.expr, Const)]
+    return max([1, *(k + 1 for k in ragged)])

@@ -1,0 +1,60 @@
+"""Reading what callers hold as NumPy arrays, without copying where its layout allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragged.data import faults
+
+Array = npt.NDArray[Any]
+
+_NUMBERS = "biuf"
+
+
+def is_array(value: object) -> bool:
+    """Return whether `value` is an array or a tensor of anybody's."""
+    return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+
+
+def read_array(what: str, value: Any) -> Array:
+    """Return `value` as a NumPy array that shares its memory where it can; `what` names it in messages.
+
+    Arrays of NumPy come back as they are, others through DLPack or else `__array__`, lists as a new array whose
+    floats are float32, as Python's have no width of their own.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        array = np.asarray(value)
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise faults.unreadable(what, value, error) from error
+    if isinstance(value, list | tuple) and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return array
+
+
+def stored_values(what: str, array: Array, dtype: npt.DTypeLike | None) -> Array:
+    """Return the elements of `array` (...) in row-major order: (n,), a view if they stand so and `dtype` is theirs."""
+    if array.dtype.kind not in _NUMBERS:
+        raise faults.wrong_dtype(what, array.dtype)
+    if dtype is not None:
+        array = array.astype(checked_dtype(dtype), copy=False)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.ascontiguousarray(array).reshape(-1)  # reshape alone may give a view with strides
+
+
+def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return `dtype` as one that elements can have."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise faults.wrong_dtype("elements", dtype) from error
+    if found.kind not in _NUMBERS:
+        raise faults.wrong_dtype("elements", found)
+    return found

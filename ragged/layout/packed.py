@@ -1,0 +1,108 @@
+"""The layout of a ragged tensor: its elements one after another in row-major order, found in constant time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragged.ir.expr import Call, Const, Expr, Ref, Var
+from ragged.ir.rewrite import substitute
+from ragged.ir.walk import subexpressions
+from ragged.layout.tables import Extents, Tables
+from ragged.schedule.fold import FoldedSubstitution, plus, times
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the element at each index stands: `shape` is that of the buffer, `place` its indices there.
+
+    `place` is in terms of `vars`, the index along each dimension. `extents` are how far storage extends in each.
+    `dims` are those that are stored, where they are not these. From the dimension `first` to `last` they are one in the
+    buffer.
+    """
+
+    vars: tuple[Var, ...]
+    extents: tuple[Expr, ...]
+    shape: tuple[Expr, ...]
+    place: tuple[Expr, ...]
+    first: int
+    last: int
+    dims: Extents = ()
+
+    def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Return the buffer's indices of the element at `indices`."""
+        values = dict(zip(self.vars, indices, strict=True))
+        return FoldedSubstitution(values=values).exprs(self.place)
+
+    def extent(self, position: int, indices: Sequence[Expr]) -> Expr:
+        """Return how far storage extends in a dimension, at the `indices` of those before it."""
+        return substitute(self.extents[position], dict(zip(self.vars, indices, strict=False)))
+
+
+def packed(dims: Extents, tables: Tables) -> Layout:
+    """Return the layout of nested dimensions, by the graph of which depends on which (CoRa, Appendix B, Algorithm 1).
+
+    Dimensions from the first that another one depends on to the last that depends on one become one dimension of the
+    buffer; those before and after stay as they are. In it a dimension that others depend on has an array of offsets;
+    between two such the elements of a box are counted in row-major order.
+    """
+    variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
+    depends = [[k for k, var in enumerate(variables) if _uses(extent, var)] for extent in extents]
+    owners = sorted({owner for each in depends for owner in each})
+    if not owners:
+        return Layout(variables, extents, extents, tuple(map(Ref, variables)), len(dims), len(dims))
+    first, last = owners[0], max(k for k, each in enumerate(depends) if each)
+    place: Expr = Ref(variables[first])
+    count = extents[first]
+    at: Var | None = variables[first]  # while the place is one variable, volumes are functions of it
+    for owner, after in pairwise((*owners, last)):
+        group = range(owner + 1, after + 1)
+        if not group:
+            continue
+        volume: Expr = Const(1)
+        for k in group:
+            volume = times(volume, extents[k]) if volume != Const(1) else extents[k]
+        domain = [(variables[k], extents[k]) for k in range(first, owner + 1)]
+        own = at if at is not None else Var("p")
+        length = volume if at is not None else _at_place(volume, place, own)
+        offsets = tables.offsets(domain, volume, count, length, own)
+        inner: Expr = Const(0)
+        for k in group:
+            inner = plus(times(inner, extents[k]), Ref(variables[k]))
+        place, count, at = plus(Call(offsets, (place,)), inner), Call(offsets, (count,)), None
+    shape = (*extents[:first], count, *extents[last + 1 :])
+    places = (*map(Ref, variables[:first]), place, *map(Ref, variables[last + 1 :]))
+    return Layout(variables, extents, shape, places, first, last)
+
+
+def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) -> Layout:
+    """Return the layout of a temporary that lives in one iteration of the `depth` outermost dimensions.
+
+    These are one dimension of the buffer, which is to be contracted; each of the others is as long as it ever gets:
+    `bound` says of each dimension how long.
+    """
+    outer = packed(dims[:depth], tables)
+    row: Expr = Const(0)
+    rows: Expr = Const(1)
+    for place, extent in zip(outer.place, outer.shape, strict=True):
+        row, rows = plus(times(row, extent), place), times(extent, rows) if rows != Const(1) else extent
+    variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
+    places = (row, *map(Ref, variables[depth:]))
+    return Layout(variables, extents, (rows, *bound[depth:]), places, depth, depth)
+
+
+def _uses(extent: Expr, var: Var) -> bool:
+    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(extent))
+
+
+def _at_place(volume: Expr, place: Expr, own: Var) -> Expr | None:
+    """Return a volume as an expression of the place alone: of functions that are tables over just these places."""
+    match volume:
+        case Call(function=function, args=args) if function.body is not None:
+            values = dict(zip((p.var for p in function.params), args, strict=True))
+            return _at_place(substitute(function.body, values), place, own)
+        case Call(function=function, args=(arg,)) if arg == place:
+            return Call(function, (Ref(own),))
+        case _:
+            return None

@@ -1,0 +1,210 @@
+"""The prelude: programs that fill the tables which a kernel reads, from lengths (CoRa, section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import assert_never
+
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Role, Source, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.rewrite import Rewriter, Substitution, substitute
+from ragged.ir.stmt import Alloc, Check, For, Label, Let, Stmt, Store, block
+from ragged.ir.walk import all_expressions, subexpressions
+from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, Values
+from ragged.schedule.fold import ONE, ZERO, plus
+
+MOST = 2**31 - 1
+"""The largest index that tables hold: they are arrays of int32."""
+
+
+def prelude_programs(
+    name: str, functions: Sequence[Function], tables: Sequence[Table], wanted: Collection[Function]
+) -> tuple[Program, ...]:
+    """Return the programs that fill the `wanted` tables, in the order in which they run.
+
+    Each is a kernel whose outputs are tables, with the name of the function that reads them and `_table`; it reads
+    lengths, and the tables of those before it. `functions` are what the tables are made of, in an order of declaration.
+
+    A length that is negative, or a sum that int32 cannot hold, is a `DataError` of the run.
+    """
+    needed = _needed(tables, wanted)
+    done: set[Function] = set()
+    programs: list[Program] = []
+    while needed:
+        now: list[Table] = []
+        for table in needed:  # its shape has to be known when its program begins
+            if _shape_of(table) <= done and _made_of(table) <= done | {each.function for each in now}:
+                now.append(table)
+        suffix = "prelude" if not programs else f"prelude_{len(programs) + 1}"
+        programs.append(_program(f"{name}_{suffix}", functions, now))
+        done |= {table.function for table in now}
+        needed = [table for table in needed if table not in now]
+    return tuple(programs)
+
+
+def table_name(function: Function) -> str:
+    """Return the name of the prelude's output that holds a function's values."""
+    return f"{function.name}_table"
+
+
+def _needed(tables: Sequence[Table], wanted: Collection[Function]) -> list[Table]:
+    """Return the wanted tables and those that they are made of, in the order in which they were asked for."""
+    names = set(wanted)
+    for table in reversed(tables):
+        if table.function in names:
+            names |= _made_of(table) | _shape_of(table)
+    return [table for table in tables if table.function in names]
+
+
+def _made_of(table: Table) -> set[Function]:
+    """Return the tables whose values a table is filled from."""
+    match table:
+        case (
+            Offsets(domain=domain, volume=value)
+            | Largest(domain=domain, value=value)
+            | Values(domain=domain, value=value)
+        ):
+            called = functions_of((*(extent for _, extent in domain), value))
+            return {function for function in called if function.source is Source.PRELUDE}
+        case Owners(offsets=offsets):
+            return _made_of(offsets) | {offsets.function}
+        case _:
+            assert_never(table)
+
+
+def _shape_of(table: Table) -> set[Function]:
+    called = functions_of(param.extent for param in table.function.params)
+    return {function for function in called if function.source is Source.PRELUDE}
+
+
+def functions_of(exprs: Iterable[Expr]) -> set[Function]:
+    """Return the functions that expressions call, those that their domains and bodies call included."""
+    found: set[Function] = set()
+    pending = list(exprs)
+    while pending:
+        for part in subexpressions(pending.pop()):
+            if isinstance(part, Call) and part.function not in found:
+                found.add(part.function)
+                pending += [param.extent for param in part.function.params]
+                pending += [] if part.function.body is None else [part.function.body]
+    return found
+
+
+def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> Program:
+    filled = {
+        table.function: Buffer(
+            table_name(table.function),
+            DType.INT32,
+            tuple(param.extent for param in table.function.params),
+            Role.OUTPUT,
+        )
+        for table in now
+    }
+    body = _Filled(filled).stmt(block(*(_fill(table, filled[table.function]) for table in now)))
+    shapes = (extent for buffer in filled.values() for extent in buffer.shape)
+    used = functions_of((*shapes, *all_expressions(body)))
+    kept = tuple(function for function in functions if function in used)
+    return Program(name, kept, tuple(filled.values()), (), (Stage(StageKind.KERNEL, body),))
+
+
+class _Filled(Rewriter):
+    """Reads tables that are being filled from the buffers that hold them."""
+
+    def __init__(self, filled: Mapping[Function, Buffer]) -> None:
+        super().__init__()
+        self.filled = filled
+
+    def expr(self, expr: Expr) -> Expr:
+        if not isinstance(expr, Call):
+            return super().expr(expr)
+        function, args = expr.function, self.exprs(expr.args)
+        if function in self.filled:
+            return _wide(Load(self.filled[function], args))
+        if function.body is not None and functions_of((function.body,)) & set(self.filled):
+            values = dict(zip((param.var for param in function.params), args, strict=True))
+            return self.expr(substitute(function.body, values))
+        return Call(function, args, expr.at)
+
+
+def _fill(table: Table, buffer: Buffer) -> Stmt:
+    match table:
+        case Offsets(domain=domain, volume=volume):
+            return _running_sum(domain, volume, buffer)
+        case Largest(domain=domain, value=value):
+            here = _wide(Load(buffer, (ZERO,)))
+            more = _store(buffer, ZERO, Binary(BinaryOp.MAX, here, value))
+            return block(_store(buffer, ZERO, ZERO), nest(domain, more))
+        case Values(domain=domain, value=value):
+            return _counted(domain, lambda place: _store(buffer, place, value))
+        case Owners(offsets=offsets):
+            return _owners(offsets, buffer)
+        case _:
+            assert_never(table)
+
+
+def _running_sum(domain: Extents, volume: Expr, buffer: Buffer) -> Stmt:
+    own, total = Var("own"), Var("total")
+
+    def step(place: Expr) -> Stmt:
+        negative = Binary(BinaryOp.LE, ZERO, Ref(own))
+        fits = Binary(BinaryOp.LE, Ref(total), Const(MOST))
+        inner = block(
+            Check(Label("length"), negative, "a length is {0}, and no length is negative", (Ref(own),)),
+            Let(
+                total,
+                Binary(BinaryOp.ADD, _wide(Load(buffer, (place,))), Ref(own)),
+                block(
+                    Check(
+                        Label("total"), fits, f"lengths sum to {{0}}, indices go up to {MOST}", (Ref(total),)
+                    ),
+                    _store(buffer, plus(place, ONE), Ref(total)),
+                ),
+            ),
+        )
+        return Let(own, volume, inner)
+
+    return block(_store(buffer, ZERO, ZERO), _counted(domain, step))
+
+
+def _owners(offsets: Offsets, buffer: Buffer) -> Stmt:
+    def step(place: Expr) -> Stmt:
+        own = Var("t")
+        at = Binary(BinaryOp.ADD, Call(offsets.function, (place,)), Ref(own))
+        return For(own, offsets.volume, _store(buffer, at, place))
+
+    return _counted(offsets.domain, step)
+
+
+def _counted(domain: Extents, step: Callable[[Expr], Stmt]) -> Stmt:
+    """Return the nest over a domain; `step` is given the place in it, in row-major order."""
+    if len(domain) == 1:
+        return nest(domain, step(Ref(domain[0][0])))
+    counter = Buffer("place", INDEX, (ONE,), Role.LOCAL)
+    place = Var("place")
+    more = Store(Label("place"), counter, (ZERO,), plus(Ref(place), ONE))
+    inner = Let(place, Load(counter, (ZERO,)), block(step(Ref(place)), more))
+    return Alloc(counter, block(Store(Label("place"), counter, (ZERO,), ZERO), nest(domain, inner)))
+
+
+def nest(domain: Extents, body: Stmt) -> Stmt:
+    """Return loops over a domain around `body`, with variables of their own."""
+    fresh: dict[Var, Expr] = {}
+    loops: list[tuple[Var, Expr]] = []
+    for var, extent in domain:
+        own = Var(var.name)
+        loops.append((own, substitute(extent, fresh)))
+        fresh[var] = Ref(own)
+    stmt = Substitution(values=fresh).stmt(body)
+    for own, extent in reversed(loops):
+        stmt = For(own, extent, stmt)
+    return stmt
+
+
+def _store(buffer: Buffer, place: Expr, value: Expr) -> Stmt:
+    return Store(Label(buffer.name), buffer, (place,), Cast(DType.INT32, value))
+
+
+def _wide(load: Load) -> Expr:
+    return Cast(INDEX, load)

@@ -1,0 +1,157 @@
+"""The arrays that a program's index expressions read and its prelude fills: each once, shared by all operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Source, Var
+from ragged.ir.facts import Fact, Monotone, PrefixSum
+from ragged.ir.ops import BinaryOp
+from ragged.ir.rewrite import substitute
+from ragged.schedule.fold import plus
+
+Extents: TypeAlias = Sequence[tuple[Var, Expr]]
+"""Nested dimensions, outermost first: the index along each, and how far it extends at those before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """`function(0) = 0`, `function(p + 1) = function(p) + volume`; p counts through `domain` in row-major order."""
+
+    function: Function
+    domain: tuple[tuple[Var, Expr], ...]
+    volume: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """`function(0)` is the largest `value` in `domain`, zero in an empty one."""
+
+    function: Function
+    domain: tuple[tuple[Var, Expr], ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """`function(f)` is the row of `offsets` that place f is in: `offsets(row) <= f < offsets(row + 1)`."""
+
+    function: Function
+    offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """`function(p)` is `value`, p counting through `domain` in row-major order."""
+
+    function: Function
+    domain: tuple[tuple[Var, Expr], ...]
+    value: Expr
+
+
+Table: TypeAlias = Offsets | Largest | Owners | Values
+
+
+@dataclass
+class Tables:
+    """The tables of one program as they are asked for; what was asked for before is shared.
+
+    `functions` are what a program declares for them, in an order in which each uses only those before it; `facts` what
+    is known of them.
+    """
+
+    functions: list[Function] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    _known: dict[tuple[object, ...], Table] = field(default_factory=dict)
+    _places: dict[int, Var] = field(default_factory=dict)
+
+    def offsets(self, domain: Extents, volume: Expr, count: Expr, length: Expr | None, at: Var) -> Function:
+        """Return the prefix sums of `volume` over `domain`, which has `count` points.
+
+        `length` is the volume as an expression of the place `at` in the domain, where there is one.
+        """
+        key = ("offsets", *self._shape(domain, (volume,)))
+        found = self._known.get(key)
+        if found is None:
+            name = self._name(f"{_short(volume)}_begin")
+            place = Var("p")
+            function = Function(name, (Param(place, plus(count, Const(1))),), Source.PRELUDE)
+            found = self._add(key, Offsets(function, tuple(domain), volume))
+            if length is None:
+                self.facts.append(Monotone(function))
+            else:
+                self.facts.append(PrefixSum(function, self._length(name, length, at, count)))
+        return found.function
+
+    def largest(self, domain: Extents, value: Expr) -> Expr:
+        """Return the largest `value` in `domain`."""
+        key = ("largest", *self._shape(domain, (value,)))
+        found = self._known.get(key)
+        if found is None:
+            function = Function(
+                self._name(f"most_{_short(value)}"), (Param(Var("p"), Const(1)),), Source.PRELUDE
+            )
+            found = self._add(key, Largest(function, tuple(domain), value))
+        return Call(found.function, (Const(0),))
+
+    def values(self, domain: Extents, value: Expr, count: Expr) -> Function:
+        """Return `value` at each of the `count` points of `domain`."""
+        key = ("values", *self._shape(domain, (value,)))
+        found = self._known.get(key)
+        if found is None:
+            name = self._name(f"{_short(value)}_values")
+            function = Function(name, (Param(Var("p"), count),), Source.PRELUDE)
+            found = self._add(key, Values(function, tuple(domain), value))
+        return found.function
+
+    def owners(self, offsets: Function) -> Function:
+        """Return the row that each place of `offsets` is in."""
+        key = ("owners", offsets)
+        found = self._known.get(key)
+        if found is None:
+            rows = next(t for t in self.tables if isinstance(t, Offsets) and t.function is offsets)
+            param = offsets.params[0]
+            total = Call(offsets, (Binary(BinaryOp.SUB, param.extent, Const(1)),))
+            function = Function(self._name(f"{offsets.name}_row"), (Param(Var("f"), total),), Source.PRELUDE)
+            found = self._add(key, Owners(function, rows))
+        return found.function
+
+    def _add(self, key: tuple[object, ...], table: Table) -> Table:
+        self.functions.append(table.function)
+        self.tables.append(table)
+        self._known[key] = table
+        return table
+
+    def _length(self, name: str, length: Expr, at: Var, count: Expr) -> Function:
+        """Return the lengths whose prefix sums offsets are, as a function of one place."""
+        match length:
+            case Call(function=function, args=(Ref(var=var),)) if var is at:
+                return function
+            case _:
+                param = Var("p")
+                body = substitute(length, {at: Ref(param)})
+                own = Function(self._name(f"{name}_length"), (Param(param, count),), Source.EXPRESSION, body)
+                self.functions.append(own)
+                return own
+
+    def _name(self, wanted: str) -> str:
+        taken = {function.name for function in self.functions}
+        return next(
+            n for n in (wanted, *(f"{wanted}_{i}" for i in range(1, len(taken) + 2))) if n not in taken
+        )
+
+    def _shape(self, domain: Extents, values: Sequence[Expr]) -> tuple[object, ...]:
+        """Return nested extents and expressions, the same for all that differ in variables alone."""
+        own: dict[Var, Expr] = {}
+        shape: list[object] = []
+        for level, (var, extent) in enumerate(domain):
+            shape.append(substitute(extent, own))
+            own[var] = Ref(self._places.setdefault(level, Var(f"i{level}")))
+        return (*shape, "of", *(substitute(value, own) for value in values))
+
+
+def _short(expr: Expr) -> str:
+    return expr.function.name if isinstance(expr, Call) else "rows"

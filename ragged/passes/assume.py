@@ -1,0 +1,76 @@
+"""What proofs assumed, checked before the kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from ragged.ir.expr import Buffer
+from ragged.ir.facts import Fact, Injective
+from ragged.ir.printer import stmt_text
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.stmt import Block, Stmt, block
+from ragged.ir.text.decl_out import subject
+from ragged.passes.check_injective import check_injective
+from ragged.passes.fact_checks import fact_check
+
+
+def assume(program: Program, facts: Collection[Fact]) -> Program:
+    """Return the program with a prelude that checks `facts`, which are among the program's, before all else in it.
+
+    before::
+
+        with kernel:
+            x[order(n)] = 1.0
+
+    after `assume(program, (Monotone(order),))`::
+
+        with prelude:
+            for i in serial(rows - 1):
+                check(order(i) <= order(i + 1), ...)
+        with kernel:
+            x[order(n)] = 1.0
+
+    What the prelude checks already is not checked again; without facts the program stays as it was. The tables that
+    checks need are declared as workspaces.
+    """
+    if not facts:
+        return program
+    old = program.stage(StageKind.PRELUDE)
+    known = {} if old is None else {stmt_text(part): part for part in _parts(old.body)}
+    checks: list[Stmt] = []
+    buffers = list(program.buffers)
+    for fact in program.facts:
+        if fact not in facts:
+            continue
+        stmt, table = _check(program, fact, f"{subject(fact).name}_seen")
+        missing = [part for part in _parts(stmt) if stmt_text(part) not in known]
+        if missing and table is not None:
+            stmt, table = _check(program, fact, program.free_name(table.name))
+            missing = list(_parts(stmt))
+            buffers += [] if table is None else [table]
+        checks += missing
+    if not checks:
+        return program
+    bodies = {stage.kind: stage.body for stage in program.stages}
+    bodies[StageKind.PRELUDE] = block(*checks) if old is None else block(*checks, old.body)
+    stages = tuple(Stage(kind, bodies[kind]) for kind in StageKind if kind in bodies)
+    return replace(program, buffers=tuple(buffers), stages=stages)
+
+
+def because(facts: Iterable[Fact]) -> str:
+    """Return by what something is proven, in words."""
+    names = sorted(f"{type(fact).__name__} of {subject(fact).name}" for fact in facts)
+    return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
+
+
+def _check(program: Program, fact: Fact, name: str) -> tuple[Stmt, Buffer | None]:
+    """Return the statements that check `fact`, and the table of that name if they need one."""
+    if isinstance(fact, Injective):
+        made = check_injective(fact.function, program.facts, name)
+        return made.stmt, made.table
+    return fact_check(fact), None
+
+
+def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
+    return stmt.body if isinstance(stmt, Block) else (stmt,)
