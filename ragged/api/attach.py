@@ -44,8 +44,7 @@ def check_attached(
     for reader in tensors:
         if tensor not in set(reads(reader)):
             continue
-        place_of = decisions.at.get(reader, (reader, depth) if reader is consumer else (reader, 0))
-        if place_of[0] is not consumer or place_of[1] < depth:
+        if _depth(reader, consumer, decisions) < depth:
             raise ScheduleError(
                 what,
                 at=at,
@@ -57,6 +56,17 @@ def check_attached(
                 raise ScheduleError(
                     what, at=at, because=f"'{reader.name}' reads it at other indices than those of the loops"
                 )
+
+
+def _depth(reader: Tensor, consumer: Tensor, decisions: Decisions) -> int:
+    """Return inside how many of a consumer's loops a tensor is computed; none if it is elsewhere."""
+    depth = len(consumer.dims)
+    while reader is not consumer:
+        if reader not in decisions.at:
+            return 0
+        reader, own = decisions.at[reader]
+        depth = min(depth, own)
+    return depth
 
 
 def _read_at(reader: Tensor, tensor: Tensor) -> Iterator[tuple[Expr, ...]]:

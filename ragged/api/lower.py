@@ -128,7 +128,8 @@ class _Lowering:
             inner = block(*self.attached(tensor, position + 1, at), inner)
             kind = LoopKind.PARALLEL if position < parallel and not depth else LoopKind.SERIAL
             inner = For(var, extent, inner, kind, tensor.dims[position].dim.dim, tensor.at)
-        return block(*self.attached(tensor, 0, at), inner) if not depth else inner
+        before = (each for own in range(depth + 1) for each in self.attached(tensor, own, at))
+        return block(*before, inner)
 
     def parallel(self, tensor: Tensor) -> int:
         """Return how many of its loops are those of rows: all but the dense ones inside."""

@@ -19,6 +19,15 @@ def plus(a: Expr, b: Expr) -> Expr:
             return b
         case _, Const(value=0):
             return a
+        case (
+            Binary(
+                op=BinaryOp.MUL,
+                lhs=Binary(op=BinaryOp.FLOORDIV, lhs=whole, rhs=Const(value=x)),
+                rhs=Const(value=y),
+            ),
+            Binary(op=BinaryOp.MOD, lhs=again, rhs=Const(value=z)),
+        ) if x == y == z and whole == again:
+            return whole
         case _:
             return Binary(BinaryOp.ADD, a, b)
 

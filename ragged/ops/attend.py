@@ -1,0 +1,122 @@
+"""Scaled dot-product attention over sequences of different lengths, its scores never stored but for a tile of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ragged
+from ragged.api.schedule import Schedule
+from ragged.api.tensors import Tensor
+from ragged.api.values import Value
+from ragged.ops.dims import Sequences
+
+TILE = 16
+"""Queries that are computed side by side, one in each lane of a vector."""
+
+Read = Callable[[Value, Value, Value, Value], Value]
+"""How an element is read: at (batch, place in the sequence, head, place in the head)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """The tensors of an attention; `result` is stored as (batch, length, heads * width)."""
+
+    result: Tensor
+    in_tile: tuple[Tensor, ...]
+    in_head: tuple[Tensor, ...]
+
+    def decide(self, s: Schedule) -> None:
+        """Compute scores by tiles of queries, and copies of keys and values by heads."""
+        for tensor in self.in_tile:
+            s.compute_at(tensor, self.result.loops[2])
+        for tensor in self.in_head:
+            s.compute_at(tensor, self.result.loops[1])
+        head, batch, tile, lane, place = self.result.dims
+        s.fuse_dimensions(tile, lane)
+        s.reorder_dimensions(batch, tile, head, place)
+        s.fuse_dimensions(head, place)
+
+    def read(self, b: Value, t: Value, k: Value) -> Value:
+        """Return feature `k` of the result at place `t` of sequence `b`."""
+        width = self.result.dims[4].extent
+        return self.result[k // width, b, t // TILE, t % TILE, k % width]
+
+
+def attention(
+    name: str,
+    heads: int,
+    width: int,
+    queries: Sequences,
+    keys: Sequences,
+    q: Read,
+    k: Read,
+    v: Read,
+    *,
+    causal: bool = False,
+) -> Attention:
+    """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
+
+    With `causal` a query looks at the keys up to its own place. A query that has no keys at all gives NaN, as 0 / 0.
+    """
+    n, m = queries.lengths, keys.lengths
+    b0 = queries.batch
+    head, tile, lane = ragged.dim("head"), ragged.dim("tile"), ragged.dim("lane")
+    place, key = ragged.dim("place"), ragged.dim("key")
+    outer = [(head, heads), (b0, queries.size)]
+    rows = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
+    scale = width**-0.5
+    k_own = ragged.compute(
+        f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
+    )
+    v_own = ragged.compute(
+        f"{name}_v", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: v(b, u, h, d)
+    )
+    q_own = ragged.compute(
+        f"{name}_q",
+        [*rows, (place, width), (lane, TILE)],
+        lambda h, b, i, d, l: ragged.where(
+            i * TILE + l < n(b), q(b, ragged.minimum(i * TILE + l, n(b) - 1), h, d) * scale, 0.0
+        ),
+    )
+    seen = (lambda b, i: ragged.minimum(m(b), (i + 1) * TILE)) if causal else (lambda b, i: m(b))
+    scores = ragged.compute(
+        f"{name}_scores",
+        [*rows, (key, seen(b0, tile)), (lane, TILE)],
+        lambda h, b, i, u, l: ragged.sum(width, lambda d: k_own[h, b, u, d] * q_own[h, b, i, d, l]),
+    )
+    if causal:
+        allowed = ragged.compute(
+            f"{name}_allowed",
+            scores.dims,
+            lambda h, b, i, u, l: ragged.where(u <= i * TILE + l, scores[h, b, i, u, l], float("-inf")),
+        )
+    else:
+        allowed = scores
+    most = ragged.compute(
+        f"{name}_most",
+        [*rows, (lane, TILE)],
+        lambda h, b, i, l: ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, l]),
+    )
+    weights = ragged.compute(
+        f"{name}_weights",
+        scores.dims,
+        lambda h, b, i, u, l: ragged.exp(allowed[h, b, i, u, l] - most[h, b, i, l]),
+    )
+    total = ragged.compute(
+        f"{name}_total",
+        most.dims,
+        lambda h, b, i, l: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, l]),
+    )
+    mixed = ragged.compute(
+        f"{name}_mixed",
+        [*rows, (lane, TILE), (place, width)],
+        lambda h, b, i, l, d: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, l] * v_own[h, b, u, d]),
+    )
+    result = ragged.compute(
+        name,
+        [*rows, (lane, ragged.minimum(TILE, n(b0) - tile * TILE)), (place, width)],
+        lambda h, b, i, l, d: mixed[h, b, i, l, d] / total[h, b, i, l],
+    )
+    masked = (allowed,) if causal else ()
+    return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own))

@@ -1,0 +1,40 @@
+"""The dimensions that operators share: a batch of sequences of different lengths, of rows of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ragged
+from ragged.api.dims import Dim, LengthFn
+from ragged.api.tensors import Tensor
+from ragged.api.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """A batch of `size` sequences, of `lengths` each."""
+
+    batch: Dim
+    size: Value
+    length: Dim
+    lengths: LengthFn
+
+    def rows(self, name: str, features: int) -> Tensor:
+        """Declare an input (batch, length, features)."""
+        return ragged.input_tensor(name, [*self.dims, (ragged.dim("features"), features)])
+
+    @property
+    def dims(self) -> list[tuple[Dim, Value]]:
+        """The dimensions of a tensor with a value for each place of each sequence."""
+        return [(self.batch, self.size), (self.length, self.lengths(self.batch))]
+
+
+def sequences(suffix: str = "", batch: Dim | None = None, size: Value | None = None) -> Sequences:
+    """Declare sequences; a `batch` of another declaration makes as many of other lengths."""
+    own = batch or ragged.dim("batch")
+    return Sequences(
+        own,
+        size or ragged.size("batches"),
+        ragged.dim(f"length{suffix}"),
+        ragged.length_fn(f"n{suffix}", over=own),
+    )
