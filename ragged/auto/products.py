@@ -51,18 +51,18 @@ def weighted(program: Program) -> set[Label]:
 def shared(program: Program, loop: Var) -> set[Label]:
     """Return the updates of the products whose columns the iterations of a loop share: together they read them once.
 
-    These are columns of parameters, and what else does not depend on the loop.
+    These are columns of parameters, and what else does not depend on the loop, if no loop inside shares it already.
     """
     return {
         product.update
         for product in products(program)
-        if product.packed is not None
-        or (
-            product.along is not None
-            and product.axis.var is not loop
-            and not mentions(product.along, (loop,))
-        )
+        if product.packed is not None or (product.rows is None and _is_fixed(product, loop))
     }
+
+
+def _is_fixed(product: Product, loop: Var) -> bool:
+    """True if the operand along a product's columns is the same in all iterations of a loop around it."""
+    return product.along is not None and product.axis.var is not loop and not mentions(product.along, (loop,))
 
 
 def _product(site: Site, update: Reduce) -> Product | None:

@@ -66,6 +66,8 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
             yield label
         case For(extent=Const(), body=body) | Let(body=body) | Alloc(body=body):
             yield from _direct(body)
+        case For(var=var, body=Reduce(label=label, axes=(axis,))) if axis is var:
+            yield label
         case Block(body=parts):
             for part in parts:
                 yield from _direct(part)
