@@ -1,0 +1,24 @@
+"""Columns of a matrix by panels: as many vectors of them as a register tile has."""
+
+from __future__ import annotations
+
+from ragged.api.schedule import Schedule
+from ragged.api.tensors import Loop
+from ragged.api.values import Value
+from ragged.schedule.cut import cut
+from ragged.schedule.simplify_guards import simplify_guards
+
+WIDTH = 64
+"""Columns of a panel."""
+
+
+def panels_of(columns: Value) -> Value:
+    """Return how many panels hold so many columns."""
+    return (columns + (WIDTH - 1)) // WIDTH
+
+
+def cut_panels(s: Schedule, panels: Loop, columns: str) -> None:
+    """Give the whole panels a loop of their own, in which nothing asks where the columns end (operation splitting)."""
+    loop = s.loop(panels)
+    s.apply(cut, loop, s.loops.index(f"{columns} // {WIDTH}", loop))
+    s.apply(simplify_guards)

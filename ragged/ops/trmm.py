@@ -1,0 +1,113 @@
+"""The product of a lower-triangular matrix and another one (CoRa, section 7.1: trmm)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ragged
+from ragged import Lengths, RaggedArray
+from ragged.api.schedule import Schedule
+from ragged.api.values import Value
+from ragged.data.read import is_array, read_array
+from ragged.errors import DataError
+from ragged.ops.compiled import Options, compiled
+from ragged.ops.panels import WIDTH, cut_panels, panels_of
+
+WHAT = "ragged.ops.trmm"
+ROWS = 4
+"""Rows that are computed together: the sums up to the first one's diagonal are of one length for all of them."""
+
+
+def trmm(
+    lower: object, b: object, *, target: str = "cpu", threads: int | None = None
+) -> npt.NDArray[np.float32]:
+    """Return `tril(lower) @ b`, (n, m), in memory of the caller's.
+
+    Args:
+        lower: (n, n) float32, of which what is above the diagonal is not read; or a ragged array whose row i has the
+            i + 1 elements up to the diagonal.
+        b: (n, m) float32.
+        target: as `ragged.compile` takes it.
+        threads: the same.
+
+    Raises:
+        DataError: something is no float32 matrix, or sizes differ that must agree.
+    """
+    if not is_array(b):
+        raise DataError(f"{WHAT}: 'b' is of type {type(b).__name__}, and a matrix is needed")
+    right = read_array(f"{WHAT}: 'b'", b)
+    triangle = isinstance(lower, RaggedArray)
+    if not triangle and not is_array(lower):
+        raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")
+    function = compiled(("trmm", triangle), lambda: program(triangle=triangle), Options(target, threads))
+    given = lower.packed() if isinstance(lower, RaggedArray) else read_array(f"{WHAT}: 'lower'", lower)
+    result: npt.NDArray[np.float32] = function(L=given, B=right)
+    return result
+
+
+def program(*, triangle: bool = False) -> Schedule:
+    """Return the scheduled operator: inputs `L` and `B`, the product `C`; `triangle` says how `L` is stored.
+
+    Sums of four rows run together up to the diagonal's block (operation splitting of the reduction); what is left of
+    them is a block of four by four, with zeros above the diagonal.
+    """
+    n, m = ragged.size("n"), ragged.size("m")
+    rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
+    panel, tile, row, lane = ragged.dim("panel"), ragged.dim("tile"), ragged.dim("row"), ragged.dim("lane")
+    left = ragged.input_tensor("L", [(rows, n), (inner, rows + 1 if triangle else n)])
+    b = ragged.input_tensor("B", [(inner, n), (columns, m)])
+    tiles = [(panel, panels_of(m)), (tile, (n + (ROWS - 1)) // ROWS)]
+
+    def at(t: Value, r: Value) -> Value:
+        return ragged.minimum(t * ROWS + r, n - 1)
+
+    packed = ragged.compute(
+        "packed",
+        [tiles[0], (inner, n), (lane, WIDTH)],
+        lambda p, c, w: ragged.where(p * WIDTH + w < m, b[c, p * WIDTH + w], 0.0),
+    )
+    sums = ragged.compute(
+        "sums",
+        [*tiles, (row, ROWS), (lane, WIDTH)],
+        lambda p, t, r, w: ragged.sum(t * ROWS, lambda c: left[at(t, r), c] * packed[p, c, w]),
+    )
+    corner = ragged.compute(
+        "corner",
+        [*tiles, (row, ROWS), (lane, WIDTH)],
+        lambda p, t, r, w: ragged.sum(
+            ROWS,
+            lambda c: (
+                ragged.where((c <= r) & (t * ROWS + r < n), left[at(t, r), at(t, c)], 0.0)
+                * packed[p, at(t, c), w]
+            ),
+        ),
+    )
+    product = ragged.compute(
+        "C",
+        [
+            *tiles,
+            (row, ragged.minimum(ROWS, n - tile * ROWS)),
+            (lane, ragged.minimum(WIDTH, m - panel * WIDTH)),
+        ],
+        lambda p, t, r, w: sums[p, t, r, w] + corner[p, t, r, w],
+    )
+    s = Schedule(product, name="trmm")
+    s.compute_at(corner, product.loops[1])
+    s.compute_at(sums, product.loops[1])
+    s.compute_at(packed, product.loops[0])
+    d = product.dims
+    s.reorder_dimensions(d[1], d[2], d[0], d[3])
+    s.fuse_dimensions(d[1], d[2])
+    s.fuse_dimensions(d[0], d[3])
+    cut_panels(s, product.loops[0], "m")
+    return s
+
+
+def triangle_of(matrix: npt.NDArray[Any]) -> RaggedArray:
+    """Return the lower triangle of a matrix (n, n) as a ragged array whose row i has i + 1 elements: a copy."""
+    size = len(matrix)
+    lengths = Lengths((0,), np.arange(1, size + 1, dtype=np.int32))
+    return RaggedArray(matrix[np.tril_indices(size)], (size, lengths))
