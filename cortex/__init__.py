@@ -12,11 +12,12 @@ Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.mode
 
 from cortex import models, ra
 from cortex.compiler import Output, RecursiveFunction, compile, load
-from cortex.linearize import Forest, Linearized, Node, Vocab, read_ptb
+from cortex.linearize import CyclicSentence, Forest, Linearized, Node, Vocab, read_conllu, read_ptb
 from cortex.models import from_torch
 from ragged.errors import DataError, InternalError, ModelError, ScheduleError, UserError
 
 __all__ = [
+    "CyclicSentence",
     "DataError",
     "Forest",
     "InternalError",
@@ -33,5 +34,6 @@ __all__ = [
     "load",
     "models",
     "ra",
+    "read_conllu",
     "read_ptb",
 ]

@@ -27,9 +27,10 @@ _MARKS = {"hidden": 1_000_003, "embed": 2_000_029, "vocab": 4_000_037}
 
 
 def build(name: str, options: Mapping[str, Any]) -> ra.Model:
-    """Return the model of that name, made with those of `options` that its constructor has."""
+    """Return the model of that name, made with those of `options` that its constructor has; its input is words."""
     known = _parameters(name)
-    return _CONSTRUCTORS[name](**{key: value for key, value in options.items() if key in known})
+    given = {"input": "word", **options}
+    return _CONSTRUCTORS[name](**{key: value for key, value in given.items() if key in known})
 
 
 def with_defaults(name: str, options: Mapping[str, Any], *, hidden: int, vocab: int) -> dict[str, Any]:

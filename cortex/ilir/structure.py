@@ -116,6 +116,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
             facts.append(Follows(pointer, batch_begin, batch_length))
         else:
             facts.append(Range(pointer, Const(-1), Call(num_nodes)))
+            facts.append(Follows(pointer, batch_begin, batch_length, optional=True))
     facts.extend(
         _payload_range(payload, payloads[payload.name], num_inner)
         for payload in plan.payloads

@@ -1,5 +1,6 @@
 """Structures to arrays: what callers hold, and what the kernels of `cortex` walk."""
 
+from cortex.linearize.conllu import CyclicSentence, read_conllu
 from cortex.linearize.forest import Forest
 from cortex.linearize.linearizer import Linearizer, linearize
 from cortex.linearize.node import Node
@@ -7,4 +8,14 @@ from cortex.linearize.ptb import read_ptb
 from cortex.linearize.result import Linearized
 from cortex.linearize.vocab import Vocab
 
-__all__ = ["Forest", "Linearized", "Linearizer", "Node", "Vocab", "linearize", "read_ptb"]
+__all__ = [
+    "CyclicSentence",
+    "Forest",
+    "Linearized",
+    "Linearizer",
+    "Node",
+    "Vocab",
+    "linearize",
+    "read_conllu",
+    "read_ptb",
+]

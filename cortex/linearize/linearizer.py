@@ -26,8 +26,9 @@ _LIMIT = 2**31 - 1
 class Linearizer:
     """Turns batches of structures into the arrays of one plan; made once for a model, called for each batch.
 
-    `vocab` numbers the words of bracketed strings. `children` names the attribute that holds a node's children
-    ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and `right`.
+    `vocab` numbers the words of bracketed strings and labelled trees. `children` names the attribute that holds a
+    node's children ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and
+    `right`.
     Calls share nothing, so many threads may use one.
     """
 
@@ -52,9 +53,9 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
     Args:
         plan: what the model asks of structures; see `cortex.ilir.plan`.
         data: a list is a batch, anything else is one structure: a `Node` or any object with `children`, or
-            with `left` and `right`; nested tuples of ints; a bracketed string; a 1-D array of integers or a
-            2-D array of floats (a sequence); a `Forest`, which holds any number of structures; a `Linearized`
-            of an equal plan, which is returned as it is.
+            with `left` and `right`; nested tuples of ints; a bracketed string or an `nltk.Tree`; a 1-D array of
+            integers or a 2-D array of floats (a sequence); a `networkx.DiGraph`; a `Forest`, which holds any
+            number of structures; a `Linearized` of an equal plan, which is returned as it is.
         vocab: the numbers of the words in bracketed strings.
         children: the name of the attribute that holds the children, or a tuple with one name for each.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex import ra
-from cortex.models.layouts import DGL, FUSED, GATES, LAYOUTS, SEPARATE, Layout, Part, part_of
+from cortex.models.layouts import FAMILIES, RECURRENT, Family, Layout, Part, endings_of, part_of
 from cortex.ra.params import as_numpy
 from cortex.ra.tensor import dense
 from ragged.errors import Location, ModelError
@@ -18,15 +18,16 @@ Array = NDArray[np.float32]
 
 
 def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "auto") -> dict[str, Array]:
-    """Return a child-sum TreeLSTM's parameters from a PyTorch module's state.
+    """Return a model's parameters from a PyTorch module's state.
 
     Args:
         state_dict: what `module.state_dict()` returned, or arrays by such names; prefixes of modules do not
             matter ("childsumtreelstm.ioux.weight").
-        model: a model with the parameters of `models.tree_lstm`.
-        layout: "fused" (`ioux`, `iouh`, `fx`, `fh`), "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...),
-            "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`), or "auto", which finds out. A gate's biases add up; where
-            DGL's layout has no `W_f`, it is zero.
+        model: a model with the parameters of `models.tree_lstm` (as `lstm` is), `tree_gru` or `tree_rnn`.
+        layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...), and for the first "fused" (`ioux`, `iouh`, `fx`,
+            `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell), for the last "rnn"
+            (torch.nn.RNN, RNNCell); or "auto", which finds out. A gate's biases add up. What DGL's layout has no
+            `W_f` for and torch's layers no biases is zero. torch.nn.GRU is refused: it is another cell.
 
     Returns:
         The parameters of MODELS.md, float32, C-contiguous, owned by the caller. `emb` is among them if the
@@ -38,8 +39,8 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     Example:
         >>> params = from_torch(module.state_dict(), tree_lstm(hidden=168, embed=300, vocab=20_000))
     """
-    _check_model(model)
-    chosen = _layout(state_dict, layout)
+    family = _family(model)
+    chosen = _layout(state_dict, family, layout)
     faults: list[str] = []
     given: dict[str, list[tuple[str, Array]]] = {}
     for key, value in state_dict.items():
@@ -57,7 +58,7 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
             f"from_torch: the state does not fit the model (layout '{chosen.name}')",
             at=Location.capture(),
             because="; ".join(faults),
-            fix="pass the entries of the TreeLSTM alone, or name the layout",
+            fix="pass the entries of the cell alone, or name the layout",
         )
     names = [name for name in model.inputs if name in given or name in chosen.zero]
     return {name: _assembled(model, name, given.get(name)) for name in names}
@@ -67,37 +68,59 @@ class _Fault(Exception):
     """One entry that cannot be taken."""
 
 
-def _check_model(model: ra.Model) -> None:
-    names = {f"{part}_{gate}" for part in "Ub" for gate in GATES}
-    others = set(model.inputs) - names - {f"W_{gate}" for gate in GATES} - {"emb"}
-    if others or not names <= set(model.inputs):
-        raise ModelError(
-            "from_torch: the model has not the parameters of a child-sum TreeLSTM",
-            at=Location.capture(),
-            because=f"they are {', '.join(model.inputs)}",
-            fix="a model of cortex.models.tree_lstm; for another, name each parameter yourself",
-        )
+def _family(model: ra.Model) -> Family:
+    """Return the models that this one has the parameters of."""
+    given = set(model.inputs)
+    for family in FAMILIES:
+        matrices = all(len(model.inputs[name].shape) == 2 for name in given if name.startswith("U"))
+        if family.recurrent <= given <= family.all and matrices:
+            return family
+    raise ModelError(
+        "from_torch: the model has not the parameters of a child-sum cell",
+        at=Location.capture(),
+        because=f"they are {', '.join(model.inputs)}",
+        fix="cortex.models' tree_lstm, lstm, tree_gru, gru, tree_rnn, dag_rnn; for another, name each parameter",
+    )
 
 
-def _layout(state_dict: Mapping[str, Any], name: str) -> Layout:
-    """Return the layout of that name, or for "auto" the one whose mark is among the entries."""
+def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> Layout:
+    """Return the layout of that name, or for "auto" the one of which a mark is among the entries."""
     if name != "auto":
-        if name not in LAYOUTS:
-            raise ModelError(
-                f"from_torch: layout={name!r} is unknown",
-                at=Location.capture(),
-                fix=", ".join(f'"{known}"' for known in ("auto", *LAYOUTS)),
-            )
-        return LAYOUTS[name]
-    marked = [one for one in (FUSED, DGL) if any(f".{key}".endswith(f".{one.mark}") for key in state_dict)]
-    if len(marked) > 1:
+        return _named(family, name)
+    endings = [set(endings_of(key)) for key in state_dict]
+    marked = [
+        (mark, layout)
+        for layout in family.layouts
+        for mark in layout.marks
+        if any(mark in e for e in endings)
+    ]
+    if len({layout.name for _, layout in marked}) > 1:
         raise ModelError(
             "from_torch: the state is of two layouts",
             at=Location.capture(),
-            because=f"it has both '{FUSED.mark}' and '{DGL.mark}'",
+            because=f"it has both '{marked[0][0]}' and '{marked[1][0]}'",
             fix="pass the entries of one module alone",
         )
-    return marked[0] if marked else SEPARATE
+    if family.gates == "rzg" and any(mark in e for e in endings for mark in RECURRENT):
+        raise ModelError(
+            "from_torch: torch.nn.GRU is another cell than this model's",
+            at=Location.capture(),
+            because="it has tanh(W x + r (U h + b)), where the reset gate meets the product; here it meets the state, "
+            "tanh(W x + U (r h) + b)",
+            fix="write torch's cell in the Recursive API, or train with this model's equations",
+        )
+    return marked[0][1] if marked else family.layouts[-1]
+
+
+def _named(family: Family, name: str) -> Layout:
+    known = {layout.name: layout for layout in family.layouts}
+    if name not in known:
+        raise ModelError(
+            f"from_torch: layout={name!r} is unknown",
+            at=Location.capture(),
+            fix=", ".join(f'"{name}"' for name in ("auto", *known)),
+        )
+    return known[name]
 
 
 def _blocks(key: str, value: Any, layout: Layout, model: ra.Model) -> Iterator[tuple[str, Array]]:
@@ -117,14 +140,14 @@ def _blocks(key: str, value: Any, layout: Layout, model: ra.Model) -> Iterator[t
 
 def _names(part: Part | None) -> list[str]:
     """Return the parameters that a part gives, in the order of its rows."""
-    if part is None or part[0] == "emb":
-        return [] if part is None else ["emb"]
-    return [f"{part[0]}_{gate}" for gate in part[1]]
+    if part is None:
+        return []
+    return [f"{part[0]}_{gate}" for gate in part[1]] or [part[0]]
 
 
 def _twice(name: str, found: list[tuple[str, Array]]) -> bool:
     """Whether a parameter is given by several entries that do not add up, as biases do."""
-    return len(found) > 1 and not name.startswith("b_")
+    return len(found) > 1 and name.split("_")[0] != "b"
 
 
 def _missing(model: ra.Model, given: Mapping[str, object], layout: Layout) -> list[str]:

@@ -24,20 +24,36 @@ def projections(
     Raises:
         ModelError: `input` is none of these, or an extent that it needs is not given.
     """
+    x = _given(input, embed, vocab)
+    if x is None:
+        return {gate: ra.node_input(f"x_{gate}", (hidden,)) for gate in gates}
+    return {gate: _product(f"W_{gate}", x, hidden, f"Wx_{gate}") for gate in gates}
+
+
+def projection(input: str, hidden: int, embed: int | None, vocab: int | None) -> Indexed:
+    """Return W x_n, a tensor (ra.N, hidden), for a model without gates; projected, it is the payload `x_h`.
+
+    Arguments and errors are those of `projections`.
+    """
+    x = _given(input, embed, vocab)
+    return ra.node_input("x_h", (hidden,)) if x is None else _product("W", x, hidden, "Wx")
+
+
+def _given(input: str, embed: int | None, vocab: int | None) -> Indexed | None:
+    """Return x_n, a tensor (ra.N, embed), or None where a node carries the products."""
     match input:
         case "projected":
-            return {gate: ra.node_input(f"x_{gate}", (hidden,)) for gate in gates}
+            return None
         case "vector":
-            x: Indexed = ra.node_input("x", (_needed(input, "embed", embed),), default=0.0)
+            return ra.node_input("x", (_needed(input, "embed", embed),), default=0.0)
         case "word":
-            x = _looked_up(_needed(input, "embed", embed), _needed(input, "vocab", vocab))
+            return _looked_up(_needed(input, "embed", embed), _needed(input, "vocab", vocab))
         case _:
             raise ModelError(
                 f"input={input!r} is no way to give a node its input",
                 at=Location.capture(),
                 fix='"word", "vector" or "projected"',
             )
-    return {gate: _product(gate, x, hidden) for gate in gates}
 
 
 def _looked_up(embed: int, vocab: int) -> Indexed:
@@ -47,13 +63,11 @@ def _looked_up(embed: int, vocab: int) -> Indexed:
     return ra.compute((ra.N, embed), lambda n, i: ra.where(word[n] >= 0, emb[word[n], i], 0.0), name="x")
 
 
-def _product(gate: str, x: Indexed, hidden: int) -> Indexed:
+def _product(weight: str, x: Indexed, hidden: int, name: str) -> Indexed:
     embed = x.shape[-1]
     assert isinstance(embed, int)
-    W = ra.input_tensor(f"W_{gate}", (hidden, embed))
-    return ra.compute(
-        (ra.N, hidden), lambda n, i: ra.sum(embed, lambda j: W[i, j] * x[n, j]), name=f"Wx_{gate}"
-    )
+    W = ra.input_tensor(weight, (hidden, embed))
+    return ra.compute((ra.N, hidden), lambda n, i: ra.sum(embed, lambda j: W[i, j] * x[n, j]), name=name)
 
 
 def _needed(input: str, name: str, extent: int | None) -> int:

@@ -1,4 +1,4 @@
-"""How others lay out the parameters of a child-sum TreeLSTM: which entry holds what of which gates.
+"""How others lay out the parameters of recurrent cells: which entry holds what of which gates.
 
 A layout names entries as they end, after any prefix of modules. A matrix of several gates has them stacked along
 its rows, in the order given; several biases of one gate add up.
@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Part: TypeAlias = tuple[str, str]
-"""What an entry holds: "W", "U" or "b", and of which gates."""
-
-GATES = "iouf"
+"""What an entry holds: "W", "U", "b" or "emb", and of which gates; "" where it has none."""
 
 _EMBEDDING = ("emb", "emb.weight", "embedding.weight", "embeddings.weight", "word_embeddings.weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`entries` by name; `mark`, an entry that no other layout has; the parameters that may be missing, `zero`."""
+    """`entries` by name; `marks`, of which no other layout has one; parameters that may be missing, `zero`."""
 
     name: str
     entries: dict[str, Part]
-    mark: str
+    marks: tuple[str, ...]
     zero: frozenset[str] = frozenset()
 
 
@@ -39,7 +37,7 @@ FUSED = Layout(
         **_linear("fx", "W", "f"),
         **_linear("fh", "U", "f"),
     },
-    "iouh.weight",
+    ("iouh.weight",),
 )
 """The PyTorch ports of the authors' code: Linear layers `ioux`, `iouh`, `fx`, `fh`, each with a bias."""
 
@@ -53,34 +51,87 @@ DGL = Layout(
         **_linear("U_f", "U", "f"),
         "b_f": ("b", "f"),
     },
-    "U_iou.weight",
+    ("U_iou.weight",),
     # DGL's forget gates do not see the input.
     zero=frozenset({"W_f"}),
 )
 """DGL's example: `W_iou`, `U_iou`, `b_iou`, `U_f`."""
 
+RECURRENT = ("weight_hh_l0", "weight_hh")
+"""The recurrent matrix of torch's own layers, and of their cells."""
 
-def _separate() -> dict[str, Part]:
+
+def _recurrent(name: str, gates: str, biases: frozenset[str]) -> Layout:
+    entries = {"weight_ih": ("W", gates), "weight_hh": ("U", gates)} | dict.fromkeys(
+        ("bias_ih", "bias_hh"), ("b", gates)
+    )
+    both = entries | {f"{entry}_l0": part for entry, part in entries.items()}
+    # A layer may be made without biases.
+    return Layout(name, both, RECURRENT, zero=biases)
+
+
+LSTM = _recurrent("lstm", "ifuo", frozenset(f"b_{gate}" for gate in "ifuo"))
+"""torch.nn.LSTM of one layer and direction, and LSTMCell: gates i, f, g, o, of which g is our u."""
+
+RNN = _recurrent("rnn", "", frozenset({"b"}))
+"""torch.nn.RNN of one layer and direction, and RNNCell."""
+
+
+def _separate(gates: str) -> Layout:
     entries: dict[str, Part] = {}
-    for gate in GATES:
+    for gate in gates:
         for part, names in (("W", (f"W_{gate}", f"{gate}x")), ("U", (f"U_{gate}", f"{gate}h"))):
             for name in names:
                 entries |= _linear(name, part, gate)
         entries |= {f"W_{gate}": ("W", gate), f"U_{gate}": ("U", gate)}
         entries |= {f"b_{gate}": ("b", gate), f"bias_{gate}": ("b", gate)}
-    return entries
+    if not gates:
+        entries = {
+            **_linear("W", "W", ""),
+            **_linear("U", "U", ""),
+            "W": ("W", ""),
+            "U": ("U", ""),
+            "b": ("b", ""),
+        }
+    return Layout("separate", entries, ())
 
 
-SEPARATE = Layout("separate", _separate(), "")
-"""A layer or matrix for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`; and MODELS.md's own names."""
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models of the same parameters: those of `gates`, or one W, U and b, in the `layouts` that are known."""
 
-LAYOUTS = {layout.name: layout for layout in (FUSED, DGL, SEPARATE)}
+    gates: str
+    layouts: tuple[Layout, ...]
+
+    @property
+    def recurrent(self) -> frozenset[str]:
+        """The names of the parameters that each of these models has."""
+        return frozenset(f"{part}_{gate}" for part in "Ub" for gate in self.gates) or frozenset("Ub")
+
+    @property
+    def all(self) -> frozenset[str]:
+        """The names of the parameters that one of these models may have."""
+        weights = frozenset(f"W_{gate}" for gate in self.gates) or frozenset("W")
+        return self.recurrent | weights | {"emb"}
+
+
+FAMILIES = (
+    Family("iouf", (FUSED, DGL, LSTM, _separate("iouf"))),
+    Family("rzg", (_separate("rzg"),)),
+    Family("", (RNN, _separate(""))),
+)
+"""The last layout of each, "separate", is a layer or matrix for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
 
 
 def part_of(layout: Layout, key: str) -> Part | None:
     """Return what the entry of this key holds, ("emb", "") for the embedding, or None if it is of no use."""
-    names = key.split(".")
-    endings = [".".join(names[start:]) for start in range(len(names))]
+    endings = endings_of(key)
     if any(ending in _EMBEDDING for ending in endings):
         return ("emb", "")
     return next((layout.entries[ending] for ending in endings if ending in layout.entries), None)
+
+
+def endings_of(key: str) -> list[str]:
+    """Return what a key is after each prefix of modules, the longest first."""
+    names = key.split(".")
+    return [".".join(names[start:]) for start in range(len(names))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cortex import ra
 from cortex.models.inputs import projections
-from cortex.ra.tensor import Indexed
+from cortex.models.states import child_sum, gate
 
 
 def tree_lstm(
@@ -25,15 +25,8 @@ def tree_lstm(
     N, K, H = ra.N, ra.K, hidden
     Wx = projections(input, "iouf", hidden, embed, vocab)
     h_ph, c_ph = ra.placeholder((N, H), name="h_ph"), ra.placeholder((N, H), name="c_ph")
-    hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]), name="hs")
-
-    def gate(g: str) -> Indexed:
-        U, b = ra.input_tensor(f"U_{g}", (H, H)), ra.input_tensor(f"b_{g}", (H,))
-        Uh = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: U[i, j] * hs[n, j]), name=f"Uh_{g}")
-        act = ra.tanh if g == "u" else ra.sigmoid
-        return ra.compute((N, H), lambda n, i: act(Wx[g][n, i] + Uh[n, i] + b[i]), name=f"gate_{g}")
-
-    i_, o_, u_ = gate("i"), gate("o"), gate("u")
+    hs = child_sum(h_ph, "hs")
+    i_, o_, u_ = (gate(g, Wx[g], hs, H) for g in "iou")
     U, b = ra.input_tensor("U_f", (H, H)), ra.input_tensor("b_f", (H,))
     Uh = ra.compute((N, K, H), lambda n, k, i: ra.sum(H, lambda j: U[i, j] * h_ph[k, j]), name="Uh_f")
     f_ = ra.compute((N, K, H), lambda n, k, i: ra.sigmoid(Wx["f"][n, i] + Uh[n, k, i] + b[i]), name="gate_f")

@@ -17,7 +17,7 @@ from cortex.ra.expr import Expr, IsLeaf, NumChildren, Read
 from cortex.ra.facts import Facts
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import Site, sites
-from cortex.ra.tensor import Body, IfThenElse
+from cortex.ra.tensor import Body, IfThenElse, Placeholder
 
 Cases: TypeAlias = frozenset[int]
 
@@ -75,6 +75,22 @@ def child_reads(body: Body) -> Iterator[tuple[Site, ChildAt]]:
         for handle in handles(site.expr):
             if isinstance(handle, ChildAt):
                 yield site, handle
+
+
+def needed_children(body: Body) -> Iterator[tuple[Site, ChildAt]]:
+    """Yield each use of a child by its position that asks for one to be there."""
+    for site, child in child_reads(body):
+        if not reads_default(site.expr):
+            yield site, child
+
+
+def reads_default(expr: Expr) -> bool:
+    """Return whether `expr` reads a result that has a value where there is no child at that position."""
+    match expr:
+        case Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
+            return default is not None
+        case _:
+            return False
 
 
 def handles(expr: Expr) -> tuple[Node, ...]:

@@ -64,8 +64,17 @@ def node_input(
     return NodeInput(name, (N, *dense_shape(what, shape, at)), stored, default=fill, at=at)
 
 
-def placeholder(shape: Sequence[Dim | int], name: str | None = None) -> Placeholder:
+def placeholder(
+    shape: Sequence[Dim | int], name: str | None = None, default: float | None = None
+) -> Placeholder:
     """Declare the result of the recursion, (ra.N, *dense extents) in float32, before it is defined.
+
+    Args:
+        shape: (ra.N, *extents) of the result.
+        name: how it is called when the model prints; guessed from the assignment otherwise.
+        default: what every element reads as at a child, named by its position, that a node does not have: at a leaf,
+            behind the last child, or where the caller gave None. Without it such a read is a `ModelError` or, for
+            a structure that lacks the child, a `DataError`.
 
     Raises:
         ModelError: the shape does not begin with ra.N, or has ra.K in it.
@@ -75,7 +84,8 @@ def placeholder(shape: Sequence[Dim | int], name: str | None = None) -> Placehol
     """
     at = Location.capture()
     dims = node_shape("placeholder", shape, at)
-    return Placeholder(name or assigned_name(at, "placeholder"), dims, DType.FLOAT32, at=at)
+    fill = None if default is None else float(default)
+    return Placeholder(name or assigned_name(at, "placeholder"), dims, DType.FLOAT32, fill, at=at)
 
 
 def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None) -> Compute:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.ra.bounds import payload_range
-from cortex.ra.cases import CaseAnalysis, child_reads
+from cortex.ra.cases import CaseAnalysis, child_reads, needed_children, reads_default
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Binary, ChildReduce, Const, Expr, Read, Where
+from cortex.ra.expr import Binary, ChildReduce, Const, Expr, IsLeaf, Read, Where, subexpressions
 from cortex.ra.node import NodeVar
 from cortex.ra.sites import sites
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
@@ -62,14 +62,35 @@ def reduces_over_children(recursion: Recursion) -> bool:
     return any(isinstance(s.expr, ChildReduce) for body in recursion.computes for s in sites(body))
 
 
+def distinguishes_leaves(recursion: Recursion) -> bool:
+    """Return whether some value follows from a node's having no children: a sum over none, a default, a choice."""
+    everywhere = (site.expr for body in recursion.computes for site in sites(body))
+    return any(
+        isinstance(expr, ChildReduce)
+        or reads_default(expr)
+        or (isinstance(expr, Where) and _asks_for_leaves(expr))
+        for expr in everywhere
+    )
+
+
+def _asks_for_leaves(choice: Where) -> bool:
+    return any(isinstance(part, IsLeaf) for part in subexpressions(choice.condition))
+
+
 def fewest_children(analysis: CaseAnalysis) -> int:
-    """Return how many children an inner node has at least: one, or as many as are read whatever it has."""
-    needed = [1]
-    for body in analysis.recursion.computes:
-        for site, child in child_reads(body):
-            if any(1 <= case <= child.position for case in analysis.at(site)):
+    """Return how many children an inner node has at least: as many as are read whatever it has, or one.
+
+    It is none where the first child is read only with a default: a node may have others and not that one.
+    """
+    recursion = analysis.recursion
+    needed: list[int] = []
+    for body in recursion.computes:
+        for site, child in needed_children(body):
+            cases = analysis.at(site)
+            if any(1 <= case <= child.position for case in cases) or (child.position == 0 and any(cases)):
                 needed.append(child.position + 1)
-    return max(needed)
+    may_lack = 0 in positions_read(recursion) and not isinstance(recursion.structure, Sequence)
+    return max(needed, default=0 if may_lack else 1)
 
 
 def _kind(structure: Structure) -> tuple[StructureKind, int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cortex.ra.base import Tensor
-from cortex.ra.demands import reduces_over_children
+from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.lower import Choices, Lowered, independent, lower
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
@@ -154,7 +154,7 @@ def default_schedule(model: Model) -> Schedule:
         if isinstance(tensor, IfThenElse) and any(key(atom) == LEAF for atom in atoms(tensor.condition)):
             schedule.specialize_if_else(tensor)
             break
-    if reduces_over_children(model):
+    if distinguishes_leaves(model):
         schedule.specialize_leaves()
     if independent(model):
         schedule.hoist_inputs()

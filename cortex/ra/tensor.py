@@ -55,8 +55,12 @@ class NodeInput(Indexed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placeholder(Indexed):
-    """The result of the recursion at a node, to be read at a node's children: (N, *what it returns)."""
+    """The result of the recursion at a node, to be read at a node's children: (N, *what it returns).
 
+    `default` is what a child that is not there reads as; without one, it may be read only where there is one.
+    """
+
+    default: float | None = None
     calls: bool = field(kw_only=True, default=True, repr=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cortex.ra.base import Tensor
 from cortex.ra.collect import Recursion
 from cortex.ra.shapes import described
-from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput
+from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput, Placeholder
 
 
 def listing(recursion: Recursion) -> str:
@@ -29,8 +29,7 @@ def listing(recursion: Recursion) -> str:
     lines = [f"recursion over {recursion.structure}"]
     lines += _section("parameters", [_declared(t, t.shape) for t in recursion.inputs.values()])
     lines += _section("payloads", [_payload(t) for t in recursion.payloads.values()])
-    placeholders = [f"{recursion.name(p)} {described(p.shape)}" for p in recursion.placeholders]
-    lines += _section("placeholders", placeholders)
+    lines += _section("placeholders", [_placeholder(recursion, p) for p in recursion.placeholders])
     lines += _section("at each node", [_definition(recursion, tensor) for tensor in recursion.computes])
     outputs = [f"{name} = {recursion.name(body)}" for name, (_, body) in recursion.outputs.items()]
     return "\n".join(lines + _section("outputs", outputs))
@@ -47,6 +46,11 @@ def _declared(tensor: Tensor, shape: tuple[object, ...]) -> str:
 def _payload(tensor: NodeInput) -> str:
     default = "" if tensor.default is None else f", {tensor.default} where a node carries none"
     return _declared(tensor, tensor.shape[1:]) + default
+
+
+def _placeholder(recursion: Recursion, tensor: Placeholder) -> str:
+    default = "" if tensor.default is None else f", {tensor.default} where there is no child"
+    return f"{recursion.name(tensor)} {described(tensor.shape)}{default}"
 
 
 def _definition(recursion: Recursion, tensor: Body) -> str:

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ragged.ir.expr import Call, Expr, Function, Ref, Var
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.interpret.evaluate import Evaluate, Evaluator
 from ragged.ir.interpret.faults import Fault
 from ragged.ir.interpret.memory import Frame
@@ -46,6 +46,8 @@ def _violations(fact: Fact, data: _Data) -> Iterator[str]:
             return _injective(fact, data)
         case PrefixSum():
             return _prefix_sum(fact, data)
+        case Owner():
+            return _owner(fact, data)
         case Tiling():
             return _tiling(fact, data)
         case Follows():
@@ -94,6 +96,19 @@ def _prefix_sum(fact: PrefixSum, data: _Data) -> Iterator[str]:
         if end != begin + step:
             total = f"{_term(offset, i)} + {_term(length, i)} = {begin + step}"
             yield f"{_term(offset, i + 1)} = {end} is not {total}"
+
+
+def _owner(fact: Owner, data: _Data) -> Iterator[str]:
+    owner, offset = fact.owner, fact.offset
+    rows = data.count(offset) - 1
+    for f in range(data.count(owner)):
+        row = data.call(owner, f)
+        if not 0 <= row < rows:
+            yield f"{_term(owner, f)} = {row} is not in [0, {rows})"
+            continue
+        begin, end = data.call(offset, row), data.call(offset, row + 1)
+        if not begin <= f < end:
+            yield f"{_term(owner, f)} = {row}, whose places are in [{begin}, {end})"
 
 
 def _tiling(fact: Tiling, data: _Data) -> Iterator[str]:

@@ -49,6 +49,17 @@ class PrefixSum:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """`owner(f)` is a row of `offset` that place f is in: `offset(owner(f)) <= f < offset(owner(f) + 1)`.
+
+    A row is an argument of `offset` but the last one. This is CoRa's map f_fo from a fused loop to the outer one.
+    """
+
+    owner: Function
+    offset: Function
+
+
+@dataclass(frozen=True, slots=True)
 class Tiling:
     """The ranges `begin(b) .. begin(b) + length(b)` tile `[0, total)`, the first at its end, each next one below.
 
@@ -78,4 +89,4 @@ class Follows:
     optional: bool = False
 
 
-Fact: TypeAlias = Range | Monotone | Injective | PrefixSum | Tiling | Follows
+Fact: TypeAlias = Range | Monotone | Injective | PrefixSum | Owner | Tiling | Follows

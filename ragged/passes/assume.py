@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from ragged.ir.expr import Buffer
-from ragged.ir.facts import Fact, Injective
+from ragged.errors import InternalError
+from ragged.ir.expr import Binary, Buffer, Call, Const, Ref, Source, Var
+from ragged.ir.facts import Fact, Injective, Monotone, Owner, PrefixSum
+from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import stmt_text
 from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.stmt import Block, Stmt, block
+from ragged.ir.stmt import Block, Check, For, Label, Stmt, block
 from ragged.ir.text.decl_out import subject
 from ragged.passes.check_injective import check_injective
 from ragged.passes.fact_checks import fact_check
@@ -32,7 +34,8 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
             x[order(n)] = 1.0
 
     What the prelude checks already is not checked again; without facts the program stays as it was. The tables that
-    checks need are declared as workspaces.
+    checks need are declared as workspaces. A function that a prelude fills holds what its facts say by construction
+    (`ragged.layout.derived`): only the lengths that it is made of are checked.
     """
     if not facts:
         return program
@@ -66,10 +69,30 @@ def because(facts: Iterable[Fact]) -> str:
 
 def _check(program: Program, fact: Fact, name: str) -> tuple[Stmt, Buffer | None]:
     """Return the statements that check `fact`, and the table of that name if they need one."""
+    if subject(fact).source is Source.PRELUDE:
+        return _established(fact), None
     if isinstance(fact, Injective):
         made = check_injective(fact.function, program.facts, name)
         return made.stmt, made.table
     return fact_check(fact), None
+
+
+def _established(fact: Fact) -> Stmt:
+    """Return what is left to check of a table that a prelude fills with what its fact says: that lengths are some."""
+    match fact:
+        case PrefixSum(length=length):
+            step = Var("i")
+            own = Call(length, (Ref(step),))
+            text = f"{length.name}({{0}}) = {{1}} is negative"
+            holds = Binary(BinaryOp.LE, Const(0), own)
+            check = Check(Label(f"{length.name}.fact"), holds, text, (Ref(step), own))
+            return For(step, length.params[0].extent, check)
+        case Owner() | Monotone():
+            return Block()
+        case Injective():
+            raise InternalError(f"no prelude fills '{subject(fact).name}' so that it is injective")
+        case _:
+            return fact_check(fact)
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Var, add, sub, within
-from ragged.ir.facts import Follows, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Follows, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
 
-Checked: TypeAlias = Range | Monotone | PrefixSum | Tiling | Follows
+Checked: TypeAlias = Range | Monotone | PrefixSum | Owner | Tiling | Follows
 """The facts whose checks need no memory of their own; `ragged.passes.check_injective` has the other."""
 
 
@@ -28,6 +28,8 @@ def fact_check(fact: Checked) -> Stmt:
             return _each_pair(function, lambda here, there: Binary(op, here, there), "does not rise")
         case PrefixSum():
             return _prefix_sum(fact)
+        case Owner():
+            return _owner(fact)
         case Tiling():
             return _tiling(fact)
         case Follows():
@@ -81,6 +83,25 @@ def _prefix_sum(fact: PrefixSum) -> Stmt:
         _check(offset, Binary(BinaryOp.EQ, start, Const(0)), f"{offset.name}(0) = {{0}}, not 0", start),
         For(step, _extent(length), _check(offset, holds, text, Ref(step), here, there, grows)),
     )
+
+
+def _owner(fact: Owner) -> Stmt:
+    owner, offset, step = fact.owner, fact.offset, Var("f")
+    row, rows = Call(owner, (Ref(step),)), sub(_extent(offset), 1)
+    begin, end = Call(offset, (row,)), Call(offset, (add(row, 1),))
+    there = f"{owner.name}({{0}}) = {{1}}"
+    inside = _check(
+        owner,
+        within(row, Const(0), rows),
+        f"{there} is not in [{{2}}, {{3}})",
+        Ref(step),
+        row,
+        Const(0),
+        rows,
+    )
+    holds = within(Ref(step), begin, end)
+    text = f"{there}, whose places are in [{{2}}, {{3}})"
+    return For(step, _extent(owner), block(inside, _check(owner, holds, text, Ref(step), row, begin, end)))
 
 
 def _tiling(fact: Tiling) -> Stmt:

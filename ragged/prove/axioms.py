@@ -14,7 +14,7 @@ from typing import assert_never
 import z3
 
 from ragged.ir.expr import Function
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.prove.terms import Occurrence, Term, Translator
 
 
@@ -29,6 +29,8 @@ def instances(fact: Fact, calls: Sequence[Occurrence], to: Translator) -> Iterat
             yield from _injective(fact, calls, to)
         case PrefixSum():
             yield from _prefix_sum(fact, calls, to)
+        case Owner():
+            yield from _owner(fact, calls, to)
         case Tiling():
             yield from _tiling(fact, calls, to)
         case Follows():
@@ -76,6 +78,14 @@ def _prefix_sum(fact: PrefixSum, calls: Sequence[Occurrence], to: Translator) ->
         # The lengths between i and j are not negative.
         both = z3.And(_inside(offset, i, to), _inside(offset, j, to), i <= j)
         yield z3.Implies(both, to.call(offset, i) <= to.call(offset, j))
+
+
+def _owner(fact: Owner, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
+    for f in _arguments(calls, fact.owner):
+        row = to.call(fact.owner, f)
+        begin, end = to.call(fact.offset, row), to.call(fact.offset, row + 1)
+        there = z3.And(_inside(fact.offset, row, to), _inside(fact.offset, row + 1, to), begin <= f, f < end)
+        yield z3.Implies(_inside(fact.owner, f, to), there)
 
 
 def _tiling(fact: Tiling, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:

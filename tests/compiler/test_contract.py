@@ -3,10 +3,11 @@
 import threading
 from functools import partial
 
-import networkx  # noqa: F401  (imported by users beside cortex)
+import networkx
 import numpy as np
 import pytest
 import torch
+from nltk.tree import Tree
 
 import cortex
 from cortex import models, ra
@@ -119,6 +120,8 @@ def test_every_kind_of_structure_in_one_batch(tree_lstm, trees, vocab):
         np.array(words),
         chain,
         fn.linearize(trees[0]) and trees[0],
+        Tree.fromstring(text),
+        networkx.DiGraph([("root", "leaf")]),
     ]
     out = fn(batch)
     alone = [fn(item)["h"][0] for item in batch]
@@ -126,7 +129,9 @@ def test_every_kind_of_structure_in_one_batch(tree_lstm, trees, vocab):
     np.testing.assert_array_equal(out["h"][0], out["h"][1])
     np.testing.assert_array_equal(out["h"][2], out["h"][4])
     np.testing.assert_array_equal(out["h"][5], out["h"][6])
-    assert out.keys(3) == [7]
+    np.testing.assert_array_equal(out["h"][0], out["h"][8])
+    assert out.keys(3) == [7] and out.keys(5) == words and out.keys(9) == ["leaf", "root"]
+    assert out.keys(8)[-1] is batch[8] and out.keys(4)[-1] is batch[4] and out.keys(2)[-1] is batch[2]
 
 
 def test_linearizing_is_paid_for_once(tree_lstm, trees):

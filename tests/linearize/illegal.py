@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import networkx
 import numpy as np
 
 from cortex.ilir.plan import Plan, Presence, StructureKind
 from cortex.linearize import Forest, Node, Vocab, linearize
+from tests.linearize.strategies import Labelled
 from tests.linearize.support import BARE, BINARY, DAG, SEQUENCE, TREE, carrying, vector, word
 
 VOCAB = Vocab(["good", "film"])
@@ -131,5 +133,17 @@ CASES: dict[str, Illegal] = {
     "forest_empty": Illegal(BARE, lambda: Forest([0, 0, 0], [], [0, 1, 1, 2])),
     "forest_roots": Illegal(BARE, lambda: Forest([0, 0, 1, 1], [0], [0, 3])),
     "forest_cycle": Illegal(BARE, lambda: Forest.from_parents([-1, 2, 1])),
+    "graph_kind": Illegal(DAG, lambda: [1, networkx.Graph([(1, 2)])]),
+    "graph_kind.multiple": Illegal(DAG, lambda: networkx.MultiDiGraph([(1, 2), (1, 2)])),
+    "graph_empty": Illegal(DAG, lambda: networkx.DiGraph()),
+    "graph_roots": Illegal(TREE, lambda: networkx.DiGraph([("a", "b"), ("c", "d")])),
+    "graph_cycle": Illegal(DAG, lambda: networkx.DiGraph([("a", "b"), ("c", "d"), ("d", "c")])),
+    "cycle.graph": Illegal(DAG, lambda: networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "b")])),
+    "shared.graph": Illegal(TREE, lambda: networkx.DiGraph([("a", "b"), ("a", "c"), ("c", "b")])),
+    "missing.graph": Illegal(NUMBERS, lambda: networkx.DiGraph([("a", "b")])),
+    "labelled_vocabulary": Illegal(TREE, lambda: Labelled(["good"])),
+    "labelled_content": Illegal(TREE, lambda: Labelled([Labelled(["good"]), Labelled()]), {"vocab": VOCAB}),
+    "labelled_child": Illegal(TREE, lambda: Labelled([Labelled(["good"]), "film"]), {"vocab": VOCAB}),
+    "unknown_word.labelled": Illegal(TREE, lambda: Labelled([Labelled(["flim"])]), {"vocab": STRICT}),
     "column_length": Illegal(TREE, lambda: Forest([0, 0], [], word=[1, 2])),
 }

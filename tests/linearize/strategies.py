@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx
 import numpy as np
 from hypothesis import strategies as st
 
@@ -246,10 +247,52 @@ def columns(draw: st.DrawFn, payload: Payload, nodes: int) -> np.ndarray:
     return array if draw(st.integers(0, 20)) else array.astype(np.float16)
 
 
+class Labelled(list[Any]):
+    """What nltk.Tree is to a reader: a list with a label."""
+
+    def label(self) -> str:
+        raise AssertionError("a reader has no use for labels")
+
+
+@st.composite
+def labelled(draw: st.DrawFn, plan: Plan) -> Labelled:
+    made: list[Any] = []
+    for children in draw(shapes(plan)):
+        inside = [None if c is None else made[c] for c in children]
+        if draw(st.integers(0, 60)) == 0:
+            inside.append(draw(st.sampled_from(["word", 3, None, [], Labelled()])))
+        made.append(Labelled(inside or [draw(st.sampled_from([*WORDS, "odd"]))]))
+    return made[-1]
+
+
+@st.composite
+def graphs(draw: st.DrawFn, plan: Plan) -> networkx.Graph:
+    """Draw a graph of nodes that are numbers, strings or tuples, sometimes a view of another."""
+    shape = draw(shapes(plan, holes=False))
+    keys = [draw(st.sampled_from([node, f"n{node}", (node, "x"), float(node)])) for node in range(len(shape))]
+    graph = networkx.DiGraph() if draw(st.integers(0, 40)) else draw(st.sampled_from(OTHER_GRAPHS))()
+    for node in draw(st.permutations(range(len(shape)))):
+        graph.add_node(keys[node], **draw(carried(plan, not shape[node])))
+    for node in draw(st.permutations(range(len(shape)))):
+        graph.add_edges_from((keys[node], keys[child]) for child in shape[node] if child is not None)
+    match draw(st.integers(0, 24)):
+        case 0:
+            graph.add_edge(keys[0], keys[-1])
+        case 1:
+            graph.add_edge("one more", "another")
+        case 2 | 3:
+            return graph.subgraph(draw(st.lists(st.sampled_from(keys), unique=True)))
+    return graph
+
+
+OTHER_GRAPHS = [networkx.Graph, networkx.MultiDiGraph, networkx.MultiGraph]
+
+
 @st.composite
 def batches(draw: st.DrawFn, plan: Plan) -> object:
     """Draw a batch of every kind mixed at will, or one structure by itself."""
-    kinds = [objects(plan), tuples(plan), texts(plan), sequences(plan), forests(plan)]
+    kinds = [objects(plan), tuples(plan), texts(plan), sequences(plan), forests(plan), labelled(plan)]
+    kinds.append(graphs(plan))
     items = draw(st.lists(st.one_of(kinds), max_size=5))
     if items and draw(st.integers(0, 4)) == 0:
         items.append(items[0])

@@ -11,7 +11,7 @@ from ragged.errors import DataError
 from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
-HELPERS = {"Names", "Place", "path"}
+HELPERS = {"Names", "Place", "path", "graph_node"}
 ELSEWHERE = {"too_large"}
 BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
 

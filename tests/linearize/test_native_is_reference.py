@@ -18,7 +18,15 @@ STRICT = Vocab(strategies.WORDS, unk=None)
 
 @pytest.mark.parametrize(
     "kind",
-    [strategies.objects, strategies.tuples, strategies.texts, strategies.sequences, strategies.forests],
+    [
+        strategies.objects,
+        strategies.tuples,
+        strategies.texts,
+        strategies.sequences,
+        strategies.forests,
+        strategies.labelled,
+        strategies.graphs,
+    ],
 )
 @given(data=st.data())
 @hypothesis.settings(max_examples=200)

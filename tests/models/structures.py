@@ -15,7 +15,7 @@ from cortex.linearize import Node
 class Drawn:
     """`children` in rows of post-order, each row's payloads, and the root of the same structure."""
 
-    children: list[list[int]]
+    children: list[list[int]] | list[list[int | None]]
     payload: dict[str, list[object]]
 
     @property
@@ -26,7 +26,7 @@ class Drawn:
         nodes: list[Node] = []
         for row, below in enumerate(self.children):
             carried = {name: values[row] for name, values in self.payload.items() if values[row] is not None}
-            nodes.append(Node([nodes[k] for k in below], **carried))
+            nodes.append(Node([None if k is None else nodes[k] for k in below], **carried))
         return nodes
 
 
@@ -47,10 +47,66 @@ def chain(length: int) -> list[list[int]]:
     return [[row - 1] if row else [] for row in range(length)]
 
 
+def large_tree(nodes: int, most: int | None, seed: int) -> list[list[int]]:
+    """Rows of a random tree of at least so many nodes, each with at most `most` children."""
+    rng = np.random.default_rng(seed)
+    children: list[list[int]] = []
+    free: list[list[int]] = [[]]  # for each open node its children so far
+
+    while free:
+        grows = len(children) + len(free) < nodes and len(free) < 200
+        if grows and len(free[-1]) < (most or 6) and (rng.integers(3) or len(free) == 1):
+            free.append([])
+            continue
+        children.append(free.pop())
+        if free:
+            free[-1].append(len(children) - 1)
+    return children
+
+
+def grid(height: int, width: int) -> list[list[int]]:
+    """Rows of the papers' grid: (i, j) with predecessors (i-1, j), (i, j-1) and (i-1, j-1), in post-order."""
+    steps = ((1, 0), (0, 1), (1, 1))
+    return in_post_order(
+        [
+            [(i - a) * width + j - b for a, b in steps if i >= a and j >= b]
+            for i in range(height)
+            for j in range(width)
+        ]
+    )
+
+
+def with_holes(children: list[list[int]], most: int, seed: int) -> list[list[int | None]]:
+    """The same tree with children moved to higher positions here and there, None where they were."""
+    rng = np.random.default_rng(seed)
+    return [
+        [*([None] * int(rng.integers(0, most - len(below) + 1)) if below else []), *below]
+        for below in children
+    ]
+
+
 BINARY = st.recursive(st.none(), lambda part: st.tuples(part, part), max_leaves=12).map(in_rows)
+CHAIN = st.integers(1, 12).map(chain)
 ANY_TREE = st.recursive(st.none(), lambda part: st.lists(part, min_size=1, max_size=4), max_leaves=12).map(
     in_rows
 )
+
+
+@st.composite
+def sparse(draw: st.DrawFn, arity: int) -> list[list[int | None]]:
+    """Rows of children of a tree of at most `arity` children, some of them missing before others."""
+    shape = st.recursive(
+        st.just([]), lambda part: st.lists(st.none() | part, min_size=1, max_size=arity), max_leaves=12
+    )
+    children: list[list[int | None]] = []
+
+    def visit(part: list[object]) -> int:
+        below = [visit(child) if isinstance(child, list) else None for child in part]
+        children.append(below)
+        return len(children) - 1
+
+    visit(draw(shape))
+    return children
 
 
 @st.composite
@@ -64,6 +120,22 @@ def dags(draw: st.DrawFn) -> list[list[int]]:
         if all(row not in below for below in children):
             children[-1].append(row)
     return children
+
+
+def in_post_order(children: list[list[int]]) -> list[list[int]]:
+    """The same graph in rows of post-order: what the last node reaches, each at its first visit."""
+    row: dict[int, int] = {}
+    order: list[int] = []
+
+    def visit(node: int) -> None:
+        for below in children[node]:
+            if below not in row:
+                visit(below)
+        row[node] = len(order)
+        order.append(node)
+
+    visit(len(children) - 1)
+    return [[row[below] for below in children[node]] for node in order]
 
 
 def words(

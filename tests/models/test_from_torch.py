@@ -187,7 +187,7 @@ def test_every_entry_that_does_not_fit_is_listed(model):
         "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_o'; "
         "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_u'; "
         "nothing gives 'W_f' (4, 3); nothing gives 'U_f' (4, 4)\n"
-        "  fix: pass the entries of the TreeLSTM alone, or name the layout"
+        "  fix: pass the entries of the cell alone, or name the layout"
     )
 
 
@@ -203,16 +203,16 @@ def test_two_layouts_at_once(model):
 
 def test_an_unknown_layout(model):
     assert refusal({}, model, "torchscript") == (
-        'from_torch: layout=\'torchscript\' is unknown\n  at HERE\n  fix: "auto", "fused", "dgl", "separate"'
+        'from_torch: layout=\'torchscript\' is unknown\n  at HERE\n  fix: "auto", "fused", "dgl", "lstm", "separate"'
     )
 
 
 def test_another_model():
     assert refusal({}, models.tree_sum(H, V)) == (
-        "from_torch: the model has not the parameters of a child-sum TreeLSTM\n"
+        "from_torch: the model has not the parameters of a child-sum cell\n"
         "  at HERE\n"
         "  because: they are emb\n"
-        "  fix: a model of cortex.models.tree_lstm; for another, name each parameter yourself"
+        "  fix: cortex.models' tree_lstm, lstm, tree_gru, gru, tree_rnn, dag_rnn; for another, name each parameter"
     )
 
 

@@ -46,8 +46,10 @@ def test_the_running_example(batched, specialized, golden):
         models.tree_lstm(H, 3, V),
         models.mv_rnn(3, V),
         models.tree_lstm(H, 3, V, input="projected"),
+        models.nary_tree_lstm(H, input="projected"),
+        models.gru(H, input="projected"),
     ],
-    ids=["tree_fc", "tree_lstm", "mv_rnn", "tree_lstm_projected"],
+    ids=["tree_fc", "tree_lstm", "mv_rnn", "tree_lstm_projected", "nary_tree_lstm", "gru"],
 )
 def test_library_models(model, golden, request):
     schedule = ra.Schedule(model)

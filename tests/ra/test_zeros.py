@@ -17,6 +17,8 @@ class Cell:
         self.x = ra.node_input("x", (H,))
         self.word = ra.node_input("word", dtype="int32", default=-1)
         self.h = ra.placeholder((N, H), name="h")
+        self.kept = ra.placeholder((N, H), name="kept", default=0.0)
+        self.one = ra.placeholder((N, H), name="one", default=1.0)
         self.hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: self.h[k, i]), name="hs")
 
     def body(self, function):
@@ -40,6 +42,7 @@ ZERO = {
     "sum over children": lambda m, n, i: ra.sum_children(n, lambda k: m.h[k, i]),
     "sum of ones over children": lambda m, n, i: ra.sum_children(n, lambda k: 1.0 + m.h[k, i]),
     "compute": lambda m, n, i: m.hs[n, i],
+    "child that is not there": lambda m, n, i: m.kept[n.left, i],
     "negated": lambda m, n, i: -m.hs[n, i],
     "sum": lambda m, n, i: m.hs[n, i] + m.hs[n, 0],
     "difference": lambda m, n, i: m.hs[n, i] - 0.0 * m.b[i],
@@ -55,6 +58,7 @@ ZERO = {
 OTHER = {
     "number": lambda m, n, i: 1.0 + m.hs[n, i],
     "parameter": lambda m, n, i: m.b[i] + m.hs[n, i],
+    "child that is not there and reads as one": lambda m, n, i: m.one[n.left, i],
     "payload": lambda m, n, i: m.x[n, i],
     "payload times zero": lambda m, n, i: m.x[n, i] * m.hs[n, i],
     "computed times zero": lambda m, n, i: ra.exp(m.b[i]) * m.hs[n, i],

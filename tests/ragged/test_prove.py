@@ -35,7 +35,7 @@ from ragged.ir.expr import (
     sub,
     within,
 )
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.interpret import Fault
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
@@ -378,6 +378,7 @@ KINDS: dict[str, Fact] = {
     "strictly monotone": Monotone(F, strict=True),
     "injective": Injective(F),
     "prefix sum": PrefixSum(P, F),
+    "owner": Owner(F, P),
     "tiling": Tiling(F, G, Call(LOW), Call(TOP)),
     "follows": Follows(P, F, G),
     "follows via": Follows(P, F, G, V),
@@ -397,6 +398,9 @@ def near(fact: Fact, rng: np.random.Generator) -> World:
             f = np.cumsum(g[::-1])[::-1] - g
         case _:
             f = rng.integers(0, 3, size=count)
+    if isinstance(fact, Owner):
+        p = np.sort(p)
+        f = np.array([max(int(np.searchsorted(p, k, "right")) - 1, 0) for k in range(count)], p.dtype)
     if isinstance(fact, PrefixSum):
         p = np.cumsum([0, *f])
     low, top = (int(f[0]), int(f[0] + g[0])) if count else (0, 0)

@@ -58,8 +58,8 @@ class Atoms:
             case 0:
                 return self.choose([0.5, -1.0, 0.0, 1.5, 1])
             case 1 | 2:
-                below = [handle for handle in all_handles if handle is not scope.node]
-                return self.call(scope, self.choose(below)) if below else self.payload("sign", at)
+                calls = self.calls(scope)
+                return self.call(scope, *self.choose(calls)) if calls else self.payload("sign", at)
             case 3:
                 return self.vector(scope, at)
             case 4:
@@ -78,10 +78,7 @@ class Atoms:
 
     def vectors(self, scope: Scope) -> list[tuple[int, Callable[[Any], Any]]]:
         """Return the vectors that may be read at this place: their extents, and what gives an element."""
-        below = [
-            handle for handle in handles(scope, KINDS[self.kind][1], self.kind) if handle is not scope.node
-        ]
-        places = [(h_ph, at) for h_ph in self.placeholders for at in below]
+        places = self.calls(scope)
         places += [(t, scope.node) for t, k in self.tensors if t.dtype.is_float and scope.known.within(k)]
         return [
             (tensor.shape[1], lambda j, tensor=tensor, at=at: tensor[at, j])
@@ -89,8 +86,18 @@ class Atoms:
             if len(tensor.shape) == 2 and isinstance(tensor.shape[1], int)
         ]
 
-    def call(self, scope: Scope, at: Any) -> Any:
-        result = self.choose(self.placeholders)
+    def calls(self, scope: Scope) -> list[tuple[Any, Any]]:
+        """Return the results that may be read at this place, and at which child; one with a default at any."""
+        most = KINDS[self.kind][1]
+        below = [handle for handle in handles(scope, most, self.kind) if handle is not scope.node]
+        anywhere = [scope.node.child(position) for position in range(most or 0)]
+        return [
+            (result, at)
+            for result in self.placeholders
+            for at in (below if result.default is None else [*below, *anywhere])
+        ]
+
+    def call(self, scope: Scope, result: Any, at: Any) -> Any:
         return result[(at, *(self.index(scope, extent) for extent in result.shape[1:]))]
 
     def compute_read(self, scope: Scope) -> Any | None:

@@ -128,7 +128,11 @@ class Expressions(Atoms):
 
         def pair(k: Any, m: Any, j: Any) -> Any:
             inner = scope.with_child(k).with_child(m).with_index(j, 2)
-            return ra.tanh(self.call(inner, k)) * ra.tanh(self.call(inner, m)) * self.expr(inner, 0)
+            return (
+                ra.tanh(self.call(inner, self.choose(self.placeholders), k))
+                * ra.tanh(self.call(inner, self.choose(self.placeholders), m))
+                * self.expr(inner, 0)
+            )
 
         def inside(k: Any) -> Any:
             return ra.sum_children(scope.node, lambda m: ra.sum(2, lambda j: pair(k, m, j)))
@@ -168,7 +172,11 @@ class Expressions(Atoms):
     def over_children(self, scope: Scope, depth: int, *, calls: bool = False) -> Any:
         def body(k: Any) -> Any:
             inner = scope.with_child(k)
-            return self.call(inner, k) * 0.5 if calls else self.expr(inner, depth)
+            return (
+                self.call(inner, self.choose(self.placeholders), k) * 0.5
+                if calls
+                else self.expr(inner, depth)
+            )
 
         if scope.known.low >= 1 and self.number(2) == 0:
             return ra.max_children(scope.node, body)

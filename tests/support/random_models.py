@@ -30,7 +30,8 @@ class _Builder(Expressions):
     def model(self) -> ra.Model:
         shapes = [self.shape() for _ in range((1, 1, 2, 3)[self.number(3)])]
         self.placeholders = [
-            ra.placeholder((ra.N, *shape), name=f"h{o}_ph") for o, shape in enumerate(shapes)
+            ra.placeholder((ra.N, *shape), name=f"h{o}_ph", default=self.choose([None, None, 0.0, 0.5]))
+            for o, shape in enumerate(shapes)
         ]
         for _ in range(self.number(1)):
             self.tensor(self.shape(), ANY)

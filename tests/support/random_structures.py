@@ -32,7 +32,10 @@ def structures(draw: st.DrawFn, plan: Plan) -> Node:
             for p in plan.payloads
             if p.required.at(not children) or random.integers(2)
         }
-        made.append(Node([made[child] for child in children], **payload))
+        below: list[Node | None] = [made[child] for child in children]
+        if plan.min_children == 0 and below and len(below) < (plan.most_children or 0):
+            below.insert(int(random.integers(len(below) + 1)), None)
+        made.append(Node(below, **payload))
     return made[-1]
 
 

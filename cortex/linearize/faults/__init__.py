@@ -17,6 +17,16 @@ from cortex.linearize.faults.flat import (
     tuple_element,
     unreadable,
 )
+from cortex.linearize.faults.graphs import (
+    graph_cycle,
+    graph_empty,
+    graph_kind,
+    graph_node,
+    graph_roots,
+    labelled_child,
+    labelled_content,
+    labelled_vocabulary,
+)
 from cortex.linearize.faults.payloads import (
     missing,
     no_array,
@@ -78,7 +88,15 @@ __all__ = [
     "forest_cycle",
     "forest_empty",
     "forest_roots",
+    "graph_cycle",
+    "graph_empty",
+    "graph_kind",
+    "graph_node",
+    "graph_roots",
     "hole",
+    "labelled_child",
+    "labelled_content",
+    "labelled_vocabulary",
     "linearized_in_batch",
     "many_children",
     "missing",

@@ -9,7 +9,7 @@ from ragged.errors import DataError
 Names = str | tuple[str, ...] | None
 
 _KINDS = {StructureKind.TREE: "a tree", StructureKind.DAG: "a DAG", StructureKind.SEQUENCE: "a sequence"}
-_OFFER = "give a cortex.Node, a tuple of ints, a bracketed string, an array or a cortex.Forest"
+_OFFER = "give a cortex.Node, a tuple of ints, a bracketed string, an array, a graph or a cortex.Forest"
 _NAME_THEM = 'name the attributes that hold the children, as in children="kids" or children=("left", "right")'
 
 

@@ -2,24 +2,18 @@
 #include <string>
 
 #include "flat.h"
+#include "walk.h"
 
 namespace cortex {
 
 namespace {
-
-constexpr std::int32_t kUnseen = -1, kOpen = -2;
-
-struct Frame {
-  std::int32_t node;
-  std::int32_t next;  // the next of its edges
-};
 
 class ForestReader {
  public:
   ForestReader(const Context& context, nb::handle forest, Rows& rows)
       : context_(context), rows_(rows), structure_(rows.structures()), begin_view_(forest.attr("child_begin")),
         child_view_(forest.attr("child")), begin_(begin_view_.int32s()), child_(child_view_.int32s()),
-        nodes_(static_cast<std::int32_t>(begin_view_.extent(0) - 1)) {
+        nodes_(static_cast<std::int32_t>(begin_view_.extent(0) - 1)), walk_(begin_, child_, nodes_, *this) {
     check_offsets("child_begin", begin_, begin_view_.extent(0), child_view_.extent(0));
     read_ranges(forest.attr("structure_begin"));
   }
@@ -27,16 +21,16 @@ class ForestReader {
   void read();
   const std::vector<std::int32_t>& sources() const { return sources_; }
 
+  std::int32_t finish(std::int32_t node, const std::int32_t* slots, std::size_t width);
+  void met_below_itself(std::int32_t node) const;
+  void met_again(std::int32_t node, std::int32_t row) const;
+
  private:
   void check_offsets(const char* name, const std::int32_t* offsets, Py_ssize_t count, Py_ssize_t end) const;
   void read_ranges(nb::object given);
   void find_roots();
   void check_roots(std::size_t number, std::size_t first, std::size_t last) const;
   void check_reached(std::int32_t low, std::int32_t high) const;
-  void descend(std::int32_t root);
-  void visit(std::int32_t child);
-  void open(std::int32_t node);
-  void finish(std::int32_t node);
 
   const Context& context_;
   Rows& rows_;
@@ -48,10 +42,8 @@ class ForestReader {
   bool has_ranges_ = false;
   std::vector<std::int32_t> ranges_;
   std::vector<std::int32_t> roots_;
-  std::vector<std::int32_t> row_of_;  // in the batch, or kUnseen, or kOpen
   std::vector<std::int32_t> sources_;
-  std::vector<Frame> frames_;
-  std::vector<std::int32_t> slots_;
+  Walk<ForestReader> walk_;
 };
 
 nb::object name_of(std::int32_t node) {
@@ -125,11 +117,10 @@ void ForestReader::read() {
     if (nodes_ > 0) ranges_.push_back(nodes_);
   }
   find_roots();
-  row_of_.assign(static_cast<std::size_t>(nodes_), kUnseen);
   sources_.reserve(static_cast<std::size_t>(nodes_));
   if (!has_ranges_) {
     for (std::int32_t root : roots_) {
-      descend(root);
+      rows_.add_root(walk_.descend(root));
       rows_.end_structure();
     }
     check_reached(0, nodes_);
@@ -140,7 +131,7 @@ void ForestReader::read() {
     std::size_t first = root;
     while (root < roots_.size() && roots_[root] < ranges_[s + 1]) ++root;
     check_roots(s, first, root);
-    for (std::size_t i = first; i < root; ++i) descend(roots_[i]);
+    for (std::size_t i = first; i < root; ++i) rows_.add_root(walk_.descend(roots_[i]));
     check_reached(ranges_[s], ranges_[s + 1]);
     rows_.end_structure();
   }
@@ -157,53 +148,24 @@ void ForestReader::check_roots(std::size_t number, std::size_t first, std::size_
 void ForestReader::check_reached(std::int32_t low, std::int32_t high) const {
   std::size_t structure = has_ranges_ ? rows_.structures() : structure_;
   for (std::int32_t node = low; node < high; ++node) {
-    if (row_of_[static_cast<std::size_t>(node)] == kUnseen) {
-      fault("forest_cycle", WholeStructure(structure).place(), node);
-    }
+    if (!walk_.reached(node)) fault("forest_cycle", WholeStructure(structure).place(), node);
   }
 }
 
-void ForestReader::descend(std::int32_t root) {
-  open(root);
-  while (!frames_.empty()) {
-    Frame& frame = frames_.back();
-    if (frame.next == begin_[frame.node + 1]) {
-      finish(frame.node);
-      frames_.pop_back();
-      continue;
-    }
-    std::int32_t child = child_[frame.next++];
-    if (child != -1) visit(child);
-  }
-  rows_.add_root(row_of_[static_cast<std::size_t>(root)]);
+void ForestReader::met_below_itself(std::int32_t node) const {
+  fault("cycle", NumberSpot(rows_.structures(), -1, node).place(), node);
 }
 
-void ForestReader::visit(std::int32_t child) {
-  std::int32_t row = row_of_[static_cast<std::size_t>(child)];
-  if (row == kUnseen) return open(child);
-  NumberSpot spot(rows_.structures(), -1, child);
-  if (row == kOpen) fault("cycle", spot.place(), child);
-  if (!context_.plan.is_dag) fault("shared", spot.place(), nb::none(), child);
+void ForestReader::met_again(std::int32_t node, std::int32_t) const {
+  if (!context_.plan.is_dag) fault("shared", NumberSpot(rows_.structures(), -1, node).place(), nb::none(), node);
 }
 
-void ForestReader::open(std::int32_t node) {
-  if (begin_[node] == begin_[node + 1]) return finish(node);
-  row_of_[static_cast<std::size_t>(node)] = kOpen;
-  frames_.push_back({node, begin_[node]});
-}
-
-void ForestReader::finish(std::int32_t node) {
-  slots_.clear();
-  for (std::int32_t edge = begin_[node]; edge < begin_[node + 1]; ++edge) {
-    std::int32_t child = child_[edge];
-    slots_.push_back(child == -1 ? -1 : row_of_[static_cast<std::size_t>(child)]);
-  }
-  while (!slots_.empty() && slots_.back() < 0) slots_.pop_back();
+std::int32_t ForestReader::finish(std::int32_t node, const std::int32_t* slots, std::size_t width) {
   nb::object key = nb::int_(node);
   NumberSpot spot(rows_.structures(), rows_.next_row(), node);
-  check_arity(context_.plan, slots_.data(), slots_.size(), spot, key);
-  row_of_[static_cast<std::size_t>(node)] = rows_.finish(slots_.data(), slots_.size(), std::move(key));
+  check_arity(context_.plan, slots, width, spot, key);
   sources_.push_back(node);
+  return rows_.finish(slots, width, std::move(key));
 }
 
 }  // namespace

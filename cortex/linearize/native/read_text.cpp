@@ -25,7 +25,8 @@ class RowSink final : public TreeSink {
   void leaf(Py_ssize_t open, Range, Range word) override {
     TextSpot spot(text_, open, rows_);
     nb::object token = text_.part(word);
-    nb::handle number = context_.plan.word < 0 ? nb::handle() : look_up(token, spot);
+    nb::object number;
+    if (context_.plan.word >= 0) number = word_number(context_, token, spot);
     append_word(context_.plan, number.ptr(), true, token, spot, rows_);
     pending_.push_back(rows_.finish(nullptr, 0, std::move(token)));
   }
@@ -46,16 +47,6 @@ class RowSink final : public TreeSink {
   std::int32_t root() const { return pending_.back(); }
 
  private:
-  // Borrowed from the vocabulary.
-  nb::handle look_up(nb::handle token, const Spot& spot) const {
-    nb::handle number = PyDict_GetItemWithError(context_.words.ptr(), token.ptr());
-    if (number.is_valid()) return number;
-    if (PyErr_Occurred()) throw nb::python_error();
-    if (!context_.unknown.is_none()) return context_.unknown;
-    nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", spot.place().ptr()));
-    fault("unknown_word", origin, token);
-  }
-
   const Context& context_;
   const Text& text_;
   Rows& rows_;
@@ -63,6 +54,15 @@ class RowSink final : public TreeSink {
 };
 
 }  // namespace
+
+nb::object word_number(const Context& context, nb::handle word, const Spot& spot) {
+  nb::object number = nb::borrow(PyDict_GetItemWithError(context.words.ptr(), word.ptr()));
+  if (number.is_valid()) return number;
+  if (PyErr_Occurred()) throw nb::python_error();
+  if (!context.unknown.is_none()) return nb::borrow(context.unknown);
+  nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", spot.place().ptr()));
+  fault("unknown_word", origin, word);
+}
 
 void read_text(const Context& context, nb::handle object, Rows& rows) {
   nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: structure %zu", rows.structures()));

@@ -31,9 +31,16 @@ void read_member(const Context& context, nb::handle item, Rows& rows);
 bool is_tuple_or_int(nb::handle item);
 bool has_children(const Context& context, nb::handle item);
 void read_object(const Context& context, nb::handle root, Rows& rows);
+bool is_labelled(nb::handle item);
+void read_labelled(const Context& context, nb::handle root, Rows& rows);
+bool is_graph(nb::handle item);
+void read_graph(const Context& context, nb::handle graph, Rows& rows);
 void read_tuple(const Context& context, nb::handle root, Rows& rows);
 void read_text(const Context& context, nb::handle text, Rows& rows);
 void read_sequence(const Context& context, nb::handle item, Rows& rows);
 void read_forest(const Context& context, nb::handle forest, Rows& rows);
+
+// The number that the vocabulary gives a word, or unknown words; raises a fault where it gives none.
+nb::object word_number(const Context& context, nb::handle word, const Spot& spot);
 
 }  // namespace cortex

@@ -16,10 +16,16 @@ Steps = list[tuple[str, object]]
 
 
 @dataclass(slots=True)
-class _Frame:
+class Frame:
+    """A node whose children are being read."""
+
     node: StructureNode
     steps: Steps
     children: list[StructureNode | None] = field(default_factory=list)
+
+
+Enter = Callable[[object, StructureNode, int, Context], Frame]
+"""Says what an object's children are, and what the node carries; refuses what is no node."""
 
 
 def has_children(value: object, names: Names) -> bool:
@@ -39,10 +45,15 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
 
 
 def read_object(root: object, structure: int, context: Context) -> Structure:
+    """Read one structure of objects that hold their children in attributes."""
+    return descend(root, structure, context, _enter)
+
+
+def descend(root: object, structure: int, context: Context, enter: Enter) -> Structure:
     """Read one structure depth first on a stack of its own; objects met twice are one node."""
     nodes: list[StructureNode] = []
     seen: dict[int, StructureNode] = {}
-    top = _enter(root, StructureNode(root, _carried(root), "root"), structure, context)
+    top = enter(root, StructureNode(root, _nothing, "root"), structure, context)
     seen[id(root)] = top.node
     stack = [top]
     while stack:
@@ -57,9 +68,9 @@ def read_object(root: object, structure: int, context: Context) -> Structure:
             frame.children.append(None)
             continue
         known = seen.get(id(child))
-        node = StructureNode(child, _carried(child), step, frame.node)
+        node = StructureNode(child, _nothing, step, frame.node)
         if known is None:
-            stack.append(_enter(child, node, structure, context))
+            stack.append(enter(child, node, structure, context))
             seen[id(child)] = known = node
         elif known.row < 0:
             raise faults.cycle(place_of(structure, node), child)
@@ -69,19 +80,20 @@ def read_object(root: object, structure: int, context: Context) -> Structure:
     return Structure(nodes, nodes[-1:])
 
 
-def _carried(value: object) -> Callable[[str], object]:
-    return lambda name: getattr(value, name, None)
+def _nothing(name: str) -> object:
+    return None
 
 
-def _enter(value: object, node: StructureNode, structure: int, context: Context) -> _Frame:
+def _enter(value: object, node: StructureNode, structure: int, context: Context) -> Frame:
+    node.carried = lambda name: getattr(value, name, None)
     found = _attributes(value, context.names)
     if found is None:
         raise faults.not_a_node(place_of(structure, node), value, context.names)
     if isinstance(found, list):
-        return _Frame(node, found)
+        return Frame(node, found)
     name, children = found
     if children is None:
-        return _Frame(node, [])
+        return Frame(node, [])
     if not isinstance(children, list | tuple):
         try:
             iterator = iter(children)  # type: ignore[call-overload]
@@ -89,4 +101,4 @@ def _enter(value: object, node: StructureNode, structure: int, context: Context)
             place = place_of(structure, node)
             raise faults.children_not_iterable(place, value, name, children) from None
         children = list(iterator)
-    return _Frame(node, [(f".{name}[{i}]", child) for i, child in enumerate(children)])
+    return Frame(node, [(f".{name}[{i}]", child) for i, child in enumerate(children)])

@@ -10,6 +10,8 @@ from cortex.linearize.faults import Names, Place
 from cortex.linearize.forest import Forest
 from cortex.linearize.options import check_names, check_vocab
 from cortex.linearize.reference.flat import Columns, read_array, read_forest
+from cortex.linearize.reference.graph import is_graph, read_graph
+from cortex.linearize.reference.labelled import is_labelled, read_labelled
 from cortex.linearize.reference.objects import has_children, read_object
 from cortex.linearize.reference.payloads import is_array_like
 from cortex.linearize.reference.structures import Context, Structure
@@ -29,6 +31,7 @@ def is_flat(item: object, names: Names) -> bool:
     if isinstance(item, Forest | np.ndarray):
         return True
     taken = isinstance(item, str | bytes | bytearray | tuple | Linearized) or is_int(item)
+    taken = taken or is_labelled(item) or is_graph(item)
     return not taken and not has_children(item, names) and is_array_like(item)
 
 
@@ -54,6 +57,10 @@ def read_item(item: object, structure: int, context: Context) -> tuple[list[Stru
         return [read], columns
     if has_children(item, context.names):
         return [read_object(item, structure, context)], {}
+    if is_labelled(item):
+        return [read_labelled(item, structure, context)], {}
+    if is_graph(item):
+        return [read_graph(item, structure, context)], {}
     raise faults.not_a_structure(place, item, context.names)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortex.ra.cases import CaseAnalysis, child_reads
+from cortex.ra.cases import CaseAnalysis, child_reads, needed_children
 from cortex.ra.collect import Recursion
 from cortex.ra.shapes import counted
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
@@ -43,13 +43,14 @@ def check_no_child_at_leaf(recursion: Recursion) -> None:
     """A child by its position is read only where the node is known to have children."""
     analysis = CaseAnalysis(recursion)
     for body in recursion.computes:
-        for site, child in child_reads(body):
+        for site, child in needed_children(body):
             if 0 in analysis.at(site):
                 raise ModelError(
                     f"'{recursion.text(site.expr)}' is read at leaves too, which have no '{child.text()}'",
                     at=site.expr.at,
                     because=f"'{recursion.name(body)}' is computed at leaves",
-                    fix="ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), with the read in `inner`",
+                    fix="read it in the inner branch of ra.if_then_else on ra.isleaf(n), or declare "
+                    "ra.placeholder(shape, default=0.0)",
                 )
 
 

@@ -9,7 +9,7 @@ from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import Decisions, decide
+from cortex.ra.lower.decide import LEAF, Decisions, decide
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.sites import Guard
@@ -152,6 +152,27 @@ class Translator:
         return add(begin, at.children[child][0])
 
     def read(self, read: ra.Read, at: Point) -> Expr:
+        """Return the element of a tensor, or the default of a child that is not there."""
+        match read:
+            case ra.Read(tensor=Placeholder(default=float() as value), indices=(ChildAt() as child, *_)):
+                default = Const(value, read.dtype, read.at)
+                if self.decisions.get(LEAF) is True:
+                    return default
+                there, element = self.has_child(child, at), self.element(read, at)
+                return element if there is None else Select(there, element, default, read.at)
+            case _:
+                return self.element(read, at)
+
+    def has_child(self, child: ChildAt, at: Point) -> Expr | None:
+        """Return whether a node has a child at a position, or None where it is known to have one."""
+        there: Expr | None = None
+        if self.decisions.get(LEAF) is None and not at.inner:
+            there = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node(child.node, at)))
+        if child.position < self.buffers.model.plan().min_children:
+            return there
+        return both(there, Binary(BinaryOp.GE, self.node(child, at), Const(0)))
+
+    def element(self, read: ra.Read, at: Point) -> Expr:
         """Return the element of a tensor; integers become indices whatever their width in memory."""
         tensor, indices = read.tensor, self.indices(read, at)
         match tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ragged.ir.expr import Buffer, Call, Expr, Function
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.stmt import Stmt
 from ragged.ir.walk import all_expressions, subexpressions
 
@@ -44,6 +44,8 @@ def subjects(fact: Fact) -> set[Function]:
             return {function}
         case PrefixSum(offset=offset, length=length):
             return {offset, length}
+        case Owner(owner=owner, offset=offset):
+            return {owner, offset}
         case Tiling(begin=begin, length=length):
             return {begin, length}
         case Follows(pointer=pointer, begin=begin, length=length, via=via):
@@ -57,5 +59,5 @@ def _bounds(fact: Fact) -> tuple[Expr, ...]:
             return (lower, upper)
         case Tiling(first=first, total=total):
             return (first, total)
-        case Monotone() | Injective() | PrefixSum() | Follows():
+        case Monotone() | Injective() | PrefixSum() | Owner() | Follows():
             return ()

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
-from cortex.ra.tensor import Compute, InputTensor
+from cortex.ra.node import ChildAt
+from cortex.ra.tensor import Compute, InputTensor, Placeholder
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 
@@ -38,6 +39,8 @@ class Zeros:
         match expr:
             case ra.Const(value=value):
                 return value == 0
+            case ra.Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
+                return self.childless and default == 0
             case ra.Read(tensor=tensor):
                 source = self.resolve(tensor)
                 return isinstance(source, Compute) and self.holds(source.body)

@@ -62,7 +62,8 @@ def evaluate(
     runs = [_Run(model, tensors, payloads, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
         outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
-    return outputs if isinstance(structure, list | Forest) else outputs[0]
+    # A batch is a list and nothing else: nltk's trees are lists of their own kind.
+    return outputs if type(structure) is list or isinstance(structure, Forest) else outputs[0]
 
 
 class _Run:

@@ -180,13 +180,20 @@ class NodeRun:
         match tensor:
             case NodeInput():
                 return self.payload(tensor, self._at(node, scope))
-            case Placeholder():
+            case Placeholder(default=default):
+                if default is not None and self._is_missing(node):
+                    return np.full(dense(tensor), default)
                 return self.results[self._at(node, scope)][tensor]
             case Compute() | IfThenElse():
                 child = read.indices[1] if K in tensor.shape else None
                 return self.tensor(tensor, scope.children[child] if isinstance(child, ChildVar) else None)
             case _:
                 raise AssertionError(tensor)
+
+    def _is_missing(self, node: Handle) -> bool:
+        """Return whether a handle names a child by a position that the node has none at."""
+        children = self.node.children
+        return isinstance(node, ChildAt) and children[node.position : node.position + 1] in ([], [None])
 
     def _at(self, node: Node, scope: Scope) -> StructureNode:
         """Return the node that a handle stands for."""

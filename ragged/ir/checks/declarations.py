@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Ref, Role, Var
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.printer import Culprit, expr_text
 from ragged.ir.program import Program
 from ragged.ir.walk import subexpressions
@@ -58,7 +58,7 @@ def check_facts(program: Program) -> None:
     """Facts are about declared functions, of as many parameters as each kind of fact says."""
     declared = set(program.functions)
     for fact in program.facts:
-        for function in _functions(fact):
+        for function in functions_of_fact(fact):
             if function not in declared:
                 raise refusal(program, fact, f"a fact is about '{function.name}', which is not declared")
             if not isinstance(fact, Range) and len(function.params) != 1:
@@ -67,16 +67,19 @@ def check_facts(program: Program) -> None:
                     program, fact, f"{kind} is for one parameter; '{function.name}' has another number"
                 )
         params = {param.var for param in fact.function.params} if isinstance(fact, Range) else NO_VARS
-        for expr in _expressions(fact):
+        for expr in bounds_of_fact(fact):
             _check_closed(program, fact, expr, declared, params)
 
 
-def _functions(fact: Fact) -> Iterator[Function]:
+def functions_of_fact(fact: Fact) -> Iterator[Function]:
+    """Yield the functions that a fact names, apart from what its bounds call."""
     match fact:
         case Range(function=function) | Monotone(function=function) | Injective(function=function):
             yield function
         case PrefixSum(offset=offset, length=length):
             yield from (offset, length)
+        case Owner(owner=owner, offset=offset):
+            yield from (owner, offset)
         case Tiling(begin=begin, length=length):
             yield from (begin, length)
         case Follows(pointer=pointer, begin=begin, length=length, via=via):
@@ -85,7 +88,8 @@ def _functions(fact: Fact) -> Iterator[Function]:
                 yield via
 
 
-def _expressions(fact: Fact) -> tuple[Expr, ...]:
+def bounds_of_fact(fact: Fact) -> tuple[Expr, ...]:
+    """Return the expressions that a fact has in it."""
     match fact:
         case Range(lower=lower, upper=upper):
             return (lower, upper)

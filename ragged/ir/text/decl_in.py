@@ -10,7 +10,7 @@ from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Call, Function, Param, Ref, Role, Source, Var
 from ragged.ir.expr import Scope as Memory
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
 from ragged.ir.text.names import DTYPES
@@ -131,6 +131,9 @@ def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
         case "prefix_sum":
             (length,) = scope.arguments(node, 1, 1)
             return PrefixSum(function, scope.function(length))
+        case "owner":
+            (offset,) = scope.arguments(node, 1, 1)
+            return Owner(function, scope.function(offset))
         case "tiling":
             length, first, total = scope.arguments(node, 3, 3)
             return Tiling(function, scope.function(length), read(scope, first), read(scope, total))

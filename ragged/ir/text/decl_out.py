@@ -7,7 +7,7 @@ from typing import assert_never
 
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Call, Function, Ref, Scope
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
 
@@ -21,6 +21,8 @@ def subject(fact: Fact) -> Function:
             return function
         case PrefixSum(offset=offset):
             return offset
+        case Owner(owner=owner):
+            return owner
         case Tiling(begin=begin):
             return begin
         case Follows(pointer=pointer):
@@ -64,6 +66,8 @@ def fact_text(names: Names, fact: Fact) -> str:
             return "injective()"
         case PrefixSum(length=length):
             return f"prefix_sum({names.value(length)})"
+        case Owner(offset=offset):
+            return f"owner({names.value(offset)})"
         case Tiling(length=length, first=first, total=total):
             return f"tiling({names.value(length)}, {show(names, first)}, {show(names, total)})"
         case Follows(begin=begin, length=length, via=via, optional=optional):

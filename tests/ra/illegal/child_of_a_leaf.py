@@ -10,5 +10,5 @@ MESSAGE = """\
 ModelError: 'h_ph[n.left, i]' is read at leaves too, which have no 'n.left'
   at child_of_a_leaf.py:6
   because: 'h' is computed at leaves
-  fix: ra.if_then_else(shape, lambda n, i: (ra.isleaf(n), leaf, inner)), with the read in `inner`
+  fix: read it in the inner branch of ra.if_then_else on ra.isleaf(n), or declare ra.placeholder(shape, default=0.0)
 """

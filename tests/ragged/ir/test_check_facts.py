@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 
 
 def size(name: str) -> Function:
@@ -65,6 +65,9 @@ OWN = Ref(F.params[0].var)
             "offset(2) = 4 is not offset(1) + step(1) = 5",
         ),
         (PrefixSum(F, STEP), {"n": 2, "f": [0, 2], "step": [2, 3]}, "f has 2 values, and step has 2"),
+        (Owner(F, OFFSET), {"n": 2, "f": [1, 0], "offset": [0, 0, 2]}, "f(1) = 0, whose places are in [0, 0)"),
+        (Owner(F, OFFSET), {"n": 2, "f": [1, 2], "offset": [0, 0, 2]}, "f(1) = 2 is not in [0, 2)"),
+        (Owner(F, OFFSET), {"n": 1, "f": [-1], "offset": [0, 1]}, "f(0) = -1 is not in [0, 1)"),
         (TILING, {"batches": 0, "begin": [], "length": []}, "begin has 0 values, and length has 0"),
         (TILING, {"batches": 1, "begin": [1], "length": [2]}, "begin(0) = 1 is not 2"),
         (TILING, {"batches": 1, "begin": [2], "length": [2]}, "begin(0) + length(0) = 4 is not 5"),
@@ -109,6 +112,8 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
         (Injective(F), {"n": 3, "f": [2, 0, 1]}),
         (PrefixSum(OFFSET, STEP), {"n": 0, "offset": [0], "step": []}),
         (PrefixSum(OFFSET, STEP), {"n": 3, "offset": [0, 0, 2, 3], "step": [0, 2, 1]}),
+        (Owner(F, OFFSET), {"n": 0, "f": [], "offset": [0]}),
+        (Owner(F, OFFSET), {"n": 3, "f": [1, 1, 2], "offset": [0, 0, 2, 3]}),
         (TILING, {"batches": 1, "begin": [0], "length": [0], "first": 0, "total": 0}),
         (TILING, {"batches": 3, "begin": [2, 2, 0], "length": [3, 0, 2]}),
         # Leaves stand outside the pointer's domain.

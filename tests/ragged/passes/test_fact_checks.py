@@ -25,6 +25,7 @@ value: structure(i < size) = facts(i + 1 <= value(i) < size + 2, monotone(), mon
 place: structure(i < size) = facts(0 <= place(i) < size + 3, injective())
 offset: structure(i < size + 1) = facts(prefix_sum(length), prefix_sum(gap))
 length: structure(i < size)
+row: structure(f < edges) = facts(owner(offset))
 gap: expression(i < size, offset(i + 1) - offset(i))
 begin: structure(b < count) = facts(tiling(tall, 2, size))
 tall: structure(b < count)
@@ -74,6 +75,10 @@ def data(draw):
     def nearly(right):
         return np.array(right, np.int32) if draw(st.booleans()) else some(len(right), False)
 
+    def nearly_rows():
+        rows = np.repeat(np.arange(size), lengths)[:edges]
+        return np.array(rows, np.int32) if len(rows) == edges and draw(st.booleans()) else some(edges, True)
+
     offset = np.array([0, *np.cumsum(lengths)], np.int32) if draw(st.booleans()) else some(size + 1, True)
     begin, tall = nearly([2, 1, 0][:count]), nearly([size - 2, 1, 1][:count])
     places = draw(st.permutations(range(size + 3)))[:size]
@@ -85,6 +90,7 @@ def data(draw):
         "begin": begin,
         "tall": tall,
         "pointer": some(size, False),
+        "row": nearly_rows(),
         "edge": some(edges, False),
     }
     return {"size": size, "edges": edges, "count": count}, arrays
@@ -114,7 +120,7 @@ def test_generated_check_agrees_with_the_meaning(index, drawn, compiled):
 
 def test_every_kind_of_fact_is_among_them():
     kinds = {type(fact).__name__ for fact in parse(PROGRAM).facts}
-    assert kinds == {"Range", "Monotone", "Injective", "PrefixSum", "Tiling", "Follows"}
+    assert kinds == {"Range", "Monotone", "Injective", "PrefixSum", "Owner", "Tiling", "Follows"}
     assert all(isinstance(function, Function) for function in parse(PROGRAM).functions)
 
 

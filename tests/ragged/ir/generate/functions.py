@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
 
 
 @dataclass
@@ -97,6 +97,9 @@ def _ragged(world: World, rows: Function) -> None:
     world.offsets[length] = offset
     if offsets[-1] > 0:
         world.totals.append((Call(offset, (index(rows),)), offsets[-1]))
+        rows_of = [row for row, length in enumerate(lengths) for _ in range(length)]
+        owner = world.array("row", rows_of, Call(offset, (index(rows),)), Source.PRELUDE)
+        world.fact(Owner(owner, offset))
 
 
 def _expression(world: World, rows: Function) -> None:

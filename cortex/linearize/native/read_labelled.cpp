@@ -1,0 +1,53 @@
+// nltk.Tree, and what is like it: a list with a label, over subtrees or over the one word of a leaf.
+#include "objects.h"
+
+namespace cortex {
+
+namespace {
+
+// The word of a leaf, borrowed from it, or an invalid handle where it has none.
+nb::handle word_of(nb::handle tree) {
+  if (!PyList_Check(tree.ptr()) || PyList_GET_SIZE(tree.ptr()) != 1) return {};
+  nb::handle only = PyList_GET_ITEM(tree.ptr(), 0);
+  return PyUnicode_Check(only.ptr()) ? only : nb::handle();
+}
+
+class Labelled final : public ObjectSource {
+ public:
+  explicit Labelled(const Context& context) : context_(context) {}
+
+  Children children(nb::handle object, const Spot& spot) const override {
+    if (!is_labelled(object)) fault("labelled_child", spot.place(), object);
+    if (PyList_GET_SIZE(object.ptr()) == 0) fault("labelled_content", spot.place(), object);
+    if (word_of(object).is_valid()) return {};
+    return {nb::borrow(object), {}};
+  }
+
+  nb::object step(const Children&, Py_ssize_t position) const override {
+    return nb::steal(PyUnicode_FromFormat("[%zd]", position));
+  }
+
+  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const override {
+    nb::object word = nb::borrow(word_of(object));
+    nb::object number;
+    if (leaf && word.is_valid() && context_.plan.word >= 0) number = word_number(context_, word, spot);
+    append_word(context_.plan, number.ptr(), leaf, object, spot, rows);
+  }
+
+ private:
+  const Context& context_;
+};
+
+}  // namespace
+
+bool is_labelled(nb::handle item) {
+  if (!PyList_Check(item.ptr()) || PyList_CheckExact(item.ptr())) return false;
+  return find(item.type(), nb::str("label")).is_valid();
+}
+
+void read_labelled(const Context& context, nb::handle root, Rows& rows) {
+  if (context.vocab.is_none()) fault("labelled_vocabulary", WholeStructure(rows.structures()).place(), root);
+  walk_objects(context, Labelled(context), root, rows);
+}
+
+}  // namespace cortex
