@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from multiprocessing import Pipe
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
-from bench.messages import Answer, Build, Failed, Request, Time, Timed
+from bench.messages import Answer, Build, Failed, Time, Timed
 from bench.peers import find
 from bench.peers.job import Answers, Job
 from bench.trees import Flat
@@ -38,41 +39,32 @@ def fair_environment(threads: int) -> dict[str, str]:
     return kept | _KEPT_MEMORY | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONPATH": os.pathsep.join(path)}
 
 
-class PeerProcess:
-    """A peer in a process of its own, started when it is made and ended with the `with`; `wait` comes first."""
+class ServedProcess:
+    """A peer in a process of its own, started when it is made and ended with the `with`; `wait` comes first.
 
-    def __init__(self, name: str, threads: int) -> None:
-        self.name, info = name, find(name)
+    It runs `server`, one of this package's modules, which imports the peer's `module` and answers requests.
+    """
+
+    environment: ClassVar[Mapping[str, str]] = {}
+    """Settings that its processes have besides the fair environment."""
+
+    def __init__(self, name: str, server: str, module: str, threads: int, *, quiet: bool = False) -> None:
+        self.name = name
         self._connection, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "bench.serve", info.module, str(theirs.fileno())],
-                env=fair_environment(threads),
+                [sys.executable, "-m", server, module, str(theirs.fileno())],
+                env={**fair_environment(threads), **self.environment},
                 pass_fds=[theirs.fileno()],
-                stderr=subprocess.DEVNULL if name == "dynet" else None,  # it says how it was set up
+                stderr=subprocess.DEVNULL if quiet else None,
             )
 
     def wait(self) -> None:
         """Return when the process has imported its peer; until then it takes processors from the others."""
         self._receive()
 
-    def build(self, job: Job, trees: list[Flat]) -> None:
-        """Make the model of a job and the trees of all later batches."""
-        self._ask(Build(job, trees))
-
-    def answers(self, batch: range) -> Answers:
-        """Compute a batch."""
-        answers = self._ask(Answer(batch))
-        assert isinstance(answers, dict)
-        return answers
-
-    def time(self, batch: range, warm: tuple[range, ...], repeats: int) -> Timed:
-        """Time a batch, after calls on other batches."""
-        timed = self._ask(Time(batch, warm, repeats))
-        assert isinstance(timed, Timed)
-        return timed
-
-    def _ask(self, request: Request) -> object:
+    def ask(self, request: object) -> object:
+        """Send a request, and return the reply; `PeerFailed` if the peer raises or its process ends."""
         try:
             self._connection.send(request)
         except BrokenPipeError as error:
@@ -81,7 +73,7 @@ class PeerProcess:
 
     def _receive(self) -> object:
         try:
-            reply = self._connection.recv()
+            reply: object = self._connection.recv()
         except EOFError as error:
             raise self._ended() from error
         if isinstance(reply, Failed):
@@ -103,3 +95,27 @@ class PeerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+class PeerProcess(ServedProcess):
+    """A peer that computes recursive models."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        quiet = name == "dynet"  # it says how it was set up
+        super().__init__(name, "bench.serve", find(name).module, threads, quiet=quiet)
+
+    def build(self, job: Job, trees: list[Flat]) -> None:
+        """Make the model of a job and the trees of all later batches."""
+        self.ask(Build(job, trees))
+
+    def answers(self, batch: range) -> Answers:
+        """Compute a batch."""
+        answers = self.ask(Answer(batch))
+        assert isinstance(answers, dict)
+        return answers
+
+    def time(self, batch: range, warm: tuple[range, ...], repeats: int) -> Timed:
+        """Time a batch, after calls on other batches."""
+        timed = self.ask(Time(batch, warm, repeats))
+        assert isinstance(timed, Timed)
+        return timed

@@ -71,22 +71,22 @@ def _table(rows: Sequence[Row]) -> Table:
         for times in row.peers:
             table.add_row(*head, find(times.peer).label, *_cells(times, own))
             head = ("", "", "")
-        table.add_row(*head, "roofline", "", "", "", _ms(row.roofline), "", end_section=True)
+        table.add_row(*head, "roofline", "", "", "", as_ms(row.roofline), "", end_section=True)
     return table
 
 
 def _cells(times: Times, own: float | None) -> tuple[str, ...]:
     took, kernel = times.end_to_end, times.kernel
     return (
-        _ms(took.median),
-        f"{_ms(took.low)}-{_ms(took.high)}",
+        as_ms(took.median),
+        f"{as_ms(took.low)}-{as_ms(took.high)}",
         "" if own is None else f"{took.median / own:.1f} x",
-        "" if kernel is None else _ms(kernel.median),
+        "" if kernel is None else as_ms(kernel.median),
         "" if times.share is None else f"{times.share:.0%}",
     )
 
 
-def _ms(microseconds: float) -> str:
+def as_ms(microseconds: float) -> str:
     """Return three digits of milliseconds or so."""
     milliseconds = microseconds / 1000
     return f"{milliseconds:.3f}" if milliseconds < 1 else f"{milliseconds:.2f}"

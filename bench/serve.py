@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import assert_never
+from typing import Any, assert_never
 
 from bench.messages import Answer, Build, Failed, Request, Time, Timed
 from bench.peers.peer import Peer, time_calls
@@ -59,27 +59,27 @@ class Server:
         return [self._trees[number] for number in batch]
 
 
-def main() -> None:
-    """Serve one connection, which stands open."""
+def serve(make: Callable[[str], Callable[[Any], object]]) -> None:
+    """Serve the connection that stands open: make what replies from the peer's module, then reply to requests."""
     module, descriptor = sys.argv[1:]
     with Connection(int(descriptor)) as connection:
         try:
-            server = Server(module)
+            reply = make(module)
             connection.send(None)
             while (request := connection.recv()) is not None:
-                connection.send(_guarded(server, request))
+                connection.send(_guarded(reply, request))
         except EOFError:
             return
         except Exception:
             connection.send(Failed(traceback.format_exc()))
 
 
-def _guarded(server: Server, request: Request) -> object:
+def _guarded(reply: Callable[[Any], object], request: object) -> object:
     try:
-        return server.reply(request)
+        return reply(request)
     except Exception:
         return Failed(traceback.format_exc())
 
 
 if __name__ == "__main__":
-    main()
+    serve(lambda module: Server(module).reply)

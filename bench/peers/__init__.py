@@ -5,6 +5,7 @@ A peer that is not listed is named by its module: `--peers my.module`, which has
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -30,9 +31,14 @@ OWN = "cortex"
 
 def find(name: str) -> PeerInfo:
     """Return what is known of a peer: by its name here, or by the dotted name of its module."""
-    known = PEERS.get(name)
+    return find_among(PEERS, name)
+
+
+def find_among(peers: Mapping[str, PeerInfo], name: str) -> PeerInfo:
+    """Return the peer of this name, or what little is known of a module; `ValueError` if it is neither."""
+    known = peers.get(name)
     if known is not None:
         return known
     if "." not in name:
-        raise ValueError(f"no peer is called {name!r}: {', '.join(PEERS)}, or a dotted module")
+        raise ValueError(f"no peer is called {name!r}: {', '.join(peers)}, or a dotted module")
     return PeerInfo(name, name, ())

@@ -1,0 +1,130 @@
+"""What single optimizations of CoRa gain, each switched on beside the same operator without it.
+
+    python -m bench.gains [--sets NAME ...] [--batch N] [--threads N] [--rounds N] [--json FILE] [--quick]
+
+Padding (figures 12 and 22): a linear layer over rows, from sequences padded to the longest to all rows as one loop.
+Operation splitting (figures 14 and 20): products of matrices, whole panels of columns apart from the last one, and sums
+up to the diagonal apart from the triangle at it. Horizontal fusion: those two loops over panels as one. Load hoisting
+(figure 23): a softmax over scores whose offsets are looked up once a row. All variants of an operator are compared with
+each other before they are timed; then they take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter_ns
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.lengths import LENGTH_SETS, draw_batches
+from bench.machine import about
+from bench.operators.cases import SEED
+from bench.operators.variants import Variant, linear_variants, softmax_variants, trmm_variants, vgemm_variants
+from bench.results import Spread, spread
+from ragged.runtime.cores import usable_cores
+
+SCHEMA = 1
+_WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A variant of an operator on some sizes: milliseconds, and how many times faster than the first variant."""
+
+    operator: str
+    shape: str
+    variant: str
+    ms: Spread
+    gain: float
+
+
+def measure(operator: str, shape: str, variants: Sequence[Variant], threads: int, rounds: int) -> list[Row]:
+    """Compile the variants, compare their answers, and time them in turns."""
+    calls = [variant.call(threads) for variant in variants]
+    answers = [variant.rows(call()) for variant, call in zip(variants, calls, strict=True)]
+    for variant, answer in zip(variants, answers, strict=True):
+        for own, first in zip(answer, answers[0], strict=True):
+            error = np.abs(own - first).max(initial=0.0) / max(1.0, np.abs(first).max(initial=0.0))
+            if not error <= 1e-5:
+                raise SystemExit(f"{operator}, {variant.name}: off by {error:.1e}")
+    times: list[list[float]] = [[] for _ in variants]
+    for _ in range(rounds):
+        for call, own in zip(calls, times, strict=True):
+            call()  # what the variant before left in the caches is not its fault
+            begin = perf_counter_ns()
+            call()
+            own.append((perf_counter_ns() - begin) / 1e6)
+    medians = [spread(own) for own in times]
+    return [
+        Row(operator, shape, variant.name, own, medians[0].median / own.median)
+        for variant, own in zip(variants, medians, strict=True)
+    ]
+
+
+def run(options: argparse.Namespace) -> list[Row]:
+    """Measure every operator."""
+    rng, rows = np.random.default_rng(SEED), []
+    width, side, count = (48, 8, 3) if options.quick else (512, 128, 16)
+    for name in options.sets:
+        (lengths,) = draw_batches(LENGTH_SETS[name], options.batch, 1, SEED)
+        shape = f"{name}, {width} features"
+        rows += measure(
+            "linear", shape, linear_variants(lengths, width, rng), options.threads, options.rounds
+        )
+        variants = softmax_variants(lengths, rng)
+        rows += measure("softmax", f"{name}, scores", variants, options.threads, options.rounds)
+    sizes = rng.integers(4, 12, (count, 3)) * side + rng.integers(1, 60, (count, 3))
+    variants = vgemm_variants(sizes, rng)
+    rows += measure("vgemm", f"{count} products", variants, options.threads, options.rounds)
+    variants = trmm_variants(side * 8, rng)
+    return rows + measure("trmm", str(side * 8), variants, options.threads, options.rounds)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("operator", "sizes", "variant"):
+        table.add_column(heading)
+    for heading in ("ms", "10-90 %", "gain"):
+        table.add_column(heading, justify="right")
+    last = ("", "")
+    for row in rows:
+        shown = ("", "") if (row.operator, row.shape) == last else (row.operator, row.shape)
+        last = (row.operator, row.shape)
+        low_high = f"{row.ms.low:.3g}-{row.ms.high:.3g}"
+        table.add_row(*shown, row.variant, f"{row.ms.median:.3g}", low_high, f"{row.gain:.2f} x")
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(prog="bench.gains", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=["mnli", "race"])
+    parser.add_argument("--batch", type=int, default=32, help="sequences in a batch")
+    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, help="where to write the result")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes: to see that all works, not how fast"
+    )
+    given = parser.parse_args(arguments)
+    for name in given.sets:
+        if name not in LENGTH_SETS:
+            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    rows = run(given)
+    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(_table(rows))
+    if given.json is not None:
+        found = {"schema": SCHEMA, **about(), "rows": [asdict(row) for row in rows]}
+        given.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Measuring one case: answers first, then times, the peers taking turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.operators.cases import Case
+from bench.operators.problems import Operator
+from bench.operators.process import RaggedProcess
+from bench.operators.reference import LARGEST_ERROR, largest_error, wanted
+from bench.operators.results import Refused, Row, Times
+from bench.operators.work import useful_flops
+from bench.process import PeerFailed
+from bench.results import spread
+
+Say = Callable[[str], None]
+"""Takes a line about what is going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a batch is run: as often as fits into so many seconds, between two numbers.
+
+    `pause` is the seconds after which the threads of the peer before have gone to sleep.
+    """
+
+    seconds: float = 0.5
+    least: int = 3
+    most: int = 15
+    pause: float = 0.1
+
+    def repeats(self, nanoseconds: int) -> int:
+        """Return how often to run what takes so long."""
+        return min(self.most, max(self.least, int(self.seconds * 1e9 / max(1, nanoseconds))))
+
+
+def measure_case(
+    case: Case, peers: Sequence[RaggedProcess], pace: Pace, say: Say
+) -> tuple[Row, list[Refused]]:
+    """Give the problem to every peer, compare answers, and time those that are right."""
+    errors: dict[str, float] = {}
+    refused: list[Refused] = []
+    say("computing in float64")
+    expected = [wanted(case.problem, case.problem.inputs(batch)) for batch in case.timed]
+    for peer in peers:
+        say(f"checking {peer.name}")
+        why = None
+        try:
+            peer.solve(case.problem)
+            pairs = zip(case.timed, expected, strict=True)
+            error = max(largest_error(peer.answers(batch), answers) for batch, answers in pairs)
+            if not error <= LARGEST_ERROR:
+                why = f"its answers are off by {error:.1e}"
+        except PeerFailed as failure:
+            why = str(failure)
+        if why is None:
+            errors[peer.name] = error
+        else:
+            refused.append(Refused(peer.name, case.problem.operator.value, case.shape, why))
+    right = [peer for peer in peers if peer.name in errors]
+    return _row(case, errors, _clock(case, right, pace, say)), refused
+
+
+def _clock(case: Case, peers: Sequence[RaggedProcess], pace: Pace, say: Say) -> dict[str, list[list[int]]]:
+    """Time every batch in every peer, in nanoseconds; each turn another peer begins."""
+    times: dict[str, list[list[int]]] = {peer.name: [] for peer in peers}
+    for turn, batch in enumerate(case.timed):
+        start = turn % max(1, len(peers))
+        for peer in (*peers[start:], *peers[:start]):
+            say(f"batch {turn + 1} of {len(case.timed)}, {peer.name}")
+            time.sleep(pace.pause)
+            (first,) = peer.time(batch, case.warm, 1)
+            times[peer.name].append(peer.time(batch, case.warm, pace.repeats(first)))
+    return times
+
+
+def _row(case: Case, errors: dict[str, float], times: dict[str, list[list[int]]]) -> Row:
+    problem = case.problem
+    shapes = [problem.batches[batch] for batch in case.timed]
+    sequences = problem.operator not in (Operator.VGEMM, Operator.TRMM)
+    flops = float(np.median([useful_flops(problem, batch) for batch in case.timed]))
+    found = []
+    for peer, error in errors.items():
+        of_batches = [float(np.median(calls)) / 1000 for calls in times[peer]]
+        took = spread(of_batches if len(of_batches) > 1 else [call / 1000 for call in times[peer][0]])
+        gflops = flops / took.median / 1000 if flops else None
+        found.append(Times(peer, error, took, gflops, of_batches))
+    rows = float(np.median([shape.sum() for shape in shapes])) if sequences else 0.0
+    return Row(problem.operator.value, case.shape, len(shapes), len(shapes[0]), rows, flops, found)

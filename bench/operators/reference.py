@@ -1,0 +1,112 @@
+"""What is right: every operator padded, masked and in float64, in NumPy, sharing no code with anyone who is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.lengths import Lengths
+from bench.operators.problems import (
+    Array,
+    Inputs,
+    Operator,
+    Problem,
+    Products,
+    Rows,
+    Scores,
+    Triangle,
+    outside,
+    pad_rows,
+    pad_scores,
+    split_rows,
+)
+
+LARGEST_ERROR = 1e-5
+"""max|a - b| / max(1, max|b|) of each sequence or product: the bound that the project sets itself in float32."""
+_EPS = 1e-5
+"""What PyTorch's layer norm adds to the variance."""
+
+Exact: TypeAlias = NDArray[np.float64]
+
+
+def wanted(problem: Problem, inputs: Inputs) -> list[Exact]:
+    """Return the answers: of each sequence its rows or scores, of each pair its product."""
+    match inputs:
+        case Products(lhs=lhs, rhs=rhs):
+            return [_exact(a) @ _exact(b) for a, b in zip(lhs, rhs, strict=True)]
+        case Triangle(lower=lower, rhs=rhs):
+            return [_exact(lower) @ _exact(rhs)]
+        case Scores(lengths=lengths):
+            scores = _softmax(_exact(pad_scores(inputs.matrices())), lengths)
+            pairs = zip(scores, lengths.tolist(), strict=True)
+            return [matrix[:, :length, :length] for matrix, length in pairs]
+        case Rows(lengths=lengths, values=values):
+            y = _rows(problem, _exact(pad_rows(split_rows(values, lengths))), lengths)
+            return [rows[:length] for rows, length in zip(y, lengths.tolist(), strict=True)]
+
+
+def largest_error(answers: Sequence[Array], expected: Sequence[Exact]) -> float:
+    """Return the largest error over all answers; infinity where one is missing, misshapen or not finite."""
+    if len(answers) != len(expected):
+        return float("inf")
+    return max((_error(*pair) for pair in zip(answers, expected, strict=True)), default=0.0)
+
+
+def _error(answer: Array, expected: Exact) -> float:
+    if answer.shape != expected.shape or not np.isfinite(answer).all():
+        return float("inf")
+    scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    return float(np.abs(answer - expected).max(initial=0.0)) / scale
+
+
+def _rows(problem: Problem, x: Exact, lengths: Lengths) -> Exact:
+    """Return what an operator makes of padded rows (sequences, largest length, hidden)."""
+    p = {name: _exact(array) for name, array in problem.params().items()}
+    match problem.operator:
+        case Operator.LINEAR:
+            return _linear1(p, x)
+        case Operator.LAYER_NORM:
+            return _layer_norm(p, "norm1", x)
+        case Operator.ATTENTION:
+            return _attention(p, problem.sizes.heads, x, lengths)
+        case Operator.ENCODER_LAYER:
+            h = _layer_norm(p, "norm1", x + _attention(p, problem.sizes.heads, x, lengths))
+            forward = _linear1(p, h) @ p["linear2.weight"].T + p["linear2.bias"]
+            return _layer_norm(p, "norm2", h + forward)
+        case _:
+            raise ValueError(f"{problem.operator.value} has no rows")
+
+
+def _linear1(p: dict[str, Exact], x: Exact) -> Exact:
+    return np.maximum(x @ p["linear1.weight"].T + p["linear1.bias"], 0)
+
+
+def _layer_norm(p: dict[str, Exact], name: str, x: Exact) -> Exact:
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    normal: Exact = (x - mean) / np.sqrt(variance + _EPS)
+    return normal * p[f"{name}.weight"] + p[f"{name}.bias"]
+
+
+def _attention(p: dict[str, Exact], heads: int, x: Exact, lengths: Lengths) -> Exact:
+    sequences, rows, hidden = x.shape
+    projected = x @ p["self_attn.in_proj_weight"].T + p["self_attn.in_proj_bias"]
+    q, k, v = projected.reshape(sequences, rows, 3, heads, hidden // heads).transpose(2, 0, 3, 1, 4)
+    scores = _softmax(q @ k.swapaxes(-1, -2) * (hidden // heads) ** -0.5, lengths)
+    seen: Exact = (scores @ v).swapaxes(1, 2).reshape(x.shape)
+    return seen @ p["self_attn.out_proj.weight"].T + p["self_attn.out_proj.bias"]
+
+
+def _softmax(scores: Exact, lengths: Lengths) -> Exact:
+    """Return the softmax of each row of scores (sequences, heads, largest, largest) over its sequence's columns."""
+    masked: Exact = np.where(outside(lengths)[:, None, None, :], -np.inf, scores)
+    masked -= masked.max(-1, keepdims=True)
+    np.exp(masked, out=masked)
+    masked /= masked.sum(-1, keepdims=True)
+    return masked
+
+
+def _exact(array: Array) -> Exact:
+    return array.astype(np.float64)

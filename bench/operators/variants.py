@@ -1,0 +1,164 @@
+"""Operators with and without single optimizations: the same equations under several schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ragged
+from bench.lengths import Lengths
+from ragged import RaggedArray, Schedule
+from ragged.ops import gemm
+from ragged.ops.panels import WIDTH
+from ragged.ops.trmm import program as trmm_program
+
+Array = npt.NDArray[Any]
+Build = Callable[[], Schedule]
+TOGETHER = 32
+"""What rows are padded to a multiple of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A schedule of an operator, and what it is run on; of each row of the result the first `kept` are looked at."""
+
+    name: str
+    build: Build
+    inputs: Mapping[str, object]
+    params: Mapping[str, object] = field(default_factory=dict)
+    kept: tuple[int, ...] | None = None
+
+    def call(self, threads: int) -> Callable[[], Any]:
+        """Compile it and return a call on its inputs."""
+        function = ragged.compile(self.build(), self.params, threads=threads)
+        return lambda: function(**self.inputs)
+
+    def rows(self, result: Any) -> list[Array]:
+        """Return the rows of a result without padding."""
+        found = result.rows() if isinstance(result, RaggedArray) else list(result)
+        arrays = [np.asarray(row.to_padded(0) if isinstance(row, RaggedArray) else row) for row in found]
+        return arrays if self.kept is None else [a[:k] for a, k in zip(arrays, self.kept, strict=True)]
+
+
+def linear_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> list[Variant]:
+    """Return a linear layer over sequences, padded in full, in part, in bulk and not at all."""
+    rows = [rng.standard_normal((n, width), np.float32) for n in lengths]
+    x = ragged.array(rows)
+    longest = max(lengths)
+    full = np.zeros((len(rows), longest, width), np.float32)
+    for own, row in zip(full, rows, strict=True):
+        own[: len(row)] = row
+    weight = rng.standard_normal((width, width), np.float32) / np.float32(width**0.5)
+    params = {"W": weight}
+
+    def build(each: int = 1, bulk: int | None = None) -> Build:
+        def made() -> Schedule:
+            batch, length = ragged.dim("batch"), ragged.dim("length")
+            wide, out = ragged.dim("wide"), ragged.dim("out")
+            n = ragged.length_fn("n", over=batch)
+            a = ragged.input_tensor("A", [(batch, ragged.size("B")), (length, n(batch)), (wide, width)])
+            w = ragged.parameter("W", [(out, width), (wide, width)])
+            y = ragged.compute(
+                "Y",
+                [*a.dims[:2], (out, width)],
+                lambda b, t, o: ragged.sum(width, lambda k: a[b, t, k] * w[o, k]),
+            )
+            s = Schedule(y)
+            if each > 1:
+                s.pad_loop(y.loops[1], each)
+                s.pad_dimension(y.dims[1], each)
+            if bulk is not None:
+                if bulk > 1:
+                    s.fuse_dimensions(y.dims[0], y.dims[1], pad=bulk)
+                s.fuse_loops(y.loops[0], y.loops[1], pad=bulk)
+            return s
+
+        return made
+
+    kept = tuple(map(int, lengths))
+    padded = {"A": ragged.array(full)}
+    return [
+        Variant("padded to the longest", build(bulk=1), padded, params, kept),
+        Variant(f"each sequence to a multiple of {TOGETHER}", build(each=TOGETHER), {"A": x}, params),
+        Variant("rows of each sequence", build(), {"A": x}, params),
+        Variant(f"all rows, to a multiple of {TOGETHER}", build(bulk=TOGETHER), {"A": x}, params),
+        Variant("all rows", build(bulk=1), {"A": x}, params),
+    ]
+
+
+def softmax_variants(lengths: Lengths, rng: np.random.Generator) -> list[Variant]:
+    """Return a softmax over scores, with and without what its rows look up hoisted."""
+    table = ragged.Lengths((0,), np.asarray(lengths, np.int32))
+    size = int((np.asarray(lengths, np.int64) ** 2).sum())
+    scores = RaggedArray(rng.standard_normal(size, np.float32), (len(lengths), table, table))
+
+    def build(*, hoisted: bool) -> Build:
+        def made() -> Schedule:
+            batch, row, key = ragged.dim("batch"), ragged.dim("row"), ragged.dim("key")
+            n = ragged.length_fn("n", over=batch)
+            x = ragged.input_tensor("S", [(batch, ragged.size("B")), (row, n(batch)), (key, n(batch))])
+            e = ragged.compute(
+                "E",
+                x.dims,
+                lambda b, t, u: ragged.exp(x[b, t, u] - ragged.max(n(b), lambda v: x[b, t, v])),
+            )
+            y = ragged.compute(
+                "Y", x.dims, lambda b, t, u: e[b, t, u] / ragged.sum(n(b), lambda v: e[b, t, v])
+            )
+            s = Schedule(y)
+            s.compute_at(e, y.loops[1])
+            if hoisted:
+                for loop in (*e.loops[2:], y.loops[2], y.loops[1]):
+                    s.hoist_loads(loop)
+            return s
+
+        return made
+
+    return [
+        Variant("looked up at each element", build(hoisted=False), {"S": scores}),
+        Variant("looked up once a row", build(hoisted=True), {"S": scores}),
+    ]
+
+
+def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> list[Variant]:
+    """Return products of matrices of different sizes, with panels of columns guarded, cut apart, and fused again."""
+    a = [rng.standard_normal((m, k), np.float32) for m, _, k in sizes]
+    b = [rng.standard_normal((k, n), np.float32) / np.float32(k**0.5) for _, n, k in sizes]
+    inputs = {"A": gemm.matrices("a", a), "B": gemm.matrices("b", b)}
+    return [
+        Variant("guarded panels", lambda: gemm.program(split=False), inputs),
+        Variant("whole panels apart", gemm.program, inputs),
+    ]
+
+
+def trmm_variants(side: int, rng: np.random.Generator) -> list[Variant]:
+    """Return a triangular product, its sums in one loop up to the diagonal, and split at the diagonal's block."""
+    inputs = {
+        "L": rng.standard_normal((side, side), np.float32) / np.float32(side**0.5),
+        "B": rng.standard_normal((side, side), np.float32),
+    }
+
+    def whole() -> Schedule:
+        n, m = ragged.size("n"), ragged.size("m")
+        i, j, k = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
+        panel, lane = ragged.dim("panel"), ragged.dim("lane")
+        left = ragged.input_tensor("L", [(i, n), (k, n)])
+        b = ragged.input_tensor("B", [(k, n), (j, m)])
+        c = ragged.compute(
+            "C",
+            [(panel, (m + (WIDTH - 1)) // WIDTH), (i, n), (lane, ragged.minimum(WIDTH, m - panel * WIDTH))],
+            lambda p, r, w: ragged.sum(r + 1, lambda q: left[r, q] * b[q, p * WIDTH + w]),
+        )
+        s = Schedule(c, name="trmm")
+        s.reorder_dimensions(c.dims[1], c.dims[0], c.dims[2])
+        s.fuse_dimensions(c.dims[0], c.dims[2])
+        return s
+
+    return [
+        Variant("sums in one loop", whole, inputs),
+        Variant("split at the diagonal", trmm_program, inputs),
+    ]

@@ -1,0 +1,170 @@
+"""Ragged operators against other libraries: same weights, inputs, lengths and threads; answers compared first.
+
+    python -m bench.ragged [--operators NAME ...] [--sets NAME ...] [--peers NAME ...] [--json FILE] [--plot FILE]
+
+Each peer runs in a process of its own and lays out its inputs as it likes, untimed. Every batch that is timed is
+first compared with the operator padded, in float64; a peer that is wrong is not timed, and the command ends with an
+error. Peers take turns batch by batch. docs/benchmarks.md says what each number means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.ceilings import measure_ceilings
+from bench.lengths import LENGTH_SETS
+from bench.operators.cases import SEED, Case, Extents, make_cases
+from bench.operators.measure import Pace, measure_case
+from bench.operators.problems import Operator, Sizes
+from bench.operators.process import RaggedProcess
+from bench.operators.report import document, print_report
+from bench.operators.results import Refused, Result, Row, Settings
+from bench.peers.ragged import RAGGED_PEERS, find
+from bench.process import PeerFailed
+from ragged.runtime.cores import usable_cores
+
+_WIDTH = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command's options, read."""
+
+    operators: tuple[Operator, ...]
+    peers: tuple[str, ...]
+    extents: Extents
+    threads: int
+    pace: Pace
+    quick: bool
+
+
+def run(options: Options, console: Console) -> Result:
+    """Measure every case, one after another."""
+    ceilings = measure_ceilings(options.threads, runs=2 if options.quick else 12)
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        peers, refused = _start(stack, options)
+        for operator in options.operators:
+            having = [peer for peer, operators in peers if operator in operators]
+            for case in make_cases(operator, options.extents, options.threads):
+                row, wrong = _one(case, having, options.pace, console)
+                rows.append(row)
+                refused += wrong
+    extents = options.extents
+    settings = Settings(options.threads, extents.batch, extents.rounds, options.pace.pause, SEED)
+    return Result(settings, ceilings, rows, refused)
+
+
+def _one(
+    case: Case, peers: Sequence[RaggedProcess], pace: Pace, console: Console
+) -> tuple[Row, list[Refused]]:
+    name = f"{case.problem.operator.value} {case.shape}"
+    with console.status("") as status:
+        return measure_case(case, peers, pace, lambda text: status.update(f"{name}: {text}"))
+
+
+def _start(
+    stack: ExitStack, options: Options
+) -> tuple[list[tuple[RaggedProcess, frozenset[Operator]]], list[Refused]]:
+    """Start all peers, and ask for their operators; one that cannot be imported is refused."""
+    started = [stack.enter_context(RaggedProcess(name, options.threads)) for name in options.peers]
+    peers, refused = [], []
+    for peer in started:
+        try:
+            peer.wait()
+            peers.append((peer, peer.operators()))
+        except PeerFailed as failure:
+            refused.append(Refused(peer.name, "everything", None, str(failure)))
+    return peers, refused
+
+
+def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="bench.ragged", description=(__doc__ or "").partition("\n")[0])
+    operators = [operator.value for operator in Operator]
+    parser.add_argument("--operators", type=_names, default=operators, help=", ".join(operators))
+    parser.add_argument("--sets", type=_names, default=list(LENGTH_SETS), help=", ".join(LENGTH_SETS))
+    parser.add_argument(
+        "--peers", type=_names, default=list(RAGGED_PEERS), help=f"{', '.join(RAGGED_PEERS)}, or modules"
+    )
+    parser.add_argument("--batch", type=int, help="sequences in a batch")
+    parser.add_argument("--rounds", type=int, help="batches of sequences that are timed")
+    parser.add_argument("--products", type=int, help="of vgemm")
+    parser.add_argument("--triangles", type=_numbers, help="sides of trmm: 512,1024")
+    parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
+    parser.add_argument(
+        "--seconds", type=float, help="to repeat each batch in, at least 3 and at most 15 times"
+    )
+    parser.add_argument("--json", type=Path, help="where to write the result")
+    parser.add_argument("--plot", type=Path, help="where to draw it, as PNG")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes: to see that all works, not how fast"
+    )
+    given = parser.parse_args(arguments)
+    for name in given.operators:
+        if name not in operators:
+            parser.error(f"no operator is called {name!r}: {', '.join(operators)}")
+    for name in given.sets:
+        if name not in LENGTH_SETS:
+            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    try:
+        for name in given.peers:
+            find(name)
+    except ValueError as error:
+        parser.error(str(error))
+    return given, _options(given)
+
+
+def _options(given: argparse.Namespace) -> Options:
+    quick = given.quick
+    extents = Extents(
+        tuple(given.sets),
+        given.batch or (4 if quick else 32),
+        given.rounds or (2 if quick else 3),
+        given.products or (3 if quick else 64),
+        tuple(given.triangles or ([48] if quick else [512, 1024, 2048, 4096])),
+        Sizes(32, 4, 48) if quick else Sizes(),
+        8 if quick else 128,
+    )
+    pace = Pace(0.001, 2, 2, 0.01) if quick else Pace()
+    if given.seconds is not None:
+        pace = Pace(given.seconds)
+    operators = tuple(Operator(name) for name in given.operators)
+    return Options(operators, tuple(given.peers), extents, given.threads, pace, quick)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code is 1 if a peer was refused."""
+    given, options = parse(sys.argv[1:] if arguments is None else arguments)
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False)
+    result = run(options, console)
+    print_report(result, console)
+    if given.json is not None:
+        text = json.dumps(document(result, options.peers), indent=1, allow_nan=False)
+        given.json.write_text(text + "\n", encoding="utf-8")
+    if given.plot is not None:
+        # Drawing is an extra: who wants no picture needs no matplotlib.
+        from bench.operators.plots import plot
+
+        plot(result.rows, result.ceilings.gflops, given.plot)
+    return 1 if result.refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""The benchmark of ragged operators as its command runs it, small: answers compared, the wrong refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.operators.problems import Operator
+from bench.peers.ragged import OWN, RAGGED_PEERS
+
+ROOT = Path(__file__).resolve().parents[2]
+OTHERS = [name for name in RAGGED_PEERS if name != OWN]
+LAYER = ["torch-padded", "torch-nested", "torch-jagged", "onednn-packed", "onnxruntime"]
+PEERS = {
+    Operator.ENCODER_LAYER: LAYER,
+    Operator.ATTENTION: LAYER,
+    Operator.LINEAR: LAYER,
+    Operator.LAYER_NORM: LAYER,
+    Operator.SOFTMAX: ["torch-padded", "onednn-packed", "onnxruntime"],
+    Operator.VGEMM: ["openblas", "torch-mm", "torch-bmm", "mkl"],
+    Operator.TRMM: ["openblas", "openblas-dense", "mkl"],
+}
+
+
+def command(module, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def measured(folder, *arguments):
+    """Run the benchmark, and return its exit code, what it printed and its JSON."""
+    path = folder / "result.json"
+    done = command("bench.ragged", "--quick", "--threads", 1, "--json", path, *arguments)
+    assert path.exists(), done.stderr
+    return done, json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One run of every peer on every operator; ours, which takes seconds to compile, is measured on few below."""
+    folder = tmp_path_factory.mktemp("ragged")
+    plot = folder / "plot.png"
+    done, result = measured(folder, "--sets", "cola", "--peers", ",".join(OTHERS), "--plot", plot)
+    return done, result, plot
+
+
+def test_every_peer_is_right_on_every_operator(run):
+    done, result, _ = run
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert result["refused"] == []
+    shapes = {Operator.VGEMM: "3", Operator.TRMM: "48"}
+    rows = {(row["operator"], row["shape"]): row for row in result["rows"]}
+    assert set(rows) == {(operator.value, shapes.get(operator, "cola")) for operator in Operator}
+    for operator, names in PEERS.items():
+        row = rows[operator.value, shapes.get(operator, "cola")]
+        assert sorted(times["peer"] for times in row["peers"]) == sorted(names)
+        assert all(times["error"] <= 1e-5 for times in row["peers"])
+
+
+def test_the_json_has_what_the_documents_say(run):
+    _, result, _ = run
+    assert result["schema"] == 1
+    assert result["settings"] == {"threads": 1, "batch": 4, "rounds": 2, "pause": 0.01, "seed": 0}
+    assert {"processor", "system", "cores", "load"} == set(result["machine"])
+    assert {"python", "numpy", "torch", "onnx", "onnxruntime", "scipy", "mkl"} <= set(result["versions"])
+    assert result["ceilings"]["workers"] == 1
+    for row in result["rows"]:
+        sequences = row["operator"] not in ("vgemm", "trmm")
+        assert (row["batches"], row["elements"]) == (
+            (2, 4) if sequences else (1, 3 if row["shape"] == "3" else 1)
+        )
+        assert (row["rows"] > 0) == sequences
+        for times in row["peers"]:
+            assert times["took"]["low"] <= times["took"]["median"] <= times["took"]["high"]
+            assert len(times["of_batches"]) == row["batches"]
+            assert (times["gflops"] is None) == (row["operator"] in ("softmax", "layer_norm"))
+
+
+def test_the_plot_is_a_png(run):
+    assert run[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_names_every_peer(run):
+    for name in OTHERS:
+        assert RAGGED_PEERS[name].label in run[0].stdout
+
+
+def test_ours_is_measured_by_the_same_rules(tmp_path):
+    operators = ["linear", "softmax", "vgemm"]
+    arguments = ("--peers", f"{OWN},openblas", "--sets", "mnli", "--operators", ",".join(operators))
+    done, result = measured(tmp_path, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    peers = {row["operator"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
+    assert peers == {"linear": [OWN], "softmax": [OWN], "vgemm": [OWN, "openblas"]}
+    assert all(times["error"] <= 1e-5 for row in result["rows"] for times in row["peers"])
+    assert " x " in done.stdout
+
+
+def test_planted_peers_are_refused_and_not_timed(tmp_path):
+    wrong, broken = (f"tests.bench.planted.ragged_{name}" for name in ("wrong", "broken"))
+    missing = "tests.bench.planted.missing"
+    peers = ",".join([wrong, missing, broken, "openblas-dense"])
+    arguments = ("--operators", "trmm,layer_norm", "--triangles", "32,48", "--sets", "cola")
+    done, result = measured(tmp_path, "--peers", peers, *arguments)
+    assert done.returncode == 1
+    refused = [(each["peer"], each["operator"], each["shape"]) for each in result["refused"]]
+    assert refused == [
+        (missing, "everything", None),
+        (wrong, "trmm", "32"),
+        (wrong, "trmm", "48"),
+        (broken, "trmm", "48"),
+        (wrong, "layer_norm", "cola"),
+    ]
+    messages = ["ModuleNotFoundError", "off by", "off by", "at most 40", "off by inf"]
+    for each, message in zip(result["refused"], messages, strict=True):
+        assert message in each["why"]
+        assert message in done.stdout
+    timed = {row["shape"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
+    assert timed == {"32": [broken, "openblas-dense"], "48": ["openblas-dense"], "cola": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--peers", "nobody"), "no peer is called 'nobody': "),
+        (("--operators", "nothing"), "no operator is called 'nothing': encoder_layer, "),
+        (("--sets", "novels"), "no length set is called 'novels': cola, mnli, "),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments, message):
+    done = command("bench.ragged", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_padding(tmp_path):
+    path, plot = tmp_path / "padding.json", tmp_path / "padding.png"
+    done = command("bench.padding", "--sets", "cola,race", "--batches", "2,8", "--json", path, "--plot", plot)
+    assert done.returncode == 0, done.stderr
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert [(row["shape"], row["batch"]) for row in rows] == [
+        ("cola", 2),
+        ("cola", 8),
+        ("race", 2),
+        ("race", 8),
+    ]
+    for row in rows:
+        assert row["partly"] > 1 and row["padded"] > 1
+        assert row["fused_bytes"] < row["ragged_bytes"] < row["padded_bytes"]
+
+
+def test_prelude(tmp_path):
+    path = tmp_path / "prelude.json"
+    done = command("bench.prelude", "--sets", "mnli", "--json", path)
+    assert done.returncode == 0, done.stderr
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+        assert row["graph_bytes"] < row["sparse_bytes"]
+        assert row["sparse"]["median"] > 0
+
+
+@pytest.mark.parametrize("module", ["bench.padding", "bench.prelude"])
+def test_sets_that_are_not_known(module):
+    done = command(module, "--sets", "novels")
+    assert done.returncode == 2
+    assert "no length set is called 'novels'" in done.stderr
