@@ -57,12 +57,12 @@ def measure(operator: str, shape: str, variants: Sequence[Variant], threads: int
                 raise SystemExit(f"{operator}, {variant.name}: off by {error:.1e}")
     times: list[list[float]] = [[] for _ in variants]
     for _ in range(rounds):
-        for call, own in zip(calls, times, strict=True):
+        for call, mine in zip(calls, times, strict=True):
             call()  # what the variant before left in the caches is not its fault
             begin = perf_counter_ns()
             call()
-            own.append((perf_counter_ns() - begin) / 1e6)
-    medians = [spread(own) for own in times]
+            mine.append((perf_counter_ns() - begin) / 1e6)
+    medians = [spread(mine) for mine in times]
     return [
         Row(operator, shape, variant.name, own, medians[0].median / own.median)
         for variant, own in zip(variants, medians, strict=True)

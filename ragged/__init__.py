@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ragged.api.functions import max_ as max
     from ragged.api.functions import min_ as min
     from ragged.api.functions import sum_ as sum
+    from ragged.api.load import load
     from ragged.api.schedule import Schedule
     from ragged.api.tensors import Tensor, compute, input_tensor, parameter
 
@@ -41,6 +42,7 @@ __all__ = [
     "exp",
     "input_tensor",
     "length_fn",
+    "load",
     "log",
     "max",
     "maximum",
@@ -61,6 +63,7 @@ _FUNCTIONS = ("exp", "log", "maximum", "minimum", "relu", "sigmoid", "sqrt", "ta
 _PLACES = {
     "compile": ("ragged.api.compile", "compile"),
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
+    "load": ("ragged.api.load", "load"),
     "Schedule": ("ragged.api.schedule", "Schedule"),
     **{name: ("ragged.api.dims", name) for name in ("Dim", "LengthFn", "dim", "length_fn", "size")},
     **{name: ("ragged.api.tensors", name) for name in ("Tensor", "compute", "input_tensor", "parameter")},

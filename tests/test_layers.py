@@ -37,6 +37,15 @@ def test_the_door_to_tvm_is_closed_to_every_layer_but_codegen():
     assert closed == outside - {"ragged.codegen"} | {"cortex"}
 
 
+def test_of_kernels_only_what_compiles_needs_the_compiler():
+    runs = set(contracts()["runtime"]["source_modules"])
+    files = {path.stem for path in (ROOT / "ragged" / "kernels").glob("*.py")} - {"__init__"}
+    assert {f"ragged.kernels.{name}" for name in files} - runs == {
+        "ragged.kernels.generate",
+        "ragged.kernels.work",
+    }
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_tests_import_the_sources_of_this_tree(package):
     spec = importlib.util.find_spec(package)

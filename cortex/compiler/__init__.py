@@ -4,6 +4,7 @@ from cortex.compiler.compile import compile
 from cortex.compiler.function import RecursiveFunction
 from cortex.compiler.load import load
 from cortex.compiler.output import Output
-from cortex.compiler.profile import Profile, Spread
+from cortex.compiler.profile import Profile
+from ragged.kernels.profile import Spread
 
 __all__ = ["Output", "Profile", "RecursiveFunction", "Spread", "compile", "load"]

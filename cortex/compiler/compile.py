@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cortex.compiler.cached import KernelCache, cache_folder
 from cortex.compiler.described import describe
 from cortex.compiler.function import RecursiveFunction
-from cortex.compiler.kernel import LoadedKernel
 from cortex.compiler.made import Made
+from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.linearize import Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule, default_schedule
 from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
 from ragged.ir.program import Program
+from ragged.kernels.cached import find_or_make
+from ragged.kernels.kernel import LoadedKernel
+from ragged.kernels.key import Recipe
 from ragged.runtime.team import check_workers
 
 
@@ -45,7 +47,7 @@ def compile(
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
             default `children`, or else `left` and `right`.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
-            `cortex.compiler.cached`.
+            `ragged.kernels.cached`.
 
     Returns:
         A function of structures: see `RecursiveFunction`.
@@ -68,29 +70,25 @@ def compile(
         )
     workers = check_workers(threads)
     schedule = model if isinstance(model, Schedule) else default_schedule(model)
-    kernel = _kernel(schedule.lower(), target, workers, cache=cache)
-    made = Made(kernel, describe(schedule), threads, workers, keep == "nodes", vocab, children)
+    program = schedule.lower()
+    kernel = _kernel(program, target, workers, cache=cache)
+    made = Made(kernel, describe(schedule, program), threads, workers, keep == "nodes", vocab, children)
     return RecursiveFunction(made, params)
+
+
+def recipe_of(program: Program, target: TargetLike, workers: int) -> Recipe:
+    """Return what a lowered program's kernel is made from and for, as the cache knows it."""
+    dims = {NODE: "node", CHILD: "child", BATCH: "batch"}
+    return Recipe((program,), target, workers, "recursive models", dims)
 
 
 def _kernel(program: Program, target: TargetLike, workers: int, *, cache: bool) -> LoadedKernel:
     """Return the kernel of a lowered program, from the cache or new."""
-    entry = _cache(program, target, workers) if cache else None
-    found = None if entry is None else entry.find()
-    if found is not None:
-        return found
-    # Here, so that what is cached does not cost the compiler's import.
-    from cortex.compiler.generate import generate_kernel
 
-    made = generate_kernel(program, target, workers)
-    if entry is not None:
-        entry.keep(made)
-    return made
+    def make() -> LoadedKernel:
+        # Here, so that what is cached does not cost the compiler's import.
+        from cortex.compiler.generate import generate_kernel
 
+        return generate_kernel(program, target, workers)
 
-def _cache(program: Program, target: TargetLike, workers: int) -> KernelCache | None:
-    folder = cache_folder()
-    try:
-        return None if folder is None else KernelCache(folder, program, target, workers)
-    except OSError:  # nobody knows what compiles here
-        return None
+    return find_or_make(recipe_of(program, target, workers), make, cache=cache)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cortex.compiler.patience import operations_of
 from cortex.ilir.plan import Plan
 from cortex.ra.schedule import Schedule
 from ragged.ir.dtype import DType
+from ragged.ir.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +23,20 @@ class Parameter:
 class Described:
     """A scheduled model: what it asks of structures and parameters, its outputs, and the texts that `show` prints.
 
-    `finite` are the parameters that must hold numbers alone.
+    `finite` are the parameters that must hold numbers alone; `operations` is about how many are done for a node.
     """
 
     plan: Plan
     parameters: dict[str, Parameter]
     finite: tuple[str, ...]
     outputs: tuple[str, ...]
+    operations: int
     model: str
     schedule: str
 
 
-def describe(schedule: Schedule) -> Described:
-    """Return the description of a schedule's model."""
+def describe(schedule: Schedule, program: Program) -> Described:
+    """Return the description of a schedule's model; `program` is what it is lowered to."""
     model = schedule.model
     parameters = {
         name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
@@ -44,6 +47,7 @@ def describe(schedule: Schedule) -> Described:
         parameters,
         tuple(sorted(schedule.finite)),
         tuple(model.outputs),
+        operations_of(program),
         repr(model),
         schedule.log(),
     )

@@ -12,12 +12,13 @@ from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
 from cortex.compiler.patience import Patience
-from cortex.compiler.profile import Profile, percentiles, spread
+from cortex.compiler.profile import Profile
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer, Vocab
 from ragged.errors import UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
+from ragged.kernels.profile import percentiles, spread
 from ragged.runtime.call import Caller, bind
 
 STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
@@ -41,7 +42,7 @@ class RecursiveFunction:
         kernel = made.kernel
         named = {name: self._params[own] for name, own in kernel.named(Role.PARAMETER).items()}
         self._caller = Caller(kernel.call_stages, bind(kernel.entries, named), workers=made.workers)
-        self._patience = Patience(kernel.kernel.operations, made.workers)
+        self._patience = Patience(made.model.operations, made.workers)
         self._arguments = Arguments(self._caller.wanted)
         self._outputs = kernel.named(Role.OUTPUT)
 
@@ -116,10 +117,12 @@ class RecursiveFunction:
                 return made.model.model
             case "schedule":
                 return "\n".join([made.model.schedule, *listings["steps"].splitlines()])
-            case "ilir" | "loops" | "checks":
+            case "ilir" | "checks":
                 return listings[stage]
+            case "loops":
+                return made.kernel.kernel.programs[0]
             case "tir" | "asm":
-                from cortex.compiler.generate import list_code  # here: it imports the compiler
+                from ragged.kernels.generate import list_code  # here: it imports the compiler
 
                 return list_code(made.kernel.kernel, made.kernel.code, stage)
             case _:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cortex.compiler.artifact import read_artifact
 from cortex.compiler.function import RecursiveFunction
-from ragged.errors import DataError, ModelError
+from ragged.kernels.artifact import reading
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> RecursiveFunction:
@@ -33,13 +33,6 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Recursi
         fn = cortex.load("m.cortex")
     """
     data = Path(path).read_bytes()
-    try:
+    with reading(path):
         made, params = read_artifact(data, threads)
         return RecursiveFunction(made, params)
-    except (DataError, ModelError) as error:
-        raise DataError(
-            f"load: {os.fspath(path)}: {error.what}",
-            because=error.because,
-            example=error.example,
-            fix=error.fix,
-        ) from None

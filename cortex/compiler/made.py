@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cortex.compiler.described import Described
-from cortex.compiler.kernel import LoadedKernel
 from cortex.linearize import Vocab
+from ragged.kernels.kernel import LoadedKernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ Everything is compared by identity; `==` builds an expression. `at` is the user'
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never, cast
@@ -33,10 +33,10 @@ import numpy as np
 
 from cortex.ra.base import Names, own_name
 from cortex.ra.base import Tensor as Tensor
-from cortex.ra.node import ChildVar, Node
-from cortex.ra.operators import Operators
+from cortex.ra.node import ChildVar, Computed, Node, python_branch
 from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, mixes_types, not_a_value, type_of_binary, type_of_unary
-from ragged.errors import Location
+from ragged.api.operators import Operators
+from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
@@ -45,7 +45,7 @@ FLOAT = DType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expression(Operators, ABC):
+class Expression(Operators["Expr", "ExprLike"], Computed):
     """What every expression is: a scalar at each point of the indices in scope.
 
     `calls` says whether it depends on the result of a recursive call.
@@ -78,6 +78,9 @@ class Expression(Operators, ABC):
 
     def _under(self, op: UnaryOp) -> Expr:
         return unary(op, self._expr)
+
+    def _branch(self) -> ModelError:
+        return python_branch(self.text())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions
@@ -69,8 +69,8 @@ class Bounds:
             ScheduleError: its storage does not extend so far.
         """
         own = tensor.dims[position].extent.expr
-        extent = padded(own, self.decisions.loops.get((tensor, position), 1))
-        if extent != own:
+        extent = padded(own, self.decisions.multiple(tensor, position))
+        if extent != own and (tensor, position) in self.decisions.loops:
             self._require_stored(tensor, position, extent)
         return extent
 
@@ -98,19 +98,24 @@ class Bounds:
             )
 
     def guarded(self, tensor: Tensor, value: Value) -> Expr:
-        """Return a value that reads zero where a padded loop goes beyond what the caller's arrays hold.
+        """Return a value that reads zero where a padded loop goes beyond what the caller gave or another nest writes.
 
         Raises:
             ScheduleError: it goes beyond what an operator's result, or an array that is stored padded, holds.
         """
-        if not any(own is tensor for own, _ in self.decisions.loops):
+        if not self.decisions.is_padded(tensor):
             return value.expr
         missing: dict[Expr, list[Expr]] = {}
         for load, access in self._accesses(value):
-            if self._plain(tensor, access) or isinstance(self._answer(tensor, access), Proof):
+            if self._plain(tensor, access):
                 continue
-            self._require_guardable(tensor, access)
-            missing.setdefault(load, []).append(access.inside)
+            if not isinstance(self._answer(tensor, access), Proof):
+                self._require_guardable(tensor, access)
+                missing.setdefault(load, []).append(access.inside)
+            elif access.tensor.kind is Kind.COMPUTED:
+                written = self._written(load, access)
+                if not isinstance(self._answer(tensor, written), Proof):
+                    missing.setdefault(load, []).append(written.inside)
         return _Guarded(missing).expr(value.expr) if missing else value.expr
 
     def _require_guardable(self, tensor: Tensor, access: Access) -> None:
@@ -133,7 +138,7 @@ class Bounds:
 
     def checks(self, tensor: Tensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
         """Yield the checks of the indices that are not a loop's own; `placed` puts them where loops are."""
-        if any(own is tensor for own, _ in self.decisions.loops):
+        if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
         for _, access in self._accesses(value):
@@ -157,6 +162,15 @@ class Bounds:
             for position, index in enumerate(inner.indices):
                 extent = substitute(stored_extent(tensor, position, self.decisions), own)
                 yield inner, Access(tensor, position, index, extent, path)
+
+    def _written(self, load: Load, access: Access) -> Access:
+        """Return the access with what is written in place of what is stored: storage may go on beyond."""
+        own = {d.dim.var: index for d, index in zip(access.tensor.dims, load.indices, strict=True)}
+        end = padded(
+            access.tensor.dims[access.position].extent.expr,
+            self.decisions.multiple(access.tensor, access.position),
+        )
+        return replace(access, extent=substitute(end, own))
 
     def _plain(self, tensor: Tensor, access: Access) -> bool:
         """True if the index is a literal in range, or a loop's own variable under the same extent."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragged.api.function import Made, RaggedFunction
+from ragged.api.function import RaggedFunction
+from ragged.api.made import Made
+from ragged.api.preludes import programs_of
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Tensor
-from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import this_machine
-from ragged.codegen.build import compile_program
 from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
 from ragged.ir.printer import to_text
-from ragged.passes.fuse_multiply_add import fuse_multiply_add
-from ragged.passes.pipeline import Pass, run_passes
+from ragged.kernels.cached import find_or_make
+from ragged.kernels.kernel import LoadedKernel
+from ragged.kernels.key import Recipe
 from ragged.runtime.team import check_workers
 
 
@@ -24,6 +24,7 @@ def compile(
     *,
     target: TargetLike = "cpu",
     threads: int | None = None,
+    cache: bool = True,
 ) -> RaggedFunction:
     """Compile ragged operators for one machine and bind their parameters.
 
@@ -33,6 +34,8 @@ def compile(
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
         threads: the most threads that a call may use; None is one for each core that this process may use. The results
             have the same bits for any number.
+        cache: whether to look for the code in this user's cache on disk, and to keep it there. See
+            `ragged.kernels.cached`.
 
     Returns:
         A function of arrays by name, for all lengths: see `RaggedFunction`.
@@ -53,20 +56,15 @@ def compile(
             f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up"
         )
     workers = check_workers(threads)
-    steps = run_passes(
-        schedule.lower(),
-        (
-            Pass(DefaultSchedule(this_machine(), workers), "what the user left open"),
-            Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
-        ),
-    )
-    kernel = compile_program(steps[-1].program, target)
-    preludes = tuple(compile_program(each, target).entries for each in schedule.preludes())
-    listings = {
-        "ragged": to_text(schedule.lowered.program),
-        "schedule": "\n".join([schedule.log(), *steps[1].notes]),
-        "loops": to_text(steps[-1].program),
-        "prelude": "\n".join(map(to_text, schedule.preludes())),
-    }
-    made = Made(schedule.name, schedule.lowered.described, kernel.entries, preludes, workers, listings)
+    recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
+    texts = {"ragged": to_text(schedule.lowered.program), "schedule": schedule.log()}
+    kernel = find_or_make(recipe, lambda: _generate(recipe), cache=cache)
+    made = Made(schedule.name, schedule.lowered.described, kernel, texts, threads, workers)
     return RaggedFunction(made, params or {})
+
+
+def _generate(recipe: Recipe) -> LoadedKernel:
+    # Here, so that what is cached does not cost the code generator's import.
+    from ragged.api.generate import generate_kernel
+
+    return generate_kernel(recipe)

@@ -1,39 +1,34 @@
-"""A compiled program of ragged operators: what `ragged.compile` returns."""
+"""A compiled program of ragged operators: what `ragged.compile` and `ragged.load` return."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import numpy.typing as npt
 
-from ragged.api.arguments import read_inputs
-from ragged.api.described import Described, DescribedTensor
+from ragged.api.arguments import Reader
+from ragged.api.artifact import save
+from ragged.api.described import Described
+from ragged.api.given import read_lengths
+from ragged.api.made import Made
 from ragged.api.parameters import bind_parameters
-from ragged.api.prepared import Preludes, Prepared
-from ragged.codegen.entry import Entry
-from ragged.data import Lengths, RaggedArray
+from ragged.api.prepared import Preludes, Prepared, Stored
+from ragged.api.profile import Profile
+from ragged.codegen.entry import Value
+from ragged.data import RaggedArray
 from ragged.data.parts import Parts
 from ragged.data.ragged_array import with_parts
-from ragged.ir.expr import Buffer, Role
+from ragged.errors import UserError
+from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
+from ragged.kernels.profile import percentiles, spread
 from ragged.runtime.call import Caller, bind
 
-Result = RaggedArray | npt.NDArray[Any]
-"""A ragged array, or one of NumPy's where no dimension varies."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Made:
-    """All of a compiled function but its parameters: entries of the kernel's stages and of each prelude's."""
-
-    name: str
-    described: Described
-    kernel: Mapping[StageKind, Entry]
-    preludes: tuple[Mapping[StageKind, Entry], ...]
-    workers: int
-    listings: Mapping[str, str] = field(default_factory=dict)
+STAGES = ("ragged", "schedule", "loops", "prelude", "tir", "asm")
+"""What `show` prints, from the operators down."""
 
 
 class RaggedFunction:
@@ -47,13 +42,14 @@ class RaggedFunction:
         """Bind the parameters, which are copied; raises `ModelError` where they do not fit."""
         self._made = made
         self._params = bind_parameters(made.name, made.described.parameters, params)
-        names = _named(made.kernel)
-        parameters = {names[name]: array for name, array in self._params.items() if name in names}
-        stages = [entry for kind, entry in made.kernel.items() if kind is not StageKind.BIND]
-        self._caller = Caller(stages, bind(made.kernel, parameters), workers=made.workers)
-        self._preludes = Preludes(made.name, made.described, made.preludes, self._caller.wanted)
-        self._inputs = [(names.get(tensor.name), tensor.name) for tensor in made.described.inputs]
-        self._outputs = [(names[tensor.name], tensor) for tensor in made.described.outputs]
+        kernel = made.kernel
+        named = {name: self._params[own] for name, own in kernel.named(Role.PARAMETER).items()}
+        self._caller = Caller(kernel.call_stages, bind(kernel.entries, named), workers=made.workers)
+        self._read = Reader(made.name, made.described)
+        self._preludes = Preludes(made.name, made.described, kernel, self._caller)
+        self._inputs = tuple(kernel.named(Role.PAYLOAD).items())
+        outputs = {own: name for name, own in kernel.named(Role.OUTPUT).items()}
+        self._outputs = tuple((tensor.name, outputs[tensor.name]) for tensor in made.described.outputs)
 
     def __call__(self, **arrays: object) -> Any:
         """Run the operators on arrays and return the result, which the caller owns; several results by name.
@@ -65,17 +61,21 @@ class RaggedFunction:
             DataError: an array is missing, of another dtype or shape, or lengths do not fit together; nothing has been
                 computed.
         """
-        given = read_inputs(self._made.name, self._made.described, arrays)
-        prepared = self._preludes.of(given)
+        prepared, values = self._arguments(arrays)
+        results = self._caller(values, patience=prepared.patience, laid=prepared.laid)
+        found = {name: _result(results[own], prepared.results.get(name)) for name, own in self._outputs}
+        return found if len(found) > 1 else found.popitem()[1]
+
+    def _arguments(self, arrays: Mapping[str, object]) -> tuple[Prepared, dict[str, Value]]:
+        """Return what follows from a call's lengths, and the kernel's arguments."""
+        key, found = self._read(arrays)
+        made = self._made
+        prepared = self._preludes.of(key, lambda: read_lengths(made.name, made.described, found, arrays))
         values = dict(prepared.values)
         for argument, name in self._inputs:
-            if argument is not None:
-                values[argument] = given.values[name]
-        results = self._caller(values)
-        found = [_result(results[argument], tensor, prepared) for argument, tensor in self._outputs]
-        if len(found) == 1:
-            return found[0]
-        return {tensor.name: each for (_, tensor), each in zip(self._outputs, found, strict=True)}
+            value = found[name]
+            values[argument] = value.values if isinstance(value, RaggedArray) else value
+        return prepared, values
 
     def with_params(self, params: Mapping[str, object]) -> RaggedFunction:
         """Return this function with other parameters, which are copied; nothing is compiled.
@@ -85,23 +85,91 @@ class RaggedFunction:
         """
         return RaggedFunction(self._made, params)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the function to a file that `ragged.load` reads, parameters included.
+
+        A file that stands there is replaced as a whole, or left as it is where something fails. Parameters are stored
+        as safetensors; what `show` prints is stored too, the machine's code only as code. Needs a linker (`ld` or
+        `cc`) where the function is compiled, not where it is loaded.
+
+        Raises:
+            UserError: no linker was found when the function was compiled.
+            OSError: the file cannot be written.
+        """
+        save(self._made, self._params, path)
+
+    @property
+    def described(self) -> Described:
+        """The arguments, the parameters and the results: names, dtypes, dimensions and their rules."""
+        return self._made.described
+
     def show(self, stage: str) -> str:
-        """Return the function as one stage of compilation has it: "ragged", "schedule", "loops" or "prelude"."""
-        return self._made.listings[stage]
+        """Return the text of a stage of the compilation.
+
+        "ragged" is the operators as naive loops; "schedule" the steps that they were scheduled by, the user's first;
+        "loops" the program after all passes; "prelude" the programs that fill its tables, and the one that counts the
+        work; "tir" and "asm" the kernel as TVM has it and as the machine does. These two are made anew, by the
+        compiler.
+
+        Raises:
+            UserError: there is no such stage; or the compiler here makes other code of the loops of a saved function.
+        """
+        made, kernel = self._made, self._made.kernel.kernel
+        match stage:
+            case "ragged":
+                return made.texts[stage]
+            case "schedule":
+                return "\n".join(text for text in (made.texts[stage], kernel.listings["steps"]) if text)
+            case "loops":
+                return kernel.programs[0]
+            case "prelude":
+                return "\n".join(kernel.programs[1:])
+            case "tir" | "asm":
+                from ragged.kernels.generate import list_code  # here: it imports the compiler
+
+                return list_code(kernel, made.kernel.code, stage)
+            case _:
+                raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {', '.join(STAGES)}")
+
+    def profile(self, repeats: int = 20, **arrays: object) -> Profile:
+        """Time the parts of a call on `arrays`, each `repeats` times after one run that is not counted.
+
+        Raises:
+            DataError: as a call does.
+        """
+        prepared, values = self._arguments(arrays)
+        _, found = self._read(arrays)
+        given = read_lengths(self._made.name, self._made.described, found, arrays)
+        timed = (self._caller.timed(values, patience=prepared.patience) for _ in range(repeats + 1))
+        kernel = [times[StageKind.KERNEL] for times in timed][1:]
+        results = self._caller(values, patience=prepared.patience)
+        tables = [table for table in prepared.values.values() if isinstance(table, np.ndarray)]
+        moved = [*found.values(), *self._params.values(), *results.values()]
+        return Profile(
+            spread(lambda: self._preludes.prepare(given), repeats),
+            percentiles(kernel),
+            spread(lambda: self(**arrays), repeats),
+            prepared.flops,
+            sum(each.values.nbytes if isinstance(each, RaggedArray) else each.nbytes for each in moved),
+            sum(table.nbytes for table in tables),
+            sum(prepared.laid[1]),
+        )
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: unpickling runs whatever a file says."""
+        raise UserError(
+            "a compiled function cannot be pickled",
+            because="it is machine code, and a pickle may run any code when it is read",
+            fix="fn.save(path), and ragged.load(path) in the other process",
+        )
+
+    def __repr__(self) -> str:
+        target = self._made.kernel.kernel.executable.target
+        return f"<RaggedFunction {self._made.name}{self.described}, for {target}>"
 
 
-def _named(entries: Mapping[StageKind, Entry]) -> dict[str, str]:
-    """Return the arguments that are buffers of callers, by the buffers' own names."""
-    roles = (Role.PAYLOAD, Role.PARAMETER, Role.OUTPUT)
-    return {
-        argument.symbol.name: argument.name
-        for argument in entries[StageKind.KERNEL].arguments
-        if isinstance(argument.symbol, Buffer) and argument.symbol.role in roles
-    }
-
-
-def _result(array: npt.NDArray[Any], tensor: DescribedTensor, prepared: Prepared) -> Result:
-    extents = prepared.extents(tensor)
-    if any(isinstance(extent, Lengths) for extent in extents):
-        return with_parts(Parts(array.reshape(-1), extents, tensor.padding))
-    return array
+def _result(array: npt.NDArray[Any], stored: Stored | None) -> RaggedArray | npt.NDArray[Any]:
+    """Return a ragged array, or one of NumPy's where no dimension varies."""
+    if stored is None:
+        return array
+    return with_parts(Parts(array.reshape(-1)[: stored.size], stored.extents, stored.padding))

@@ -67,15 +67,11 @@ class Functions(Rewriter):
             function = Function(length.name, params, Source.STRUCTURE)
             self.lengths[length] = function
         else:
-            if len(layout.shape) > 1:
-                raise ModelError(
-                    f"length_fn '{length.name}' is over dimensions that do not all depend on each other",
-                    fix="put the dimension that no other depends on into none of its arguments",
-                )
-            table = Function(f"{length.name}_values", (Param(Var("p"), layout.shape[0]),), Source.STRUCTURE)
+            place, count = layout.row
+            table = Function(f"{length.name}_values", (Param(Var("p"), count),), Source.STRUCTURE)
             self.tables.functions.append(table)
             self.lengths[length] = table
-            function = Function(length.name, params, Source.EXPRESSION, Call(table, layout.place))
+            function = Function(length.name, params, Source.EXPRESSION, Call(table, (place,)))
         self.tables.functions.append(function)
         self.known[length.function] = function
 

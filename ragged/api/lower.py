@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragged.api.bounds import Bounds
-from ragged.api.described import Described, describe
+from ragged.api.describe import describe
+from ragged.api.described import Described
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, computed, rows_of, tensors_of
 from ragged.api.storage import stored
@@ -17,9 +18,11 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import all_expressions
+from ragged.layout.derived import derived_tables
 from ragged.layout.packed import Layout
-from ragged.layout.prelude import functions_of, prelude_programs
+from ragged.layout.prelude import prelude_programs
 from ragged.layout.tables import Tables, Values
+from ragged.passes.drop_unused import called
 from ragged.schedule.fold import FoldedSubstitution
 
 ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED: Role.WORKSPACE}
@@ -42,10 +45,12 @@ class Lowered:
 
     def preludes(self, program: Program) -> tuple[Program, ...]:
         """Return the programs that fill the tables which `program`, or a caller who looks at results, reads."""
-        tables = self.functions.tables
+        known = self.functions.tables
+        tables = derived_tables(program, known.tables)
         used = {function for function in program.functions if function.source is Source.PRELUDE}
-        used |= {table.function for table in tables.tables if isinstance(table, Values)}
-        return prelude_programs(program.name, tables.functions, tables.tables, used)
+        used |= {table.function for table in tables if isinstance(table, Values)}
+        new = [function for function in program.functions if function not in known.functions]
+        return prelude_programs(program.name, (*known.functions, *new), tables, used)
 
 
 def lower(name: str, outputs: Sequence[Tensor], decisions: Decisions) -> Lowered:
@@ -90,7 +95,7 @@ class _Lowering:
     def program(self, body: Stmt) -> Program:
         """Return the program of a body, with the functions that it uses."""
         shapes = [extent for buffer in self.buffers.values() for extent in buffer.shape]
-        used = functions_of((*shapes, *all_expressions(body)))
+        used = called((*shapes, *all_expressions(body)))
         facts = [
             fact
             for fact in self.tables.facts
@@ -99,7 +104,7 @@ class _Lowering:
         for fact in facts:
             if isinstance(fact, PrefixSum):
                 at = tuple(Const(0) for _ in fact.length.params)
-                used |= functions_of((Call(fact.length, at),))
+                used |= called((Call(fact.length, at),))
         kept = tuple(function for function in self.tables.functions if function in used)
         return Program(
             self.name, kept, tuple(self.buffers.values()), tuple(facts), (Stage(StageKind.KERNEL, body),)
@@ -128,8 +133,7 @@ class _Lowering:
             inner = block(*self.attached(tensor, position + 1, at), inner)
             kind = LoopKind.PARALLEL if position < parallel and not depth else LoopKind.SERIAL
             inner = For(var, extent, inner, kind, tensor.dims[position].dim.dim, tensor.at)
-        before = (each for own in range(depth + 1) for each in self.attached(tensor, own, at))
-        return block(*before, inner)
+        return inner if depth else block(*self.attached(tensor, 0, at), inner)
 
     def parallel(self, tensor: Tensor) -> int:
         """Return how many of its loops are those of rows: all but the dense ones inside."""
@@ -140,7 +144,7 @@ class _Lowering:
         """Return the nests of the tensors that are computed inside so many loops of this one, in order."""
         found = []
         for other in tensors_of((tensor,)):
-            if self.decisions.at.get(other) == (tensor, depth):
+            if other in self.decisions.at and self.decisions.home(other) == (tensor, depth):
                 own = {other.indices[k]: at[tensor.indices[k]] for k in range(depth)}
                 found.append(self.nest(other, own, depth))
         return found

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragged.api.tensors import Kind, Reduction, Tensor
 from ragged.ir.expr import Const
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A dimension of a tensor as it is stored: all of it, its blocks of `factor` places, or the places of a block."""
+
+    position: int
+    factor: int = 1
+    inner: bool = False
+    tensor: Tensor | None = field(default=None, compare=False, repr=False)
+
+    def of(self, tensor: Tensor) -> Piece:
+        """Return the piece of a tensor's dimension."""
+        return replace(self, tensor=tensor)
+
+    def name(self, tensor: Tensor) -> str:
+        """Return what the piece is called in messages and listings."""
+        own = tensor.dims[self.position].dim.name
+        return own if self.factor == 1 else f"{own}_{'i' if self.inner else 'o'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +33,41 @@ class Decisions:
     """Multiples that loops and stored dimensions are padded to, by tensor and position; and where tensors are computed.
 
     `at` says for a tensor in the nest of which other one it is computed, and inside how many of its loops. `groups`
-    are, for a tensor whose dimensions are stored in another order or fused, the positions that each stored one is of.
+    are, for a tensor whose dimensions are stored in another order, split or fused, what each stored one is made of.
+    `bulk` are, for rows of different lengths that are stored as one dimension, the positions of the two dimensions and
+    the multiple that all rows together are padded to.
     """
 
     loops: dict[tuple[Tensor, int], int] = field(default_factory=dict)
     storage: dict[tuple[Tensor, int], int] = field(default_factory=dict)
     at: dict[Tensor, tuple[Tensor, int]] = field(default_factory=dict)
-    groups: dict[Tensor, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    groups: dict[Tensor, tuple[tuple[Piece, ...], ...]] = field(default_factory=dict)
+    bulk: dict[Tensor, tuple[int, int, int]] = field(default_factory=dict)
+
+    def multiple(self, tensor: Tensor, position: int) -> int:
+        """Return the multiple that a loop around a tensor's computation runs up to: its own, or its reader's."""
+        return self.loops.get((self.owner(tensor, position), position), 1)
+
+    def owner(self, tensor: Tensor, position: int) -> Tensor:
+        """Return whose loop goes over a dimension of a tensor: its own, or that of what it is computed in."""
+        while tensor in self.at and position < self.at[tensor][1]:
+            tensor = self.at[tensor][0]
+        return tensor
+
+    def home(self, tensor: Tensor) -> tuple[Tensor, int]:
+        """Return inside how many loops of which tensor's nest one that is in `at` is computed.
+
+        What it is computed for may itself be computed inside of loops: then it goes outside of those that it does not
+        need.
+        """
+        reader, depth = self.at[tensor]
+        while reader in self.at and depth <= self.at[reader][1]:
+            reader = self.at[reader][0]
+        return reader, depth
+
+    def is_padded(self, tensor: Tensor) -> bool:
+        """True if a loop around a tensor's computation goes on beyond its extent."""
+        return any(self.multiple(tensor, position) > 1 for position in range(len(tensor.dims)))
 
 
 def tensors_of(outputs: Sequence[Tensor]) -> list[Tensor]:

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
-from ragged.api.attach import check_attached
+from ragged.api.decide import Decide
 from ragged.api.lower import Lowered, lower
-from ragged.api.program import Decisions, decide_parts, tensors_of
-from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
-from ragged.errors import Location, ModelError, ScheduleError
-from ragged.ir.expr import Var
+from ragged.api.tensors import Loop, Tensor
+from ragged.api.values import Value
+from ragged.errors import Location, ScheduleError
+from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Forwarding, Rewritten
+from ragged.ir.rewrite import Forwarding, Rewritten, substitute
+from ragged.ir.stmt import Label
 from ragged.passes.discharge_checks import discharge_checks
+from ragged.passes.drop_unused import drop_unused
+from ragged.schedule.cache_read import cache_read
+from ragged.schedule.cut import cut
 from ragged.schedule.fuse import fuse
+from ragged.schedule.fuse_horizontally import fuse_horizontally
 from ragged.schedule.fuse_ragged import fuse_ragged
+from ragged.schedule.hoist_loads import hoist_loads
+from ragged.schedule.inline import inline
+from ragged.schedule.legality import mentions
+from ragged.schedule.nest import find_nest
+from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule as LoopSchedule
+from ragged.schedule.simplify_guards import simplify_guards
 from ragged.schedule.split import Tail, split
+from ragged.schedule.tile import tile
 from ragged.schedule.unroll import unroll
 from ragged.schedule.vectorize import vectorize
 
@@ -28,12 +40,13 @@ LoopLike: TypeAlias = Loop | Var
 """A loop of an operator as it was declared, or a loop that a primitive made."""
 
 
-class Schedule:
+class Schedule(Decide):
     """How operators are stored and computed (CoRa, section 4.1).
 
-    First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `fuse_dimensions`,
-    `reorder_dimensions`), which are checked together when the loops are made; then rewritings of loops. A refused
-    primitive leaves the schedule as it was. What is left open the compiler's own schedule decides.
+    First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `split_dimension`,
+    `fuse_dimensions`, `reorder_dimensions`), which are checked together when the loops are made; then rewritings of
+    loops, each of which can name a loop as it was declared as long as it is one loop still. A refused primitive leaves
+    the schedule as it was. What is left open the compiler's own schedule decides.
 
     Example::
 
@@ -45,136 +58,70 @@ class Schedule:
     """
 
     def __init__(self, *outputs: Tensor, name: str | None = None) -> None:
-        for output in outputs:
-            if output.kind is not Kind.COMPUTED:
-                raise ModelError(f"Schedule: '{output.name}' is not computed", at=Location.capture())
-        if not outputs:
-            raise ModelError("Schedule: there is nothing to compute", at=Location.capture())
-        self.outputs = outputs
-        self.name = name or outputs[-1].name
-        self.tensors = tensors_of(outputs)
-        self.decisions = Decisions()
-        decide_parts(self.tensors, self.decisions)
-        self._decided: list[str] = []
+        super().__init__(*outputs, name=name)
         self._lowered: Lowered | None = None
         self._loops: LoopSchedule | None = None
 
-    # --- decisions -----------------------------------------------------------------------------------------
+    # --- loops -------------------------------------------------------------------------------------------------
 
-    def pad_loop(self, loop: Loop, multiple: int) -> None:
-        """Run a loop up to a multiple, over elements that nobody looks at; storage has to extend as far.
+    def fuse_loops(self, outer: LoopLike, inner: LoopLike, pad: int = 1) -> Var:
+        """Make one loop of two that stand directly inside each other; rows of any length too (CoRa, section 5.1).
 
-        What it reads beyond the end of an input's row is zero. Padding a reduction would change its value: refused.
-
-        Raises:
-            ScheduleError: it is the loop of a reduction, or the multiple is less than 1. That storage is too short is
-                found when loops are made.
-        """
-        what = f"pad_loop: cannot pad loop '{loop.name}'"
-        self._own(loop.tensor, what)
-        if loop.position >= len(loop.tensor.dims):
-            raise ScheduleError(
-                what,
-                at=Location.capture(),
-                because="it is the loop of a reduction: more of it would be another value",
-                fix="split it with a peeled tail",
-            )
-        self._decide(what, multiple)
-        self.decisions.loops[loop.tensor, loop.position] = multiple
-        self._decided.append(f"s.pad_loop({loop.tensor.name}.loops[{loop.position}], {multiple})")
-
-    def pad_dimension(self, dim: TensorDim, multiple: int) -> None:
-        """Store a dimension up to a multiple. Inputs have to come stored so: `x.with_padding(...)`.
+        With `pad` it runs up to a multiple, over elements that nobody looks at (bulk padding, section 4.1): what is
+        written has to be stored as far, `fuse_dimensions(..., pad=...)`; what callers gave is zero beyond its end.
 
         Raises:
-            ScheduleError: the dimension is of no tensor here, or the multiple is less than 1.
+            ScheduleError: they do not stand directly inside each other, or what a prelude would have to know of rows is
+                not known there; or something would be written or read beyond what is stored.
         """
-        assert dim.tensor is not None, "the dimensions of a tensor know it"
-        what = f"pad_dimension: cannot pad dimension '{dim.dim.name}' of '{dim.tensor.name}'"
-        self._own(dim.tensor, what)
-        self._decide(what, multiple)
-        self.decisions.storage[dim.tensor, dim.position] = multiple
-        self._decided.append(f"s.pad_dimension({dim.tensor.name}.dims[{dim.position}], {multiple})")
-
-    def compute_at(self, tensor: Tensor, loop: Loop) -> None:
-        """Compute a tensor inside a loop of the nest that uses it, and store no more of it than one iteration uses.
-
-        Its outermost dimensions are those of the loops around, and every use of it reads it at their indices.
-
-        Raises:
-            ScheduleError: it is an output, its dimensions are others, or something outside of the loop reads it.
-        """
-        what = f"compute_at: cannot compute '{tensor.name}' in loop '{loop.name}' of '{loop.tensor.name}'"
-        self._own(tensor, what)
-        self._own(loop.tensor, what)
-        self._decide(what, 1)
-        depth = loop.position + 1
-        self._check_at(what, tensor, loop.tensor, depth)
-        self.decisions.at[tensor] = (loop.tensor, depth)
-        self._decided.append(f"s.compute_at({tensor.name}, {loop.tensor.name}.loops[{loop.position}])")
-
-    def fuse_dimensions(self, outer: TensorDim, inner: TensorDim) -> None:
-        """Store two neighbouring dimensions as one: of a box, or the tiles of a dimension of any length.
-
-        Raises:
-            ScheduleError: they are not neighbours of one tensor. That they make no one dimension is found when loops
-                are made.
-        """
-        tensor = self._computed("fuse_dimensions", outer, inner)
-        groups = list(self._groups(tensor))
-        first = next(k for k, group in enumerate(groups) if outer.position in group)
-        if (
-            first + 1 >= len(groups)
-            or groups[first][-1] != outer.position
-            or groups[first + 1][0] != inner.position
-        ):
-            raise ScheduleError(
-                f"fuse_dimensions: '{outer.dim.name}' and '{inner.dim.name}' of '{tensor.name}' are not stored side "
-                "by side, in this order",
-                at=Location.capture(),
-            )
-        groups[first : first + 2] = [(*groups[first], *groups[first + 1])]
-        self.decisions.groups[tensor] = tuple(groups)
-        self._decided.append(
-            f"s.fuse_dimensions({tensor.name}.dims[{outer.position}], {tensor.name}.dims[{inner.position}])"
-        )
-
-    def reorder_dimensions(self, *dims: TensorDim) -> None:
-        """Store a tensor's dimensions in this order; fused ones go by their first.
-
-        Raises:
-            ScheduleError: they are not all of one tensor, or an extent would come before what it depends on.
-        """
-        tensor = self._computed("reorder_dimensions", *dims)
-        groups = {group[0]: group for group in self._groups(tensor)}
-        if sorted(groups) != sorted(each.position for each in dims):
-            raise ScheduleError(
-                f"reorder_dimensions: ({', '.join(each.dim.name for each in dims)}) are not all dimensions of "
-                f"'{tensor.name}', each once",
-                at=Location.capture(),
-            )
-        self.decisions.groups[tensor] = tuple(groups[each.position] for each in dims)
-        listed = ", ".join(f"{tensor.name}.dims[{each.position}]" for each in dims)
-        self._decided.append(f"s.reorder_dimensions({listed})")
-
-    # --- loops ---------------------------------------------------------------------------------------------
-
-    def fuse_loops(self, outer: LoopLike, inner: LoopLike) -> Var:
-        """Make one loop of two that stand directly inside each other; rows of any length too (CoRa, section 5.1)."""
-        loops = self.loops
         first, second = self.loop(outer), self.loop(inner)
-        before = loops.checkpoint()
+        what = f"fuse_loops: cannot fuse the loops '{first.name}' and '{second.name}'"
+        nest = find_nest(self.loops.program, (first, second), what)
+        before = self.loops.checkpoint()
+        if mentions(nest.extent(1), (first,)):
+            (fused,) = self.loops.apply(fuse_ragged, first, second, tables=True).loops[first]
+        else:
+            (fused,) = self.loops.apply(fuse, first, second).loops[first]
+        if pad == 1:
+            return fused
         try:
-            (fused,) = loops.apply(fuse, first, second).loops[first]
+            return self.loops.apply(pad_loop, fused, pad).loops[fused][0]
         except ScheduleError:
-            loops.restore(before)
-            (fused,) = loops.apply(fuse_ragged, first, second).loops[first]
-        return fused
+            self.loops.restore(before)
+            raise
 
-    def split(self, loop: LoopLike, factor: int, tail: Tail = Tail.GUARD) -> tuple[Var, ...]:
-        """Make two loops of one, over blocks of `factor` iterations and inside of a block; returns the new loops."""
+    def fuse_horizontally(self, first: LoopLike, second: LoopLike) -> Var:
+        """Make one parallel loop of two that follow each other and have nothing to do with each other."""
+        one, other = self.loop(first), self.loop(second)
+        return self.loops.apply(fuse_horizontally, one, other).loops[one][0]
+
+    def split_loop(self, loop: LoopLike, factor: int, tail: Tail = Tail.GUARD) -> tuple[Var, ...]:
+        """Make two loops of one, over blocks of `factor` iterations and inside of a block; returns the new loops.
+
+        The last block asks before each iteration, or is a third loop: `tail=Tail.PEEL`. Of a reduction as well, which
+        goes on in it where the blocks stopped: its order stays.
+        """
         own = self.loop(loop)
         return self.loops.apply(split, own, factor, tail).loops[own]
+
+    def cut(self, loop: LoopLike, at: Value | str) -> tuple[Var, ...]:
+        """Make two loops of one that follow each other, before and from `at` on (operation splitting); returns them.
+
+        `at` is an index over the dimensions around, as in an extent; or one in Python's syntax over the loops around.
+
+        Example::
+
+            whole, rest = s.cut(C.loops[2], n(batch) // 16 * 16)
+        """
+        own = self.loop(loop)
+        place = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
+        return self.loops.apply(cut, own, place).loops[own]
+
+    def tile(self, loops: tuple[LoopLike, ...], factors: tuple[int, ...]) -> tuple[tuple[Var, ...], ...]:
+        """Split loops that stand directly inside each other, and bring those over blocks outside; returns pairs."""
+        own = tuple(map(self.loop, loops))
+        made = self.loops.apply(tile, own, factors).loops
+        return tuple(made[each] for each in own)
 
     def reorder(self, *loops: LoopLike) -> None:
         """Bring loops that stand directly inside each other into this order."""
@@ -192,12 +139,41 @@ class Schedule:
         """Write a loop's iterations out in the code."""
         self.loops.apply(unroll, self.loop(loop))
 
+    def inline(self, tensor: Tensor) -> None:
+        """Compute a tensor's elements where they are read, and store none of them.
+
+        Raises:
+            ScheduleError: it is an output or a reduction, or is not computed in the loops that read it: `compute_at`.
+        """
+        self._own(tensor, f"inline: cannot inline '{tensor.name}'")
+        self.loops.apply(inline, self.lowered.buffers[tensor])
+
+    def cache_read(self, tensor: Tensor, loop: LoopLike) -> None:
+        """Copy what a loop's body reads of a tensor to storage of its own, at the start of each iteration."""
+        self._own(tensor, f"cache_read: cannot copy '{tensor.name}'")
+        self.loops.apply(cache_read, self.lowered.buffers[tensor], self.loop(loop))
+
+    def hoist_loads(self, loop: LoopLike) -> None:
+        """Look up what does not change in a loop once, before it: offsets, lengths, rows (CoRa, section 7.3)."""
+        self.loops.apply(hoist_loads, self.loop(loop))
+
+    def simplify_guards(self, loop: LoopLike | None = None) -> None:
+        """Take out conditions whose outcome is known, in a loop or everywhere."""
+        self.loops.apply(simplify_guards, None if loop is None else self.loop(loop))
+
     def apply(
         self, primitive: Callable[Concatenate[Program, P], Rewritten], *args: P.args, **kwargs: P.kwargs
     ) -> Forwarding:
         """Apply any primitive of `ragged.schedule` to the loops; returns what became of loops and statements."""
         resolved: list[Any] = [self.loop(arg) if isinstance(arg, Loop) else arg for arg in args]
         return self.loops.apply(primitive, *resolved, **kwargs)
+
+    # --- the program as it is now ------------------------------------------------------------------------------
+
+    @property
+    def decided(self) -> bool:
+        """True when the loops have been made, and nothing is left to decide."""
+        return self._loops is not None
 
     @property
     def loops(self) -> LoopSchedule:
@@ -217,13 +193,15 @@ class Schedule:
         assert self._lowered is not None
         return self._lowered
 
-    def loop(self, loop: LoopLike) -> Var:
-        """Return the variable of a loop as it is now.
+    def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
+        """Return the variable of a loop as it is now; one may be named, as `log` does.
 
         Raises:
             ScheduleError: it has become several, or none.
         """
         schedule = self.loops
+        if isinstance(loop, str):
+            return schedule.loop(loop, nth)
         if isinstance(loop, Var):
             return loop
         own = self.lowered.loops.get((loop.tensor, loop.position))
@@ -239,53 +217,40 @@ class Schedule:
             )
         return now[0]
 
+    def statement(self, name: str, nth: int | None = None) -> Label:
+        """Return the label of that name, as the loops' own schedule does."""
+        return self.loops.statement(name, nth)
+
+    def buffer(self, name: str, nth: int | None = None) -> Buffer:
+        """Return the buffer of that name, as the loops' own schedule does."""
+        return self.loops.buffer(name, nth)
+
+    def function(self, name: str) -> Function:
+        """Return the function of that name, as the loops' own schedule does."""
+        return self.loops.function(name)
+
+    def index(self, text: str, at: Var) -> Expr:
+        """Return the index that `text` says where the loop `at` stands, as the loops' own schedule does."""
+        return self.loops.index(text, at)
+
+    def _placed(self, at: Value, loop: LoopLike) -> Expr:
+        """Return an expression of dimensions over the variables of the loops around."""
+        lowered = self.lowered
+        known: dict[Var, Expr] = {}
+        for (tensor, position), var in lowered.loops.items():
+            if position < len(tensor.dims) and (not isinstance(loop, Loop) or tensor is loop.tensor):
+                known[tensor.dims[position].dim.var] = Ref(var)
+        return substitute(lowered.functions.expr(at.expr), known)
+
     def lower(self) -> Program:
-        """Return the program as it is now; it prints."""
-        return self.loops.program
+        """Return the program as it is now, without functions that it no longer uses; it prints."""
+        return drop_unused(self.loops.program).program
 
     def preludes(self) -> tuple[Program, ...]:
         """Return the programs that fill the tables of the program as it is now, in the order in which they run."""
         return self.lowered.preludes(self.lower())
 
     def log(self) -> str:
-        """Return the steps so far, as code that takes them again."""
+        """Return the steps so far, as code that takes them again on a schedule `s` of the same operators."""
         loops = "" if self._loops is None else self._loops.log()
         return "\n".join([*self._decided, *([loops] if loops else [])])
-
-    # --- what is refused -----------------------------------------------------------------------------------
-
-    def _own(self, tensor: Tensor, what: str) -> None:
-        if tensor not in self.tensors:
-            raise ScheduleError(
-                what, at=Location.capture(), because=f"'{tensor.name}' is not of this program"
-            )
-
-    def _decide(self, what: str, multiple: int) -> None:
-        if type(multiple) is not int or multiple < 1:
-            raise ScheduleError(what, at=Location.capture(), because=f"{multiple!r} is no multiple")
-        if self._loops is not None:
-            raise ScheduleError(
-                what,
-                at=Location.capture(),
-                because="the loops have been made",
-                fix="decide on storage and padding before loops are rewritten or printed",
-            )
-
-    def _computed(self, what: str, *dims: TensorDim) -> Tensor:
-        tensors = {each.tensor for each in dims}
-        tensor = next(iter(tensors)) if len(tensors) == 1 else None
-        if tensor is None or tensor.kind is not Kind.COMPUTED or tensor not in self.tensors:
-            raise ScheduleError(
-                f"{what}: the dimensions are not of one tensor that is computed here",
-                at=Location.capture(),
-                because="inputs are stored as callers hold them",
-            )
-        self._decide(what, 1)
-        return tensor
-
-    def _groups(self, tensor: Tensor) -> tuple[tuple[int, ...], ...]:
-        plain = tuple((position,) for position in range(len(tensor.dims)))
-        return self.decisions.groups.get(tensor, plain)
-
-    def _check_at(self, what: str, tensor: Tensor, consumer: Tensor, depth: int) -> None:
-        check_attached(what, tensor, consumer, depth, self.tensors, self.outputs, self.decisions)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ragged.api.functions_of import Functions
-from ragged.api.program import Decisions
+from ragged.api.program import Decisions, Piece
 from ragged.api.tensors import Tensor
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
+from ragged.ir.walk import subexpressions
 from ragged.layout.packed import Layout, packed, temporary
-from ragged.schedule.fold import FoldedSubstitution, floordiv, plus, times
+from ragged.schedule.fold import FoldedSubstitution, floordiv, modulo, plus, times
 from ragged.schedule.linear import Linear, linear
 
 
@@ -39,6 +41,9 @@ def stored(tensor: Tensor, decisions: Decisions, functions: Functions) -> Layout
     ]
     if tensor in decisions.at:
         depth = decisions.at[tensor][1]
+        for position in range(depth):  # where its reader's loops go on beyond their extents, it does as well
+            extent = padded(tensor.dims[position].extent.expr, decisions.multiple(tensor, position))
+            dims[position] = (dims[position][0], functions.expr(extent))
         bound = [
             extent if position < depth else _most(tensor, position, dims, functions)
             for position, (_, extent) in enumerate(dims)
@@ -46,27 +51,42 @@ def stored(tensor: Tensor, decisions: Decisions, functions: Functions) -> Layout
         return temporary(dims, depth, bound, functions.tables)
     groups = decisions.groups.get(tensor)
     if groups is None:
-        return packed(dims, functions.tables)
+        layout = packed(dims, functions.tables)
+        return _bulk(tensor, layout, *decisions.bulk[tensor]) if tensor in decisions.bulk else layout
     return _grouped(tensor, dims, groups, functions)
+
+
+def _bulk(tensor: Tensor, layout: Layout, outer: int, inner: int, multiple: int) -> Layout:
+    """Return the layout with all rows together padded to a multiple; `ScheduleError` if more than rows vary."""
+    if (layout.first, layout.last) != (outer, inner):
+        names = " and ".join(f"'{tensor.dims[p].dim.name}'" for p in (outer, inner))
+        own = ", ".join(f"'{each.dim.name}'" for each in tensor.dims[layout.first : layout.last + 1])
+        raise ScheduleError(
+            f"fuse_dimensions: cannot store {names} of '{tensor.name}' as one dimension",
+            because=f"{own} depend on each other, and are stored as one",
+        )
+    shape = list(layout.shape)
+    shape[outer] = padded(shape[outer], multiple)
+    return replace(layout, shape=tuple(shape))
 
 
 def _most(tensor: Tensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions) -> Expr:
     """Return the most that a dimension extends at any index of those before it."""
     extent = dims[position][1]
-    match extent:
-        case Binary(op=BinaryOp.MIN, lhs=Const() as most) | Binary(op=BinaryOp.MIN, rhs=Const() as most):
-            return most
-        case _:
-            used = [place for place in range(position) if linear_uses(extent, dims[place][0])]
-    if not used:
-        return extent
-    if any(linear_uses(dims[place][1], var) for place in used for var, _ in dims):
-        raise ScheduleError(
-            f"compute_at: '{tensor.name}' has no bound in dimension '{tensor.dims[position].dim.name}'",
-            because=f"{expr_text(extent)} depends on a dimension that varies itself",
-            fix=f"ragged.minimum(..., number) as its extent, or leave '{tensor.name}' a nest of its own",
-        )
-    return functions.tables.largest([dims[place] for place in used], extent)
+    bounds = (
+        [extent.lhs, extent.rhs] if isinstance(extent, Binary) and extent.op is BinaryOp.MIN else [extent]
+    )
+    for bound in sorted(bounds, key=lambda each: not isinstance(each, Const)):
+        used = [place for place in range(position) if linear_uses(bound, dims[place][0])]
+        if not used:
+            return bound
+        if not any(linear_uses(dims[place][1], var) for place in used for var, _ in dims):
+            return functions.tables.largest([dims[place] for place in used], bound)
+    raise ScheduleError(
+        f"compute_at: '{tensor.name}' has no bound in dimension '{tensor.dims[position].dim.name}'",
+        because=f"{expr_text(extent)} depends on a dimension that varies itself",
+        fix=f"ragged.minimum(..., number) as its extent, or leave '{tensor.name}' a nest of its own",
+    )
 
 
 def linear_uses(extent: Expr, var: Var) -> bool:
@@ -102,28 +122,72 @@ def fused_pair(outer: tuple[Var, Expr], inner: tuple[Var, Expr]) -> tuple[Expr, 
             return None
 
 
+def pieces_of(tensor: Tensor, decisions: Decisions) -> tuple[tuple[Piece, ...], ...]:
+    """Return what each stored dimension of a tensor is made of."""
+    plain = tuple((Piece(position),) for position in range(len(tensor.dims)))
+    return decisions.groups.get(tensor, plain)
+
+
 def _grouped(
-    tensor: Tensor, dims: Sequence[tuple[Var, Expr]], groups: Sequence[tuple[int, ...]], functions: Functions
+    tensor: Tensor,
+    dims: Sequence[tuple[Var, Expr]],
+    groups: Sequence[tuple[Piece, ...]],
+    functions: Functions,
 ) -> Layout:
     own: list[tuple[Var, Expr]] = []
     places: dict[Var, Expr] = {}
     for group in groups:
-        index, extent = Ref(dims[group[0]][0]), dims[group[0]][1]
-        at: Expr = index
-        for position in group[1:]:
-            pair = fused_pair((dims[group[0]][0], extent), dims[position]) if len(group) == 2 else None
+        parts = [_part(tensor, dims, piece) for piece in group]
+        var, extent, at = parts[0]
+        for piece, (inner, count, place) in zip(group[1:], parts[1:], strict=True):
+            pair = fused_pair((var, extent), (inner, count)) if len(group) == 2 else None
             if pair is None:
-                names = " and ".join(f"'{tensor.dims[p].dim.name}'" for p in group)
+                names = " and ".join(f"'{each.name(tensor)}'" for each in group)
                 raise ScheduleError(
                     f"fuse_dimensions: cannot store {names} of '{tensor.name}' as one dimension",
-                    because=f"it extends {expr_text(dims[position][1])} places, which is neither the same everywhere "
-                    "nor what is left of tiles",
+                    because=f"'{piece.name(tensor)}' extends {expr_text(count)} places, which is neither the same "
+                    "everywhere nor what is left of tiles",
                 )
-            at, extent = pair
-        var = dims[group[0]][0] if len(group) == 1 else Var("_".join(tensor.dims[p].dim.name for p in group))
+            at = FoldedSubstitution(values={var: at, inner: place}).expr(pair[0])
+            var, extent = Var("_".join(each.name(tensor) for each in group)), pair[1]
         own.append((var, extent))
         places[var] = at
+    _require_known(tensor, own, groups)
     layout = packed(own, functions.tables)
-    place = FoldedSubstitution(values=places).exprs(layout.place)
+    place_of = FoldedSubstitution(values=places).exprs(layout.place)
     variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
-    return Layout(variables, extents, layout.shape, place, layout.first, layout.last, tuple(own))
+    return Layout(variables, extents, layout.shape, place_of, layout.first, layout.last, tuple(own))
+
+
+def _require_known(
+    tensor: Tensor, own: Sequence[tuple[Var, Expr]], groups: Sequence[tuple[Piece, ...]]
+) -> None:
+    """Refuse storage in which an extent depends on a dimension that is stored in parts, or as part of another one."""
+    known: set[Var] = set()
+    for (var, extent), group in zip(own, groups, strict=True):
+        for part in subexpressions(extent):
+            if isinstance(part, Ref) and part.var not in known:
+                names = " and ".join(f"'{piece.name(tensor)}'" for piece in group)
+                raise ScheduleError(
+                    f"cannot store the dimensions of '{tensor.name}' so",
+                    at=tensor.at,
+                    because=f"{names} extends {expr_text(extent)}, "
+                    f"and '{part.var.name}' is not stored as one dimension",
+                    fix=f"leave '{part.var.name}' as it is",
+                )
+        known.add(var)
+
+
+def _part(tensor: Tensor, dims: Sequence[tuple[Var, Expr]], piece: Piece) -> tuple[Var, Expr, Expr]:
+    """Return a variable for a piece of a dimension, how far it extends, and the place in it of an element."""
+    var, extent = dims[piece.position]
+    if piece.factor == 1:
+        return var, extent, Ref(var)
+    own = Var(piece.name(tensor))
+    if piece.inner:
+        return own, Const(piece.factor), modulo(Ref(var), piece.factor)
+    return (
+        own,
+        floordiv(plus(extent, Const(piece.factor - 1)), piece.factor),
+        floordiv(Ref(var), piece.factor),
+    )

@@ -78,9 +78,9 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
 def _together(schedule: Schedule, loop: Var) -> None:
     _hold_scattered(schedule, loop)
     repeats = _repeats(schedule.program, loop)
-    _, inner, tail = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop]
+    _, inner, *tails = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop]
     _product_by_product(schedule, inner)
-    if repeats:
+    for tail in tails if repeats else ():  # a loop that is padded leaves none
         for fewer in schedule.apply(specialize, tail, tuple(range(1, TOGETHER))).loops[tail]:
             _product_by_product(schedule, fewer)
 

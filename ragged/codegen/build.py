@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,10 @@ from ragged.ir.program import Program, StageKind
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A program's stages as code for a target, not loaded: TIR functions, and TVM's module of them all."""
+    """A program's stages as code for a target, not loaded: TIR functions, and TVM's module of them all.
+
+    The module may hold those of other programs too: see `generate_together`.
+    """
 
     program: Program
     target: Target
@@ -65,7 +68,7 @@ class Generated:
         )
 
     def object_code(self) -> bytes:
-        """Return the object file of all stages."""
+        """Return the object file of all stages in the module."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "stages.o"
             self.module.write_to_file(str(path), "o")
@@ -98,10 +101,25 @@ class Compiled(Generated):
 
 def generate(program: Program, target: TargetLike = "cpu") -> Generated:
     """Generate code for every stage of a verified program; see `compile_program`, which loads it too."""
+    (generated,) = generate_together((program,), target)
+    return generated
+
+
+def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -> tuple[Generated, ...]:
+    """Generate code for every stage of verified programs, whose names differ, in one module: one object file has all.
+
+    Raises as `compile_program` does.
+    """
     resolved = parse_target(target)
     require_cpu(resolved)
-    functions = {stage.kind: stage_function(program, stage) for stage in program.stages}
-    return Generated(program, resolved, functions, _build(list(functions.values()), resolved))
+    made = [{stage.kind: stage_function(each, stage) for stage in each.stages} for each in programs]
+    functions = [function for stages in made for function in stages.values()]
+    if len({function.name for function in functions}) < len(functions):
+        raise InternalError(f"stages of one name: {', '.join(function.name for function in functions)}")
+    module = _build(functions, resolved)
+    return tuple(
+        Generated(each, resolved, stages, module) for each, stages in zip(programs, made, strict=True)
+    )
 
 
 def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:

@@ -30,6 +30,15 @@ class Layout:
     last: int
     dims: Extents = ()
 
+    @property
+    def row(self) -> tuple[Expr, Expr]:
+        """The place of an element among all, in row-major order, and how many elements there are."""
+        row: Expr = Const(0)
+        rows: Expr = Const(1)
+        for place, extent in zip(self.place, self.shape, strict=True):
+            row, rows = plus(times(row, extent), place), times(extent, rows) if rows != Const(1) else extent
+        return row, rows
+
     def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the buffer's indices of the element at `indices`."""
         values = dict(zip(self.vars, indices, strict=True))
@@ -82,11 +91,7 @@ def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) 
     These are one dimension of the buffer, which is to be contracted; each of the others is as long as it ever gets:
     `bound` says of each dimension how long.
     """
-    outer = packed(dims[:depth], tables)
-    row: Expr = Const(0)
-    rows: Expr = Const(1)
-    for place, extent in zip(outer.place, outer.shape, strict=True):
-        row, rows = plus(times(row, extent), place), times(extent, rows) if rows != Const(1) else extent
+    row, rows = packed(dims[:depth], tables).row
     variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
     places = (row, *map(Ref, variables[depth:]))
     return Layout(variables, extents, (rows, *bound[depth:]), places, depth, depth)

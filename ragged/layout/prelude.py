@@ -11,8 +11,9 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Substitution, substitute
 from ragged.ir.stmt import Alloc, Check, For, Label, Let, Stmt, Store, block
-from ragged.ir.walk import all_expressions, subexpressions
+from ragged.ir.walk import all_expressions
 from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, Values
+from ragged.passes.drop_unused import called
 from ragged.schedule.fold import ONE, ZERO, plus
 
 MOST = 2**31 - 1
@@ -66,8 +67,7 @@ def _made_of(table: Table) -> set[Function]:
             | Largest(domain=domain, value=value)
             | Values(domain=domain, value=value)
         ):
-            called = functions_of((*(extent for _, extent in domain), value))
-            return {function for function in called if function.source is Source.PRELUDE}
+            return _filled(called((*(extent for _, extent in domain), value)))
         case Owners(offsets=offsets):
             return _made_of(offsets) | {offsets.function}
         case _:
@@ -75,21 +75,11 @@ def _made_of(table: Table) -> set[Function]:
 
 
 def _shape_of(table: Table) -> set[Function]:
-    called = functions_of(param.extent for param in table.function.params)
-    return {function for function in called if function.source is Source.PRELUDE}
+    return _filled(called(param.extent for param in table.function.params))
 
 
-def functions_of(exprs: Iterable[Expr]) -> set[Function]:
-    """Return the functions that expressions call, those that their domains and bodies call included."""
-    found: set[Function] = set()
-    pending = list(exprs)
-    while pending:
-        for part in subexpressions(pending.pop()):
-            if isinstance(part, Call) and part.function not in found:
-                found.add(part.function)
-                pending += [param.extent for param in part.function.params]
-                pending += [] if part.function.body is None else [part.function.body]
-    return found
+def _filled(functions: Iterable[Function]) -> set[Function]:
+    return {function for function in functions if function.source is Source.PRELUDE}
 
 
 def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> Program:
@@ -104,7 +94,7 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
     }
     body = _Filled(filled).stmt(block(*(_fill(table, filled[table.function]) for table in now)))
     shapes = (extent for buffer in filled.values() for extent in buffer.shape)
-    used = functions_of((*shapes, *all_expressions(body)))
+    used = called((*shapes, *all_expressions(body)))
     kept = tuple(function for function in functions if function in used)
     return Program(name, kept, tuple(filled.values()), (), (Stage(StageKind.KERNEL, body),))
 
@@ -122,7 +112,7 @@ class _Filled(Rewriter):
         function, args = expr.function, self.exprs(expr.args)
         if function in self.filled:
             return _wide(Load(self.filled[function], args))
-        if function.body is not None and functions_of((function.body,)) & set(self.filled):
+        if function.body is not None and called((function.body,)) & set(self.filled):
             values = dict(zip((param.var for param in function.params), args, strict=True))
             return self.expr(substitute(function.body, values))
         return Call(function, args, expr.at)

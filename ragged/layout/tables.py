@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Source, Var
+from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.facts import Fact, Monotone, PrefixSum
-from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.schedule.fold import plus
 
@@ -105,18 +104,6 @@ class Tables:
             name = self._name(f"{_short(value)}_values")
             function = Function(name, (Param(Var("p"), count),), Source.PRELUDE)
             found = self._add(key, Values(function, tuple(domain), value))
-        return found.function
-
-    def owners(self, offsets: Function) -> Function:
-        """Return the row that each place of `offsets` is in."""
-        key = ("owners", offsets)
-        found = self._known.get(key)
-        if found is None:
-            rows = next(t for t in self.tables if isinstance(t, Offsets) and t.function is offsets)
-            param = offsets.params[0]
-            total = Call(offsets, (Binary(BinaryOp.SUB, param.extent, Const(1)),))
-            function = Function(self._name(f"{offsets.name}_row"), (Param(Var("f"), total),), Source.PRELUDE)
-            found = self._add(key, Owners(function, rows))
         return found.function
 
     def _add(self, key: tuple[object, ...], table: Table) -> Table:

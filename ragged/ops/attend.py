@@ -1,4 +1,4 @@
-"""Scaled dot-product attention over sequences of different lengths, its scores never stored but for a tile of queries."""
+"""Scaled dot-product attention over sequences of different lengths; scores are stored for a tile of queries only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import ragged
 from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
-from ragged.api.values import Value
+from ragged.api.tensors import DimLike, Tensor
+from ragged.api.values import Value, ValueLike
 from ragged.ops.dims import Sequences
 
 TILE = 16
@@ -37,6 +37,10 @@ class Attention:
         s.reorder_dimensions(batch, tile, head, place)
         s.fuse_dimensions(head, place)
 
+    def arrange(self, s: Schedule) -> None:
+        """Make one loop over all heads of all sequences, so that workers share them however few of either there are."""
+        s.fuse_loops(self.result.loops[0], self.result.loops[1])
+
     def read(self, b: Value, t: Value, k: Value) -> Value:
         """Return feature `k` of the result at place `t` of sequence `b`."""
         width = self.result.dims[4].extent
@@ -57,14 +61,15 @@ def attention(
 ) -> Attention:
     """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
 
-    With `causal` a query looks at the keys up to its own place. A query that has no keys at all gives NaN, as 0 / 0.
+    With `causal` a query looks at the keys up to its own place, and scores beyond its tile are never computed (CoRa,
+    section 7.1). A query without keys gives zeros, the sum of nothing.
     """
     n, m = queries.lengths, keys.lengths
     b0 = queries.batch
     head, tile, lane = ragged.dim("head"), ragged.dim("tile"), ragged.dim("lane")
     place, key = ragged.dim("place"), ragged.dim("key")
-    outer = [(head, heads), (b0, queries.size)]
-    rows = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
+    outer: list[DimLike] = [(head, heads), (b0, queries.size)]
+    rows: list[DimLike] = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
     scale = width**-0.5
     k_own = ragged.compute(
         f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
@@ -75,48 +80,60 @@ def attention(
     q_own = ragged.compute(
         f"{name}_q",
         [*rows, (place, width), (lane, TILE)],
-        lambda h, b, i, d, l: ragged.where(
-            i * TILE + l < n(b), q(b, ragged.minimum(i * TILE + l, n(b) - 1), h, d) * scale, 0.0
+        lambda h, b, i, d, w: ragged.where(
+            i * TILE + w < n(b), q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale, 0.0
         ),
     )
-    seen = (lambda b, i: ragged.minimum(m(b), (i + 1) * TILE)) if causal else (lambda b, i: m(b))
+
+    def seen(b: ValueLike, i: ValueLike) -> Value:
+        return ragged.minimum(m(b), (i + 1) * TILE) if causal else m(b)
+
     scores = ragged.compute(
         f"{name}_scores",
         [*rows, (key, seen(b0, tile)), (lane, TILE)],
-        lambda h, b, i, u, l: ragged.sum(width, lambda d: k_own[h, b, u, d] * q_own[h, b, i, d, l]),
+        lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, u, d] * q_own[h, b, i, d, w]),
     )
     if causal:
         allowed = ragged.compute(
             f"{name}_allowed",
             scores.dims,
-            lambda h, b, i, u, l: ragged.where(u <= i * TILE + l, scores[h, b, i, u, l], float("-inf")),
+            lambda h, b, i, u, w: ragged.where(u <= i * TILE + w, scores[h, b, i, u, w], float("-inf")),
         )
     else:
         allowed = scores
     most = ragged.compute(
         f"{name}_most",
         [*rows, (lane, TILE)],
-        lambda h, b, i, l: ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, l]),
+        lambda h, b, i, w: ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, w]),
     )
     weights = ragged.compute(
         f"{name}_weights",
         scores.dims,
-        lambda h, b, i, u, l: ragged.exp(allowed[h, b, i, u, l] - most[h, b, i, l]),
+        lambda h, b, i, u, w: ragged.exp(allowed[h, b, i, u, w] - most[h, b, i, w]),
     )
+
+    def attended(h: Value, b: Value, i: Value, w: Value, d: Value) -> Value:
+        return ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w] * v_own[h, b, u, d])
+
     total = ragged.compute(
         f"{name}_total",
         most.dims,
-        lambda h, b, i, l: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, l]),
+        lambda h, b, i, w: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w]),
     )
+    inner: list[DimLike] = [(lane, TILE), (place, width)]
+    narrow = width < TILE  # then vectors are of queries, and not of features
     mixed = ragged.compute(
         f"{name}_mixed",
-        [*rows, (lane, TILE), (place, width)],
-        lambda h, b, i, l, d: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, l] * v_own[h, b, u, d]),
+        [*rows, *(reversed(inner) if narrow else inner)],
+        (lambda h, b, i, d, w: attended(h, b, i, w, d)) if narrow else attended,
     )
     result = ragged.compute(
         name,
         [*rows, (lane, ragged.minimum(TILE, n(b0) - tile * TILE)), (place, width)],
-        lambda h, b, i, l, d: mixed[h, b, i, l, d] / total[h, b, i, l],
+        lambda h, b, i, w, d: (
+            (mixed[h, b, i, d, w] if narrow else mixed[h, b, i, w, d])
+            / ragged.where(m(b) > 0, total[h, b, i, w], 1.0)
+        ),
     )
     masked = (allowed,) if causal else ()
     return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own))

@@ -46,14 +46,13 @@ def compiled(
 ) -> ragged.RaggedFunction:
     """Return the function of a configuration, with `params` as its parameters.
 
-    The first to ask for a `key` builds and compiles it, others wait for that one. Any number of threads may ask.
+    The first to ask for a `key` builds and compiles it, others wait for that one. Any number of threads may ask. What
+    is kept has the parameters of the first; others get the same code with their own.
     """
     with _lock:
         kept = _kept.setdefault((key, options.key), _Kept())
     with kept.lock:
         if kept.function is None:
-            kept.function = ragged.compile(
-                build(), params, target=options.target, threads=options.threads
-            )
+            kept.function = ragged.compile(build(), params, target=options.target, threads=options.threads)
             return kept.function
     return kept.function.with_params(params) if params else kept.function

@@ -31,10 +31,10 @@ class Sequences:
 
 def sequences(suffix: str = "", batch: Dim | None = None, size: Value | None = None) -> Sequences:
     """Declare sequences; a `batch` of another declaration makes as many of other lengths."""
-    own = batch or ragged.dim("batch")
+    own = ragged.dim("batch") if batch is None else batch
     return Sequences(
         own,
-        size or ragged.size("batches"),
+        ragged.size("batches") if size is None else size,
         ragged.dim(f"length{suffix}"),
         ragged.length_fn(f"n{suffix}", over=own),
     )

@@ -31,12 +31,12 @@ def vgemm(a: Matrices, b: Matrices, *, target: str = "cpu", threads: int | None 
         DataError: something is no float32 matrix, or sizes differ that must agree.
     """
     function = compiled("vgemm", program, Options(target, threads))
-    result: RaggedArray = function(A=_matrices("a", a), B=_matrices("b", b))
+    result: RaggedArray = function(A=matrices("a", a), B=matrices("b", b))
     return result
 
 
-def program() -> Schedule:
-    """Return the scheduled operator: inputs `A` and `B`, the products `C`."""
+def program(*, split: bool = True) -> Schedule:
+    """Return the scheduled operator: inputs `A` and `B`, the products `C`; `split` cuts whole panels apart."""
     batch, panel, lane = ragged.dim("batch"), ragged.dim("panel"), ragged.dim("lane")
     rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
     m, n, k = (ragged.length_fn(name, over=batch) for name in "mnk")
@@ -65,11 +65,13 @@ def program() -> Schedule:
     d = product.dims
     s.reorder_dimensions(d[0], d[2], d[1], d[3])
     s.fuse_dimensions(d[1], d[3])
-    cut_panels(s, product.loops[1], "n(i)")
+    if split:
+        cut_panels(s, product.loops[1], "n(i)")
     return s
 
 
-def _matrices(name: str, given: Matrices) -> RaggedArray:
+def matrices(name: str, given: Matrices) -> RaggedArray:
+    """Return matrices as one ragged array; `name` is the argument that they are. Raises as `vgemm` does."""
     if isinstance(given, RaggedArray):
         return given.packed()
     if not isinstance(given, Sequence):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ctypes import c_void_p
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from ragged.ir.expr import Buffer, Function, Role
 from ragged.ir.program import StageKind
 from ragged.runtime import team
 from ragged.runtime.memory import ALIGN, Array, aligned_empty, as_aligned
-from ragged.runtime.sizes import layout_of, shapes_of
+from ragged.runtime.sizes import Shape, layout_of, shapes_of
+
+Laid: TypeAlias = tuple[tuple[Shape, ...], tuple[int, ...]]
+"""What a call makes: the outputs' shapes, and the bytes of each workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,18 @@ class Caller:
         """How many blocks of memory for workspaces no call has at the moment, and their bytes."""
         return team.blocks(self._frame)
 
-    def __call__(self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[str, Array]:
+    def lay_out(self, values: Mapping[str, Value]) -> Laid:
+        """Return what a call on `values` makes, which follows from their sizes and functions' arrays alone."""
+        return self._layout(*[values[name] for name in self._layout_names])
+
+    def __call__(
+        self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
+    ) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
         `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them. With
-        none it has one worker; with a second or more it waits for all.
+        none it has one worker; with a second or more it waits for all. `laid` is what `lay_out` returned for these
+        sizes and functions' arrays.
 
         Arrays have the argument's dtype and are C-contiguous; they are read in place. The outputs have the program's
         shapes; one that is stored in another order of dimensions is a transposed view of its memory.
@@ -122,20 +132,19 @@ class Caller:
             DataError: an array is not as it should be.
             CheckFailed: a check of the program does not hold. A `DataError` too.
         """
-        return self._call(values, patience, None)
+        return self._call(values, patience, None, laid or self.lay_out(values))
 
     def timed(self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
         times: list[tuple[int, int]] = []
-        self._call(values, patience, times)
+        self._call(values, patience, times, self.lay_out(values))
         return {entry.kind: time for entry, (time, _) in zip(self.entries, times, strict=True)}
 
     def _call(
-        self, values: dict[str, Value], patience: int, times: list[tuple[int, int]] | None
+        self, values: dict[str, Value], patience: int, times: list[tuple[int, int]] | None, laid: Laid
     ) -> dict[str, Array]:
-        shapes, sizes = self._layout(*[values[name] for name in self._layout_names])
         try:
-            arrays = team.call(self._frame, values, shapes, sizes, patience, times)
+            arrays = team.call(self._frame, values, *laid, patience, times)
         except team.Failed as failed:
             raise self._failure(*failed.args) from None
         return {

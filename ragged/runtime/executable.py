@@ -18,16 +18,22 @@ class Executable:
     """Of compiled code, all but the code: how it is called, and on what processors it runs.
 
     `target` is what it was compiled for, in words; `architecture` the kind of processor, and `features` what of it the
-    code may use, both as LLVM calls them.
+    code may use, both as LLVM calls them. `preludes` are programs in the same library whose outputs this one reads.
     """
 
     interface: Interface
     target: str
     architecture: str
     features: tuple[str, ...]
+    preludes: tuple[Interface, ...] = ()
 
-    def load(self, code: bytes) -> dict[StageKind, Entry]:
-        """Return the stages of `code`, a shared library, ready to be called.
+    @property
+    def interfaces(self) -> tuple[Interface, ...]:
+        """How each program in the library is called: this one, then the preludes."""
+        return (self.interface, *self.preludes)
+
+    def load(self, code: bytes) -> tuple[dict[StageKind, Entry], ...]:
+        """Return the stages of each program in `code`, a shared library, ready to be called.
 
         Raises:
             UserError: this machine cannot run it; none of it has been loaded.
@@ -35,13 +41,16 @@ class Executable:
         """
         self.check_processor()
         try:
-            lacking = {stage.function for stage in self.interface.stages} - defined_symbols(code)
+            functions = {stage.function for each in self.interfaces for stage in each.stages}
+            lacking = functions - defined_symbols(code)
             if lacking:
                 raise DataError(f"compiled code has no function '{min(lacking)}'")
-            kinds = [stage.kind for stage in self.interface.stages]
-            if StageKind.KERNEL not in kinds or len(set(kinds)) != len(kinds):
-                raise DataError(f"compiled code of the stages {', '.join(kind.value for kind in kinds)}")
-            return self.interface.entries(Library(code).function)
+            for each in self.interfaces:
+                kinds = [stage.kind for stage in each.stages]
+                if StageKind.KERNEL not in kinds or len(set(kinds)) != len(kinds):
+                    raise DataError(f"compiled code of the stages {', '.join(kind.value for kind in kinds)}")
+            library = Library(code)
+            return tuple(each.entries(library.function) for each in self.interfaces)
         except (InternalError, ModelError) as fault:
             raise DataError("compiled code is not what its description says", because=fault.what) from None
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import held
-from ragged.ir.expr import Binary, Call, Expr, Function, Param, Ref, Source, Var, within
-from ragged.ir.facts import Monotone, PrefixSum
+from ragged.ir.expr import Binary, Call, Expr, Ref, Var, within
+from ragged.ir.facts import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements
+from ragged.passes.assume import assume
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ZERO, plus
 from ragged.schedule.legality import holds, mentions, require_fixed, require_no_team
 from ragged.schedule.linear import Linear, linear
 from ragged.schedule.locate import Replace
 from ragged.schedule.nest import Nest, find_nest
+from ragged.schedule.rows import Rows, declare_owner, declare_rows, find_rows, starts_at_zero
 
 
-def fuse_ragged(program: Program, outer: Var, inner: Var) -> Rewritten:
+def fuse_ragged(program: Program, outer: Var, inner: Var, *, tables: bool = False) -> Rewritten:
     """Make one loop of a loop over rows and of the loop directly inside it over each row's own length.
 
     before::
@@ -39,10 +40,19 @@ def fuse_ragged(program: Program, outer: Var, inner: Var) -> Rewritten:
             place = offset(begin) + n_k
             y[place] = tanh(x[place])
 
-    The rows are those of a prefix sum, so that the places of consecutive rows follow each other (CoRa section 5.1,
-    where only the fused index is asked for); the inner loop and its body say no more of row and place in it than
-    `offset(node) + k`. The order of iterations stays; they run at once where those of both loops do. The forwarding of
-    both loops is the new one.
+    The rows are those of a prefix sum, so that the places of consecutive rows follow each other; the inner loop and its
+    body say no more of row and place in it than `offset(node) + k`, which is the fused index (CoRa's f_oif, section
+    5.1). The order of iterations stays; they run at once where those of both loops do. The forwarding of both loops is
+    the new one.
+
+    With `tables`, the rows may be of any length that a prelude can compute, and the body may need the row and the
+    place in it. What the program does not have yet is declared, for its prelude to fill: offsets, a prefix sum of the
+    lengths, and the row of each place (f_fo; f_fi is the place less the row's offset). Here `n` are lengths::
+
+        for b_t in serial(t_begin(rows)):
+            b = t_begin_row(b_t)
+            t = b_t - t_begin(b)
+            y[b, t] = tanh(x[b, t])
 
     Raises:
         ScheduleError: `inner` does not stand directly inside `outer` or is not over consecutive rows of a prefix sum;
@@ -57,52 +67,18 @@ def fuse_ragged(program: Program, outer: Var, inner: Var) -> Rewritten:
         raise ScheduleError(what, because=f"'{outer.name}' is the inner one", fix="name the outer loop first")
     _require_plain(nest, what)
     require_fixed(nest.body, nest.evaluated, what)
-    rows = _rows(program, nest, what)
-    end = plus(rows.first, nest.extent(0))
-    for place in (rows.first, end):
-        if not holds(program, nest.site, within(place, ZERO, rows.param.extent)):
-            text = expr_text(Call(rows.offset, (place,)))
-            raise ScheduleError(
-                what, because=f"{text} is not proven to be in the table of '{rows.offset.name}'"
-            )
-
-    def change(found: For, owner: Rewriter) -> Stmt:
-        fused = owner.copied_loop(outer, inner.name)
-        owner.loop_copies.setdefault(inner, []).append(fused)
-        place = Var("place", fused.dtype)
-        body = _fused(nest, rows, Ref(place))
-        for var in (outer, inner, *_lets(nest)):
-            used = next(
-                (expr for stmt in statements(body) for expr in held(stmt) if mentions(expr, (var,))), None
-            )
-            if used is not None:
-                because = f"{expr_text(used)} needs '{var.name}' for more than its place"
-                raise ScheduleError(what, because=because, fix=f"fission '{outer.name}' around it")
-        first = Call(rows.offset, (rows.first,))
-        extent = Binary(BinaryOp.SUB, Call(rows.offset, (end,)), first)
-        body = Let(place, plus(first, Ref(fused)), body)
-        return replace(nest.loops[1], var=fused, extent=extent, body=body, kind=_kind(nest))
-
-    return Replace(loop=outer, change=change).program(program)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows `first` and on of a prefix sum; `row` is the one that an iteration is at."""
-
-    offset: Function
-    first: Expr
-    row: Expr
-
-    @property
-    def param(self) -> Param:
-        return self.offset.params[0]
-
-
-def _kind(nest: Nest) -> LoopKind:
-    """Return how the fused loop runs: a loop inside that runs at once says nothing of iterations of several rows."""
-    at_once = all(loop.kind is LoopKind.PARALLEL for loop in nest.loops)
-    return LoopKind.PARALLEL if at_once else LoopKind.SERIAL
+    rows, new, facts = find_rows(program, nest), program, frozenset[Fact]()
+    if rows is None and tables:
+        new, rows, facts = declare_rows(program, nest, what)
+    if rows is None:
+        raise ScheduleError(
+            what,
+            because=f"'{inner.name}' runs {expr_text(nest.extent(1))} times, which are not the lengths of "
+            "consecutive rows of a prefix sum",
+            fix="fuse(outer, inner) if all rows have one length",
+        )
+    _require_in_table(program, nest, rows, what)
+    return _Fuse(nest, rows, what, tables).program(new, facts)
 
 
 def _require_plain(nest: Nest, what: str) -> None:
@@ -114,71 +90,95 @@ def _require_plain(nest: Nest, what: str) -> None:
             raise ScheduleError(what, because=f"'{stmt.label.name}' reduces over one of them")
 
 
-def _rows(program: Program, nest: Nest, what: str) -> _Rows:
-    """Return the rows whose lengths the inner loop has."""
-    outer = nest.loops[0].var
-    for offset, row in (*_differences(program, nest.extent(1)), *_lengths(program, nest.extent(1))):
-        step = linear(row).plus(Linear({Ref(outer): 1}), -1)
-        if not mentions(step.expr, (outer,)):
-            return _Rows(offset, _folded(row, {outer: ZERO}), row)
-    raise ScheduleError(
-        what,
-        because=f"'{nest.loops[1].var.name}' runs {expr_text(nest.extent(1))} times, which are not the lengths of "
-        "consecutive rows of a prefix sum",
-        fix="fuse(outer, inner) if all rows have one length",
-    )
-
-
-def _differences(program: Program, extent: Expr) -> Iterator[tuple[Function, Expr]]:
-    """Yield offsets and the row of which an extent is the difference of them."""
-    match _written_out(extent):
-        case Binary(
-            op=BinaryOp.SUB, lhs=Call(function=above, args=(after,)), rhs=Call(function=offset, args=(row,))
-        ) if above is offset:
-            rises = any(
-                (isinstance(fact, PrefixSum) and fact.offset is offset)
-                or (isinstance(fact, Monotone) and fact.function is offset)
-                for fact in program.facts
+def _require_in_table(program: Program, nest: Nest, rows: Rows, what: str) -> None:
+    for place in (rows.first, plus(rows.first, nest.extent(0))):
+        if not holds(program, nest.site, within(place, ZERO, rows.param.extent)):
+            text = expr_text(Call(rows.offset, (place,)))
+            raise ScheduleError(
+                what, because=f"{text} is not proven to be in the table of '{rows.offset.name}'"
             )
-            if rises and linear(after).plus(linear(row), -1) == Linear({}, 1):
-                yield offset, row
-        case _:
-            return
 
 
-def _lengths(program: Program, extent: Expr) -> Iterator[tuple[Function, Expr]]:
-    """Yield offsets and the row of which an extent is the length, as a prefix sum says."""
-    rows = {arg for part in subexpressions(extent) if isinstance(part, Call) for arg in part.args}
-    for fact in program.facts:
-        if isinstance(fact, PrefixSum):
-            for row in rows:
-                length = Call(fact.length, (row,))
-                if extent in (length, _written_out(length)):
-                    yield fact.offset, row
+@dataclass(frozen=True, slots=True)
+class _Fuse:
+    """Puts one loop in the place of a nest over `rows`; with `tables` it may ask in which row a place is."""
+
+    nest: Nest
+    rows: Rows
+    what: str
+    tables: bool
+
+    def program(self, program: Program, facts: frozenset[Fact]) -> Rewritten:
+        """Return the program with the fused loop, and with a prelude that checks what it relies on."""
+        outer, inner = (loop.var for loop in self.nest.loops)
+        body = _fused(self.nest, self.rows, Ref(place := Var("place", inner.dtype)))
+        needed = self.needed(body)
+        if needed:
+            if not self.tables:
+                self.refuse(body)
+            program, owner = declare_owner(program, self.rows)
+            at = Binary(BinaryOp.SUB, Call(owner, (Ref(place),)), self.rows.first)
+            body = self.bound(body, needed, Ref(place), linear(at).expr)
+        zero = starts_at_zero(program, self.rows) if self.tables else None
+
+        def change(found: For, owner: Rewriter) -> Stmt:
+            fused = owner.copied_loop(outer, inner.name)
+            owner.loop_copies.setdefault(inner, []).append(fused)
+            first = Call(self.rows.offset, (self.rows.first,))
+            end = Call(self.rows.offset, (plus(self.rows.first, self.nest.extent(0)),))
+            if zero is not None:
+                inside: Stmt = Moved(values={place: Ref(fused)}).stmt(body)
+                extent: Expr = end
+            else:
+                inside = Let(place, plus(first, Ref(fused)), body)
+                extent = Binary(BinaryOp.SUB, end, first)
+            return replace(self.nest.loops[1], var=fused, extent=extent, body=inside, kind=_kind(self.nest))
+
+        result = Replace(loop=outer, change=change).program(program)
+        used = facts if zero is None else facts | {zero}
+        return replace(result, program=assume(result.program, used))
+
+    def needed(self, body: Stmt) -> set[Var]:
+        """Return the variables of the loops, and of lets between them, that `body` uses, and what these are made of."""
+        lets = {item.var: item.value for _, item in self.nest.between if isinstance(item, Let)}
+        outer, inner = (loop.var for loop in self.nest.loops)
+        exprs = [expr for stmt in statements(body) for expr in held(stmt)]
+        found: set[Var] = set()
+        for var in (inner, *reversed(lets), outer):
+            if any(mentions(expr, (var,)) for expr in exprs):
+                found.add(var)
+                exprs += [lets[var]] if var in lets else [self.rows.row] if var is inner else []
+        return found
+
+    def refuse(self, body: Stmt) -> None:
+        """Raise the error that says what needs more than its place."""
+        lets = [item.var for _, item in self.nest.between if isinstance(item, Let)]
+        outer, inner = (loop.var for loop in self.nest.loops)
+        for var in (outer, inner, *lets):
+            for used in (expr for stmt in statements(body) for expr in held(stmt)):
+                if mentions(used, (var,)):
+                    because = f"{expr_text(used)} needs '{var.name}' for more than its place"
+                    raise ScheduleError(self.what, because=because, fix=f"fission '{outer.name}' around it")
+
+    def bound(self, body: Stmt, needed: set[Var], place: Expr, row: Expr) -> Stmt:
+        """Return `body` where the variables of the two loops have their values."""
+        outer, inner = (loop.var for loop in self.nest.loops)
+        if inner in needed:
+            begin = Call(self.rows.offset, (self.rows.row,))
+            body = Let(inner, Binary(BinaryOp.SUB, place, begin), body)
+        for _, item in reversed(self.nest.between):
+            if isinstance(item, Let) and item.var in needed:
+                body = replace(item, body=body)
+        return Let(outer, row, body)
 
 
-def _folded(expr: Expr, values: dict[Var, Expr]) -> Expr:
-    """Return `expr` with variables replaced and sums folded."""
-    return Moved(values=values).expr(expr)
+def _kind(nest: Nest) -> LoopKind:
+    """Return how the fused loop runs: a loop inside that runs at once says nothing of iterations of several rows."""
+    at_once = all(loop.kind is LoopKind.PARALLEL for loop in nest.loops)
+    return LoopKind.PARALLEL if at_once else LoopKind.SERIAL
 
 
-def _written_out(expr: Expr) -> Expr:
-    """Return an expression with the body of its function, if it is a call of one that has a body."""
-    if (
-        isinstance(expr, Call)
-        and expr.function.source is Source.EXPRESSION
-        and expr.function.body is not None
-    ):
-        values = {param.var: arg for param, arg in zip(expr.function.params, expr.args, strict=True)}
-        return substitute(expr.function.body, values)
-    return expr
-
-
-def _lets(nest: Nest) -> list[Var]:
-    return [item.var for _, item in nest.between if isinstance(item, Let)]
-
-
-def _fused(nest: Nest, rows: _Rows, place: Expr) -> Stmt:
+def _fused(nest: Nest, rows: Rows, place: Expr) -> Stmt:
     known = {item.var: item.value for _, item in nest.between if isinstance(item, Let)}
     wanted = linear(Call(rows.offset, (rows.row,))).plus(Linear({Ref(nest.loops[1].var): 1}))
     return _Place(known=known, wanted=wanted, place=place).stmt(nest.body)

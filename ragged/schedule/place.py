@@ -33,8 +33,8 @@ def require_index(program: Program, site: Site, expr: Expr, known: Expr, what: s
         raise ScheduleError(what, because=f"{text} is {expr.dtype.value}, and no index")
     for name in _unknown(program, site, expr):
         raise ScheduleError(what, because=f"{text} names '{name}', which is not known there")
-    needed, facts = set(_obligations(known)), frozenset[Fact]()
-    for goal in _obligations(expr):
+    needed, facts = set(obligations(known)), frozenset[Fact]()
+    for goal in obligations(expr):
         if goal in needed:
             continue
         found = answer(program, site, goal)
@@ -66,7 +66,7 @@ def _unknown(program: Program, site: Site, expr: Expr) -> Iterator[str]:
                 pass
 
 
-def _obligations(expr: Expr) -> Iterator[Expr]:
+def obligations(expr: Expr) -> Iterator[Expr]:
     """Yield what has to hold for `expr` to have a value."""
     for access in accesses(expr):
         yield access.condition

@@ -7,7 +7,8 @@ import pytest
 
 from cortex import models
 from cortex.cli import machine, parts
-from cortex.compiler import cached, compile
+from cortex.compiler import compile
+from ragged.kernels import cached
 from tests.cli.conftest import parsed
 
 

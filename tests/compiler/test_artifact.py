@@ -18,8 +18,9 @@ import torch
 
 import cortex
 from cortex import models, ra
-from cortex.compiler import artifact, generate
+from cortex.compiler import artifact
 from cortex.compiler.artifact import FORM
+from ragged.kernels import generate
 from ragged.runtime import executable
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
@@ -381,7 +382,7 @@ def test_code_of_another_compiler_is_not_told(saved, monkeypatch):
     assert str(caught.value) == (
         "show: 'asm' of this function cannot be told\n"
         "  because: the compiler or the linker here makes other code of its loops than the one that made it\n"
-        "  fix: show it where it was compiled, or compile the model here"
+        "  fix: show it where it was compiled, or compile it here"
     )
     assert loaded.show("loops").startswith('program("model")')
 

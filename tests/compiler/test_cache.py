@@ -12,11 +12,14 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from cortex.compiler import cached, generate
-from cortex.compiler.cached import KernelCache, cache_folder
+from cortex.compiler import generate
+from cortex.compiler.compile import recipe_of
 from cortex.compiler.generate import generate_kernel
 from ragged.errors import DataError
 from ragged.ir.parser import parse
+from ragged.kernels import cached
+from ragged.kernels import generate as kernels
+from ragged.kernels.cached import KernelCache, cache_folder
 from ragged.runtime import disk_cache
 
 MODEL = models.tree_sum(hidden=8, vocab=20)
@@ -127,7 +130,7 @@ def test_an_entry_that_is_whole_and_says_something_else(cache_dir, compilations,
     interface = kernel.executable.interface
     others = [
         replace(entry, origins=()),
-        replace(entry, origins=tuple((10**6,) * len(stage) for stage in entry.origins)),
+        replace(entry, origins=(tuple((10**6,) * len(stage) for stage in entry.origins[0]),)),
         with_executable(entry, features=("avx99",)),
         with_executable(entry, architecture="z80"),
         with_executable(entry, interface=replace(interface, declarations="import os")),
@@ -174,7 +177,7 @@ def test_a_full_disk(cache_dir, compilations, monkeypatch):
 
 def test_no_linker_is_no_cache(cache_dir, compilations, monkeypatch):
     want = bits(compiled(cache=False))
-    monkeypatch.setattr(generate, "link", lambda objects: None)
+    monkeypatch.setattr(kernels, "link", lambda objects: None)
     assert bits(compiled()) == want and not cache_dir.exists()
     assert compiled().show("asm").startswith("model_kernel_compute_")
 
@@ -213,10 +216,10 @@ def test_a_check_says_where_this_program_comes_from(cache_dir):
     """The same program from two files: one entry, and each finds its own lines in it."""
     here, there = parse(CHECKED, file="here.py"), parse("\n\n" + CHECKED, file="there.py")
     made = generate_kernel(here, "cpu", 1)
-    KernelCache(cache_dir, here, "cpu", 1).keep(made)
+    KernelCache(cache_dir, recipe_of(here, "cpu", 1)).keep(made)
     sites = {}
     for name, program in (("here", here), ("there", there)):
-        found = KernelCache(cache_dir, program, "cpu", 1).find()
+        found = KernelCache(cache_dir, recipe_of(program, "cpu", 1)).find()
         assert found is not None
         (sites[name],) = {site.at for entry in found.entries.values() for site in entry.checks if site.at}
     assert str(sites["here"]) == "here.py:9" and str(sites["there"]) == "there.py:11"
@@ -237,7 +240,7 @@ print(json.dumps({"bits": h.tobytes().hex(), "compiler": "tvm" in sys.modules or
 
 # Sources that are written while processes run make them compile for themselves; here they count as they were.
 SETTLED = """
-from cortex.compiler import cached, key
+from ragged.kernels import cached, key
 key.compiler_identity = lambda: "settled"
 cached.changed_since_import = lambda: False
 """

@@ -1,26 +1,20 @@
-"""The key of a kernel in the cache says all that the kernel depends on, and nothing else."""
+"""The key of a model's kernel in the cache says all that the kernel depends on, and nothing else."""
 
 from __future__ import annotations
-
-import os
-import time
-from dataclasses import replace
 
 import pytest
 
 from cortex import models, ra
-from cortex.compiler import key as module
+from cortex.compiler.compile import recipe_of
 from cortex.compiler.generate import lowering_steps
-from cortex.compiler.key import changed_since_import, compiler_identity, key_of, locations
 from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.ra.schedule import default_schedule
-from ragged.codegen.target import parse_target, read_target
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For
 from ragged.ir.walk import statements
-from ragged.runtime import processor
+from ragged.kernels.key import key_of, locations
 
 MODELS = {
     "tree_sum": models.tree_sum(hidden=16, vocab=50),
@@ -33,6 +27,10 @@ MODELS = {
 @pytest.fixture(params=MODELS)
 def program(request) -> Program:
     return default_schedule(MODELS[request.param]).lower()
+
+
+def key(program: Program, threads: int = 2) -> str:
+    return key_of(recipe_of(program, "cpu", threads))
 
 
 def reparsed(program: Program) -> Program:
@@ -61,7 +59,7 @@ def test_the_key_of_equal_programs(program):
     model = next(
         model for model in MODELS.values() if to_text(default_schedule(model).lower()) == to_text(program)
     )
-    assert key_of(program, None, 2) == key_of(default_schedule(model).lower(), None, 2)
+    assert key(program) == key(default_schedule(model).lower())
 
 
 def listing(line: int = 1, name: str = "h"):
@@ -81,101 +79,17 @@ def listing(line: int = 1, name: str = "h"):
 
 def test_where_a_model_stands_makes_no_difference():
     here, there = listing(1), listing(20)
-    assert set(locations(here)) != set(locations(there))
-    assert key_of(here, None, 2) == key_of(there, None, 2)
-    assert len(locations(here)) == len(locations(there))
+    assert set(locations([here])) != set(locations([there]))
+    assert key(here) == key(there)
+    assert len(locations([here])) == len(locations([there]))
 
 
-def test_which_parts_stand_in_one_line_does():
-    program = listing()
-    one_line = parse(to_text(program))
-    assert module._pattern(locations(program)) != module._pattern(locations(one_line))
-
-
-def test_everything_else_does(monkeypatch):
-    program = listing()
-    targets = [None, read_target("llvm -mcpu=haswell"), read_target("llvm -mcpu=haswell -mattr=+avx512f")]
-    keys = [key_of(program, target, threads) for target in targets for threads in (1, 2)]
-    keys.append(key_of(listing(name="state"), None, 2))
-    keys.append(key_of(replace(program, name="other"), None, 2))
-    keys.append(key_of(replace(program, facts=()), None, 2))
-    for name, value in (
-        ("compiler_identity", lambda: "another compiler"),
-        ("this_machine", lambda: "another machine"),
-    ):
-        with monkeypatch.context() as patched:
-            patched.setattr(module, name, value)
-            keys.append(key_of(program, None, 2))
-    with monkeypatch.context() as patched:
-        patched.setattr(processor, "identity", lambda: "another processor")
-        keys.append(key_of(program, None, 2))
-    assert len(set(keys)) == len(keys)
+def test_the_name_of_an_output_makes_one():
+    assert key(listing()) != key(listing(name="state"))
 
 
 def test_dims_that_passes_know():
     program = listing()
     known, unknown = reparsed(program), parse(to_text(program))
     assert to_text(known) == to_text(unknown)
-    assert key_of(known, None, 2) != key_of(unknown, None, 2)
-
-
-def test_names_that_the_text_had_to_number():
-    text = (
-        'program("p")\nh: output(float32[1])\nh_1: parameter(float32[1])\nwith kernel:\n    h[0] = h_1[0]\n'
-    )
-    told, numbered = parse(text), parse(text)
-    object.__setattr__(numbered.buffers[1], "name", "h")
-    assert to_text(told) == to_text(numbered) == text.replace("\nh:", "\n\nh:").replace("\nwith", "\n\nwith")
-    assert key_of(told, None, 1) != key_of(numbered, None, 1)
-
-
-def test_a_target_has_one_key_however_it_is_written():
-    ways = ["llvm -mcpu=haswell", {"kind": "llvm", "mcpu": "haswell"}, parse_target("llvm -mcpu=haswell")]
-    assert len({key_of(listing(), read_target(way), 1) for way in ways}) == 1
-
-
-@pytest.fixture
-def packages(tmp_path, monkeypatch):
-    """Sources and tools of the test's own in place of the real ones."""
-    for path in ("sources/a.py", "sources/inner/b.py", "sources/notes.txt", "tool/lib/c.so"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(path)
-    for folder in ("sources", "tool"):
-        (tmp_path / folder / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module, "_SOURCES", ("sources",))
-    monkeypatch.setattr(module, "_TOOLS", ("tool",))
-    return tmp_path
-
-
-def identity() -> str:
-    return compiler_identity.__wrapped__()
-
-
-def test_the_compiler_is_known_by_its_sources_and_libraries(packages):
-    seen = [identity()]
-    assert identity() == seen[0]
-    (packages / "sources" / "notes.txt").write_text("changed")
-    os.utime(packages / "sources" / "a.py", (1, 1))
-    assert identity() == seen[0], "what a source says counts"
-    (packages / "sources" / "inner" / "b.py").write_text("sources/inner/B.py")
-    seen.append(identity())
-    (packages / "sources" / "inner" / "b.py").rename(packages / "sources" / "inner" / "d.py")
-    seen.append(identity())
-    os.utime(packages / "tool" / "lib" / "c.so", (1, 1))
-    seen.append(identity())
-    assert len(set(seen)) == 4
-
-
-def test_no_key_without_sources(packages, monkeypatch):
-    monkeypatch.setattr(module, "_TOOLS", ("nothing_of_this_name",))
-    with pytest.raises(OSError, match="package 'nothing_of_this_name' stands in no folder"):
-        identity()
-
-
-def test_a_source_that_is_written_while_it_is_used(packages, monkeypatch):
-    monkeypatch.setattr(module, "_BEGUN", time.time_ns() + 10**9)
-    assert not changed_since_import()
-    later = module._BEGUN + 1
-    os.utime(packages / "sources" / "inner" / "b.py", ns=(later, later))
-    assert changed_since_import()
+    assert key(known) != key(unknown)

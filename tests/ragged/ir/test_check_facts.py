@@ -65,7 +65,11 @@ OWN = Ref(F.params[0].var)
             "offset(2) = 4 is not offset(1) + step(1) = 5",
         ),
         (PrefixSum(F, STEP), {"n": 2, "f": [0, 2], "step": [2, 3]}, "f has 2 values, and step has 2"),
-        (Owner(F, OFFSET), {"n": 2, "f": [1, 0], "offset": [0, 0, 2]}, "f(1) = 0, whose places are in [0, 0)"),
+        (
+            Owner(F, OFFSET),
+            {"n": 2, "f": [1, 0], "offset": [0, 0, 2]},
+            "f(1) = 0, whose places are in [0, 0)",
+        ),
         (Owner(F, OFFSET), {"n": 2, "f": [1, 2], "offset": [0, 0, 2]}, "f(1) = 2 is not in [0, 2)"),
         (Owner(F, OFFSET), {"n": 1, "f": [-1], "offset": [0, 1]}, "f(0) = -1 is not in [0, 1)"),
         (TILING, {"batches": 0, "begin": [], "length": []}, "begin has 0 values, and length has 0"),

@@ -6,16 +6,16 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from cortex.ilir.structure import BATCH, CHILD, NODE
 from ragged.auto.machine import this_machine
-from ragged.codegen.target import Target
+from ragged.codegen.target import TargetLike, read_target
 from ragged.errors import Location
 from ragged.ir.expr import Buffer, Dim, Function
 from ragged.ir.printer import to_text
@@ -28,42 +28,59 @@ _BEGUN = time.time_ns()
 _SOURCES = ("ragged", "cortex")
 _TOOLS = ("tvm", "tvm_ffi", "z3")
 """The packages besides this project's that decide what is generated."""
-_KNOWN_DIMS = {NODE: "node", CHILD: "child", BATCH: "batch"}
 
 
-def key_of(program: Program, target: Target | None, threads: int) -> str:
-    """Return the key of what a lowered program is compiled to, as hexadecimal digits.
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a kernel is compiled from and for: lowered programs, the kernel's first and then its preludes.
 
-    `target` is as `read_target` returns it. The program's text says nearly all of it; what passes know by identity
-    and the text by name alone (dims) is added, and what texts have to number (names). Where in the user's files a
-    program comes from makes no difference, but which parts come from one line does: see `locations`.
+    `pipeline` names the passes, which follow from `threads` and the machine; `dims` are the names of dims that passes
+    know by identity.
+    """
+
+    programs: tuple[Program, ...]
+    target: TargetLike
+    threads: int
+    pipeline: str
+    dims: Mapping[Dim, str] = field(default_factory=dict)
+
+
+def key_of(recipe: Recipe) -> str:
+    """Return the key of what a recipe is compiled to, as hexadecimal digits.
+
+    Programs' texts say nearly all of it; what passes know by identity and texts by name alone (dims) is added, and
+    what texts have to number (names). Where in the user's files a program comes from makes no difference, but which
+    parts come from one line does: see `locations`.
 
     Raises:
+        UserError: the target is not known.
         OSError: the sources or libraries of the compiler cannot be read, so that nobody knows what made the kernel.
     """
-    symbols: tuple[Function | Buffer, ...] = (*program.functions, *program.buffers)
+    target = read_target(recipe.target)
     parts = {
-        "program": to_text(program),
-        "names": [symbol.name for symbol in symbols],
-        "dims": [_KNOWN_DIMS.get(dim, "") for dim in _dims(program) if dim is not None],
-        "lines": _pattern(locations(program)),
+        "programs": [to_text(program) for program in recipe.programs],
+        "names": [[symbol.name for symbol in _symbols(program)] for program in recipe.programs],
+        "dims": _dims(recipe),
+        "lines": _pattern(locations(recipe.programs)),
         "target": "cpu" if target is None else str(target),
         "processor": processor.identity(),
         "machine": repr(this_machine()),
-        "threads": threads,
+        "threads": recipe.threads,
+        "pipeline": recipe.pipeline,
         "compiler": compiler_identity(),
     }
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
-def locations(program: Program) -> tuple[Location | None, ...]:
-    """Return where each statement and expression of a program comes from, in an order that its text determines."""
+def locations(programs: Sequence[Program]) -> tuple[Location | None, ...]:
+    """Return where each statement and expression of programs comes from, in an order that their texts determine."""
     found: list[Location | None] = []
-    for stage in program.stages:
-        for stmt in statements(stage.body):
-            found.append(getattr(stmt, "at", None))
-            for expr in expressions(stmt):
-                found.extend(part.at for part in subexpressions(expr))
+    for program in programs:
+        for stage in program.stages:
+            for stmt in statements(stage.body):
+                found.append(getattr(stmt, "at", None))
+                for expr in expressions(stmt):
+                    found.extend(part.at for part in subexpressions(expr))
     return tuple(found)
 
 
@@ -106,7 +123,18 @@ def _files(package: str, suffix: str) -> Iterator[Path]:
             yield from (Path(parent) / name for name in sorted(names) if name.endswith(suffix))
 
 
-def _dims(program: Program) -> Iterator[Dim | None]:
+def _symbols(program: Program) -> tuple[Function | Buffer, ...]:
+    return (*program.functions, *program.buffers)
+
+
+def _dims(recipe: Recipe) -> list[str | int]:
+    """Return, for each place that has a dim, the name by which passes know it, or which of the others it is."""
+    first: dict[Dim, int] = {}
+    found = (dim for program in recipe.programs for dim in _dims_in(program) if dim is not None)
+    return [recipe.dims.get(dim) or first.setdefault(dim, len(first)) for dim in found]
+
+
+def _dims_in(program: Program) -> Iterator[Dim | None]:
     for buffer in program.buffers:
         yield from buffer.dims
     for stage in program.stages:

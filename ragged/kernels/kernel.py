@@ -1,4 +1,4 @@
-"""A compiled kernel: what follows from a model's lowered program alone, whichever parameters it is called with."""
+"""A compiled kernel: what follows from lowered programs alone, whichever parameters it is called with."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ from ragged.runtime.executable import Executable
 class Kernel:
     """A kernel as data, its code apart.
 
-    `operations` is about how many it does for a node. `listings` are the texts of its making that `show` prints:
-    "ilir", "steps" (the loop schedule), "loops" and "checks".
+    `programs` are the texts of what the code was made of, after all passes: the kernel's program, then each prelude's.
+    `listings` are other texts of its making that `show` prints.
     """
 
     executable: Executable
-    operations: int
+    programs: tuple[str, ...]
     listings: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedKernel:
-    """A kernel in this process. `code` is its shared library, None where no linker made one."""
+    """A kernel in this process. `code` is its shared library, None where no linker made one.
+
+    `entries` are the stages of its program, `preludes` those of the programs whose outputs it reads.
+    """
 
     kernel: Kernel
     code: bytes | None
     entries: Mapping[StageKind, Entry]
+    preludes: tuple[Mapping[StageKind, Entry], ...] = ()
 
     @property
     def call_stages(self) -> list[Entry]:
@@ -48,4 +52,5 @@ class LoadedKernel:
 
 def load_kernel(kernel: Kernel, code: bytes) -> LoadedKernel:
     """Return a kernel that was compiled before, ready to be called; raises as `Executable.load` does."""
-    return LoadedKernel(kernel, code, kernel.executable.load(code))
+    entries, *preludes = kernel.executable.load(code)
+    return LoadedKernel(kernel, code, entries, tuple(preludes))

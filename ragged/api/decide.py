@@ -1,0 +1,292 @@
+"""What a schedule decides before loops are made: storage, padding, and where operators are computed."""
+
+from __future__ import annotations
+
+from ragged.api.attach import check_attached
+from ragged.api.padding import require_known, require_stored_known
+from ragged.api.program import Decisions, Piece, decide_parts, tensors_of
+from ragged.api.storage import fused_pair, linear_uses, pieces_of
+from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
+from ragged.errors import Location, ModelError, ScheduleError
+from ragged.ir.expr import Const
+
+
+class Decide:
+    """Decisions on the storage and the padding of a program's operators; checked together when loops are made.
+
+    A refused decision leaves those before it as they were.
+    """
+
+    def __init__(self, *outputs: Tensor, name: str | None = None) -> None:
+        for output in outputs:
+            if output.kind is not Kind.COMPUTED:
+                raise ModelError(f"Schedule: '{output.name}' is not computed", at=Location.capture())
+        if not outputs:
+            raise ModelError("Schedule: there is nothing to compute", at=Location.capture())
+        self.outputs = outputs
+        self.name = name or outputs[-1].name
+        self.tensors = tensors_of(outputs)
+        self.decisions = Decisions()
+        decide_parts(self.tensors, self.decisions)
+        self._decided: list[str] = []
+
+    @property
+    def decided(self) -> bool:
+        """True when the loops have been made, and nothing is left to decide."""
+        return False
+
+    def tensor(self, name: str, nth: int = 0) -> Tensor:
+        """Return the program's tensor of that name: the `nth`, from zero, where there are several.
+
+        Raises:
+            ScheduleError: there is none.
+        """
+        found = [tensor for tensor in self.tensors if tensor.name == name]
+        if not 0 <= nth < len(found):
+            raise ScheduleError(f"the program has no tensor '{name}'", at=Location.capture())
+        return found[nth]
+
+    # --- padding -----------------------------------------------------------------------------------------------
+
+    def pad_loop(self, loop: Loop, multiple: int) -> None:
+        """Run a loop up to a multiple, over elements that nobody looks at; storage has to extend as far.
+
+        What it reads beyond the end of a row is zero. Padding a reduction would change its value: refused.
+
+        Raises:
+            ScheduleError: it is the loop of a reduction, or the multiple is less than 1. That storage is too short is
+                found when loops are made.
+        """
+        what = f"pad_loop: cannot pad loop '{loop.name}'"
+        self._own(loop.tensor, what)
+        if loop.position >= len(loop.tensor.dims):
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because="it is the loop of a reduction: more of it would be another value",
+                fix="split it with a peeled tail",
+            )
+        self._decide(what, multiple)
+        require_known(what, loop.tensor, loop.position, self.decisions, multiple)
+        self.decisions.loops[loop.tensor, loop.position] = multiple
+        self._note("pad_loop", self._loop_text(loop), str(multiple))
+
+    def pad_dimension(self, dim: TensorDim, multiple: int) -> None:
+        """Store a dimension up to a multiple. Inputs have to come stored so: `x.with_padding(...)`.
+
+        Raises:
+            ScheduleError: the dimension is of no tensor here, or the multiple is less than 1.
+        """
+        tensor = _tensor(dim)
+        what = f"pad_dimension: cannot pad dimension '{dim.dim.name}' of '{tensor.name}'"
+        self._own(tensor, what)
+        self._decide(what, multiple)
+        if tensor in self.decisions.groups:
+            because = "its dimensions are stored in an order of their own"
+            raise ScheduleError(what, at=Location.capture(), because=because, fix="pad it first")
+        require_stored_known(what, tensor, dim.position, multiple)
+        self.decisions.storage[tensor, dim.position] = multiple
+        self._note("pad_dimension", self._dim_text(dim), str(multiple))
+
+    # --- where operators are computed --------------------------------------------------------------------------
+
+    def compute_at(self, tensor: Tensor, loop: Loop) -> None:
+        """Compute a tensor inside a loop of the nest that uses it, and store no more of it than one iteration uses.
+
+        Its outermost dimensions are those of the loops around, and every use of it reads it at their indices.
+
+        Raises:
+            ScheduleError: it is an output, its dimensions are others, or something outside of the loop reads it.
+        """
+        what = f"compute_at: cannot compute '{tensor.name}' in loop '{loop.name}' of '{loop.tensor.name}'"
+        self._own(tensor, what)
+        self._own(loop.tensor, what)
+        self._decide(what, 1)
+        if tensor.kind is not Kind.COMPUTED:
+            raise ScheduleError(what, at=Location.capture(), because="callers give it: it is not computed")
+        depth = loop.position + 1
+        check_attached(what, tensor, loop.tensor, depth, self.tensors, self.outputs, self.decisions)
+        for position in range(depth):
+            multiple = self.decisions.multiple(loop.tensor, position)
+            require_known(what, tensor, position, self.decisions, multiple)
+        self.decisions.at[tensor] = (loop.tensor, depth)
+        self._note("compute_at", self._tensor_text(tensor), self._loop_text(loop))
+
+    # --- dimensions --------------------------------------------------------------------------------------------
+
+    def split_dimension(self, dim: TensorDim, factor: int) -> tuple[Piece, Piece]:
+        """Store a dimension as blocks of `factor` places and the places of a block; returns the two.
+
+        They can be stored apart: `reorder_dimensions(b, blocks, w, places)`. The last block of a row is stored whole.
+
+        Raises:
+            ScheduleError: the tensor is an input, the dimension is split or fused already, or the factor is less than
+                1; or it is an output, whose callers would see the end of the last block.
+        """
+        tensor = self._computed("split_dimension", dim)
+        what = f"split_dimension: cannot split '{dim.dim.name}' of '{tensor.name}' into blocks of {factor}"
+        self._decide(what, factor)
+        extent, at = dim.extent.expr, Location.capture()
+        whole = isinstance(extent, Const) and int(extent.value) % factor == 0
+        if tensor in self.outputs and not whole:
+            raise ScheduleError(what, at=at, because="it is an output, and its last block would not be full")
+        groups = list(pieces_of(tensor, self.decisions))
+        if (Piece(dim.position),) not in groups or tensor in self.decisions.bulk:
+            raise ScheduleError(what, at=at, because="it is split or fused already")
+        outer, inner = Piece(dim.position, factor), Piece(dim.position, factor, inner=True)
+        place = groups.index((Piece(dim.position),))
+        groups[place : place + 1] = [(outer,), (inner,)]
+        self.decisions.groups[tensor] = tuple(groups)
+        self._note("split_dimension", self._dim_text(dim), str(factor))
+        return outer.of(tensor), inner.of(tensor)
+
+    def fuse_dimensions(self, outer: TensorDim, inner: TensorDim, pad: int = 1) -> None:
+        """Store two neighbouring dimensions as one: of a box, the tiles of a dimension of any length, or all rows.
+
+        Rows of different lengths stand one after another in any case; with `pad` all of them together are stored up to
+        a multiple (bulk padding, CoRa, section 4.1), as far as `fuse_loops(..., pad=...)` goes.
+
+        Raises:
+            ScheduleError: they are not neighbours of one tensor, or padded and not rows of different lengths. That they
+                make no one dimension is found when loops are made.
+        """
+        tensor = self._computed("fuse_dimensions", outer, inner)
+        names = f"'{outer.dim.name}' and '{inner.dim.name}' of '{tensor.name}'"
+        what = f"fuse_dimensions: cannot store {names}"
+        self._decide(what, pad)
+        varies = linear_uses(inner.extent.expr, outer.dim.var)
+        pair = (outer.dim.var, outer.extent.expr), (inner.dim.var, inner.extent.expr)
+        if inner.position == outer.position + 1 and varies and fused_pair(*pair) is None:
+            self._fuse_rows(what, tensor, outer, inner, pad)
+            return
+        if pad > 1:
+            raise ScheduleError(
+                f"{what} up to a multiple of {pad}",
+                at=Location.capture(),
+                because="they are not rows of different lengths",
+                fix=f"pad_dimension({tensor.name}.dims[{outer.position}], ...)",
+            )
+        groups = list(pieces_of(tensor, self.decisions))
+        mine, other = Piece(outer.position), Piece(inner.position)
+        first = next((k for k, group in enumerate(groups) if group[-1] == mine), len(groups))
+        if first + 1 >= len(groups) or groups[first + 1][0] != other:
+            raise ScheduleError(
+                f"fuse_dimensions: {names} are not stored side by side, in this order", at=Location.capture()
+            )
+        groups[first : first + 2] = [(*groups[first], *groups[first + 1])]
+        self.decisions.groups[tensor] = tuple(groups)
+        self._note("fuse_dimensions", self._dim_text(outer), self._dim_text(inner))
+
+    def _fuse_rows(
+        self, what: str, tensor: Tensor, outer: TensorDim, inner: TensorDim, multiple: int
+    ) -> None:
+        if tensor in self.decisions.groups:
+            because = "its dimensions are stored in an order of their own"
+            raise ScheduleError(what, at=Location.capture(), because=because)
+        self.decisions.bulk[tensor] = (outer.position, inner.position, multiple)
+        pad = [f"pad={multiple}"] if multiple > 1 else []
+        self._note("fuse_dimensions", self._dim_text(outer), self._dim_text(inner), *pad)
+
+    def reorder_dimensions(self, *dims: TensorDim | Piece) -> None:
+        """Store a tensor's dimensions in this order; fused ones go by their first, split ones by their two parts.
+
+        Raises:
+            ScheduleError: they are not all of one tensor, or an extent would come before what it depends on.
+        """
+        tensor = self._computed("reorder_dimensions", *dims)
+        groups = {group[0]: group for group in pieces_of(tensor, self.decisions)}
+        pieces = [_piece(each) for each in dims]
+        names = ", ".join(each.name(tensor) for each in pieces)
+        if len(pieces) != len(groups) or set(pieces) != set(groups):
+            raise ScheduleError(
+                f"reorder_dimensions: ({names}) are not all dimensions of '{tensor.name}', each once",
+                at=Location.capture(),
+            )
+        what = f"reorder_dimensions: cannot store '{tensor.name}' in the order ({names})"
+        if tensor in self.decisions.bulk:
+            because = "its rows are stored as one dimension, one after another"
+            raise ScheduleError(what, at=Location.capture(), because=because)
+        known: set[int] = set()
+        for piece in pieces:
+            for part in groups[piece]:
+                self._require_before(what, tensor, part, known)
+                known.add(part.position)
+        self.decisions.groups[tensor] = tuple(groups[each] for each in pieces)
+        self._note("reorder_dimensions", *(self._piece_text(tensor, each) for each in pieces))
+
+    def _require_before(self, what: str, tensor: Tensor, piece: Piece, known: set[int]) -> None:
+        """Refuse an order in which a dimension comes before one that its extent depends on."""
+        extent = tensor.dims[piece.position].extent
+        if piece.inner:
+            return
+        for other in tensor.dims:
+            if linear_uses(extent.expr, other.dim.var) and other.position not in known:
+                name = tensor.dims[piece.position].dim.name
+                raise ScheduleError(
+                    what,
+                    at=Location.capture(),
+                    because=f"'{name}' extends {extent.text()}, which depends on '{other.dim.name}'",
+                    fix=f"put '{other.dim.name}' before '{name}'",
+                )
+
+    # --- what is refused, and what is noted --------------------------------------------------------------------
+
+    def _own(self, tensor: Tensor, what: str) -> None:
+        if tensor not in self.tensors:
+            raise ScheduleError(
+                what, at=Location.capture(), because=f"'{tensor.name}' is not of this program"
+            )
+
+    def _decide(self, what: str, multiple: int) -> None:
+        if type(multiple) is not int or multiple < 1:
+            raise ScheduleError(what, at=Location.capture(), because=f"{multiple!r} is no multiple")
+        if self.decided:
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because="the loops have been made",
+                fix="decide on storage and padding before loops are rewritten or printed",
+            )
+
+    def _computed(self, what: str, *dims: TensorDim | Piece) -> Tensor:
+        tensors = {each.tensor for each in dims}
+        tensor = next(iter(tensors)) if len(tensors) == 1 else None
+        if tensor is None or tensor.kind is not Kind.COMPUTED or tensor not in self.tensors:
+            raise ScheduleError(
+                f"{what}: the dimensions are not of one tensor that is computed here",
+                at=Location.capture(),
+                because="inputs are stored as callers hold them",
+            )
+        self._decide(what, 1)
+        return tensor
+
+    def _note(self, name: str, *arguments: str) -> None:
+        self._decided.append(f"s.{name}({', '.join(arguments)})")
+
+    def _tensor_text(self, tensor: Tensor) -> str:
+        same = [each for each in self.tensors if each.name == tensor.name]
+        nth = f", {same.index(tensor)}" if len(same) > 1 else ""
+        return f"s.tensor({tensor.name!r}{nth})"
+
+    def _loop_text(self, loop: Loop) -> str:
+        return f"{self._tensor_text(loop.tensor)}.loops[{loop.position}]"
+
+    def _dim_text(self, dim: TensorDim) -> str:
+        return f"{self._tensor_text(_tensor(dim))}.dims[{dim.position}]"
+
+    def _piece_text(self, tensor: Tensor, piece: Piece) -> str:
+        dim = self._dim_text(tensor.dims[piece.position])
+        return dim if piece.factor == 1 else f"s.piece({dim}, {piece.factor}, inner={piece.inner})"
+
+    def piece(self, dim: TensorDim, factor: int, *, inner: bool) -> Piece:
+        """Return one of the two parts that `split_dimension(dim, factor)` made: its blocks, or the places of one."""
+        return Piece(dim.position, factor, inner).of(_tensor(dim))
+
+
+def _tensor(dim: TensorDim) -> Tensor:
+    assert dim.tensor is not None, "the dimensions of a tensor know it"
+    return dim.tensor
+
+
+def _piece(dim: TensorDim | Piece) -> Piece:
+    return dim if isinstance(dim, Piece) else Piece(dim.position).of(_tensor(dim))

@@ -1,0 +1,38 @@
+"""The compiler itself: from a lowered ragged program through the passes to machine code.
+
+`ragged.compile` imports this module where it has to compile: a kernel that is cached does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.machine import this_machine
+from ragged.kernels import generate
+from ragged.kernels.generate import notes_of
+from ragged.kernels.kernel import LoadedKernel
+from ragged.kernels.key import Recipe
+from ragged.passes.fuse_multiply_add import fuse_multiply_add
+from ragged.passes.pipeline import Pass, Step
+
+
+def passes_for(threads: int) -> tuple[Pass, ...]:
+    """Return the passes for a kernel that at most so many threads run, from what the user's schedule left."""
+    return (
+        Pass(DefaultSchedule(this_machine(), threads), "what the user left open"),
+        Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
+    )
+
+
+def generate_kernel(recipe: Recipe) -> LoadedKernel:
+    """Compile a scheduled program and its preludes, and load them.
+
+    Raises:
+        UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+    """
+    return generate.generate_kernel(recipe.programs, passes_for(recipe.threads), recipe.target, _listings)
+
+
+def _listings(steps: Sequence[Step]) -> dict[str, str]:
+    return {"steps": "\n".join(notes_of(steps, "default_schedule"))}

@@ -1,0 +1,134 @@
+"""Kernels on disk: what is compiled once for a user is found again by every process of his.
+
+What a folder holds is never trusted further than its checks go, and nothing that is wrong with it is an error: see
+`ragged.runtime.disk_cache`. Entries may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import platformdirs
+
+from ragged.codegen.interface import Interface
+from ragged.errors import Location, UserError
+from ragged.kernels.kernel import Kernel, LoadedKernel, load_kernel
+from ragged.kernels.key import Recipe, changed_since_import, key_of, locations
+from ragged.runtime.bundle import Form, read_bundle, write_bundle
+from ragged.runtime.disk_cache import DiskCache
+
+VARIABLE = "CORTEX_CACHE_DIR"
+"""The environment variable that names the folder; set to nothing, it says that there is none."""
+LIMIT = 1 << 30
+"""The most bytes that the folder may hold."""
+
+_CODE = "code.so"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A kernel whose checks do not say where they come from, and of which part of the lowered programs each is.
+
+    `origins` are places in `locations(programs)`, from one up, program by program and stage by stage; 0 is no place.
+    """
+
+    kernel: Kernel
+    origins: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+_FORM = Form("cached kernel", 2, _Entry, frozenset((_CODE,)))
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of this user's cache, or None if there is to be none.
+
+    It is `CORTEX_CACHE_DIR`, or else what the system has for caches: `~/.cache/cortex` on most.
+    """
+    named = os.environ.get(VARIABLE)
+    if named is None:
+        usual = Path(platformdirs.user_cache_dir("cortex", appauthor=False))
+        return usual if usual.is_absolute() else None  # of a user who has no home
+    return Path(named) if named else None
+
+
+def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: bool) -> LoadedKernel:
+    """Return the kernel of a recipe: from this user's cache, if there is one, or as `make` compiles it.
+
+    Raises what `make` does, and `UserError` for a target that is not known.
+    """
+    entry = _open(recipe) if cache else None
+    found = None if entry is None else entry.find()
+    if found is not None:
+        return found
+    made = make()
+    if entry is not None:
+        entry.keep(made)
+    return made
+
+
+def _open(recipe: Recipe) -> KernelCache | None:
+    folder = cache_folder()
+    try:
+        return None if folder is None else KernelCache(folder, recipe)
+    except OSError:  # nobody knows what compiles here
+        return None
+
+
+class KernelCache:
+    """The cached kernel of one recipe, if there is one or is to be one."""
+
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        """Find its key; raises as `key_of` does."""
+        self._cache = DiskCache(folder, LIMIT)
+        self._locations = locations(recipe.programs)
+        self._key = key_of(recipe)
+
+    def find(self) -> LoadedKernel | None:
+        """Return the kernel, loaded, or None if there is none that can be used."""
+        data = self._cache.get(self._key)
+        if data is None:
+            return None
+        try:
+            entry, members = read_bundle(_FORM, data)
+            kernel = entry.kernel
+            pairs = zip(kernel.executable.interfaces, entry.origins, strict=True)
+            located = [_with_locations(each, origins, self._locations) for each, origins in pairs]
+            return load_kernel(_with_interfaces(kernel, located), members[_CODE])
+        except (UserError, IndexError, ValueError):
+            return None
+
+    def keep(self, loaded: LoadedKernel) -> None:
+        """Keep a kernel for the next process, if it can be kept."""
+        if loaded.code is None or changed_since_import():
+            return
+        first: dict[Location | None, int] = {None: 0}
+        for place, location in enumerate(self._locations, 1):
+            first.setdefault(location, place)
+        interfaces = loaded.kernel.executable.interfaces
+        sites = [[[site.at for site in stage.checks] for stage in each.stages] for each in interfaces]
+        if any(at not in first for each in sites for stage in each for at in stage):
+            return  # a place that the programs do not know, which the next ones would not have
+        plain = [each.located(lambda site: replace(site, at=None)) for each in interfaces]
+        origins = tuple(tuple(tuple(first[at] for at in stage) for stage in each) for each in sites)
+        entry = _Entry(_with_interfaces(loaded.kernel, plain), origins)
+        self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code}))
+
+
+def _with_interfaces(kernel: Kernel, interfaces: list[Interface]) -> Kernel:
+    own, *preludes = interfaces
+    return replace(kernel, executable=replace(kernel.executable, interface=own, preludes=tuple(preludes)))
+
+
+def _with_locations(
+    interface: Interface, origins: tuple[tuple[int, ...], ...], places: tuple[Location | None, ...]
+) -> Interface:
+    """Return an entry's interface whose checks are located where these programs' own parts come from."""
+    stages = []
+    for stage, own in zip(interface.stages, origins, strict=True):
+        pairs = zip(stage.checks, own, strict=True)
+        checks = tuple(replace(site, at=places[at - 1] if at else None) for site, at in pairs)
+        stages.append(replace(stage, checks=checks))
+    return replace(interface, stages=tuple(stages))

@@ -1,0 +1,20 @@
+"""How long a call waits for helpers who sleep: as long as it gains by having them."""
+
+from __future__ import annotations
+
+OPERATIONS_PER_NS = 50.0
+"""What one core does of a kernel whose products are tiled in registers."""
+_LEAST_NS = 5_000
+"""A call that gains less than this does without helpers: calling them and meeting them costs about as much."""
+_MOST_NS = 1_000_000
+"""Nobody who comes at all takes longer."""
+
+
+def patience_for(operations: float, together: float) -> int:
+    """Return the patience of a call, in nanoseconds, that does so many operations; 0 is to do without helpers.
+
+    `together` is how many workers can share them. A helper who sleeps takes 50 us and more to come. Waiting for him
+    no longer than he would save is at worst twice as slow as the best choice, whatever he does.
+    """
+    gain = operations / OPERATIONS_PER_NS * (1 - 1 / together)
+    return int(min(gain, _MOST_NS)) * (gain >= _LEAST_NS)  # no branch: all calls do the same

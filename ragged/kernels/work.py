@@ -1,0 +1,92 @@
+"""How much work a call does, as a program: what loops of variable extents sum to is known when lengths are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ragged.ir.dtype import INDEX
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.rewrite import substitute
+from ragged.ir.stmt import For, Label, Let, Reduce, Stmt, Store, block
+from ragged.ir.walk import all_expressions, children, subexpressions
+from ragged.kernels.operations import cost, flops
+from ragged.layout.prelude import nest
+from ragged.passes.drop_unused import called
+from ragged.schedule.fold import ONE, ZERO, plus, times
+
+WORK = "work"
+"""The name of the program's output."""
+
+Loops: TypeAlias = tuple[tuple[Var, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """What is done in each iteration of loops: operations on floats, and how long it takes, see `operations.cost`."""
+
+    loops: Loops
+    flops: int
+    cost: int
+
+
+def work_program(program: Program) -> Program:
+    """Return the program that counts what a naive program's kernel does: `work` int64 (2,), as `_Term` has it.
+
+    Both ways of a condition count. A sum over loops is multiplied out as far as extents do not depend on each other,
+    so it takes as long as there are rows, not elements.
+    """
+    found = Buffer(WORK, INDEX, (Const(2),), Role.OUTPUT)
+    start = [_store(found, k, ZERO) for k in range(2)]
+    body = block(*start, *(_count(term, found) for term in _terms(program.kernel, (), {})))
+    used = called(all_expressions(body))
+    functions = tuple(function for function in program.functions if function in used)
+    return Program(f"{program.name}_work", functions, (found,), (), (Stage(StageKind.KERNEL, body),))
+
+
+def _terms(stmt: Stmt, loops: Loops, at: Mapping[Var, Expr]) -> Iterator[_Term]:
+    """Yield what is done inside of `loops`, where variables have the values `at`."""
+    match stmt:
+        case For(var=var, extent=extent, body=body):
+            own = Var(var.name)
+            yield from _terms(body, (*loops, (own, substitute(extent, at))), {**at, var: Ref(own)})
+        case Let(var=var, value=value, body=body):
+            yield from _terms(body, loops, {**at, var: substitute(value, at)})
+        case Store() | Reduce():
+            yield _Term(loops, flops(stmt), cost(stmt))
+        case _:
+            for child in children(stmt):
+                yield from _terms(child, loops, at)
+
+
+def _count(term: _Term, found: Buffer) -> Stmt:
+    """Return what adds a term to the work that has been found."""
+    count: Expr = ONE
+    needed: list[tuple[Var, Expr]] = []
+    for var, extent in reversed(term.loops):
+        if var in _variables([count, *(inner for _, inner in needed)]):
+            needed.insert(0, (var, extent))
+        else:
+            count = times(_at_least_zero(extent), count)
+    own = Var("count")
+    added = (
+        _store(found, k, plus(Load(found, (Const(k),)), times(Ref(own), Const(each))))
+        for k, each in enumerate((term.flops, term.cost))
+        if each
+    )
+    return nest(needed, Let(own, count, block(*added)))
+
+
+def _variables(exprs: Sequence[Expr]) -> set[Var]:
+    return {part.var for expr in exprs for part in subexpressions(expr) if isinstance(part, Ref)}
+
+
+def _at_least_zero(extent: Expr) -> Expr:
+    return extent if isinstance(extent, Const) else Binary(BinaryOp.MAX, ZERO, extent)
+
+
+def _store(buffer: Buffer, place: int, value: Expr) -> Stmt:
+    return Store(Label(WORK), buffer, (Const(place),), value)

@@ -1,0 +1,36 @@
+"""Tables that primitives have declared: what a program's facts say of them says how a prelude fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.ir.expr import Call, Function, Ref, Source, Var
+from ragged.ir.facts import Owner, PrefixSum
+from ragged.ir.program import Program
+from ragged.layout.tables import Offsets, Owners, Table
+
+
+def derived_tables(program: Program, known: Sequence[Table]) -> tuple[Table, ...]:
+    """Return the tables `known`, and after them those of the prelude's other functions in `program`.
+
+    A prefix sum is filled with the sums of its lengths; the rows of places, with each row as often as it is long.
+    """
+    tables: dict[Function, Table] = {table.function: table for table in known}
+    for fact in program.facts:
+        match fact:
+            case PrefixSum(offset=offset, length=length):
+                if offset not in tables and offset.source is Source.PRELUDE:
+                    tables[offset] = _offsets(offset, length)
+            case Owner(owner=owner, offset=offset) if owner not in tables:
+                rows = tables[offset]
+                assert isinstance(rows, Offsets), "rows are those of a prefix sum"
+                tables[owner] = Owners(owner, rows)
+            case _:
+                pass
+    return tuple(tables.values())
+
+
+def _offsets(offset: Function, length: Function) -> Offsets:
+    place = Var("p")
+    (param,) = length.params
+    return Offsets(offset, ((place, param.extent),), Call(length, (Ref(place),)))

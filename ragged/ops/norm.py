@@ -1,0 +1,106 @@
+"""Layer normalization of rows of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ragged
+from ragged import RaggedArray
+from ragged.api.schedule import Schedule
+from ragged.ops.blocks import Declare, normalized
+from ragged.ops.compiled import Options, compiled
+from ragged.ops.dims import sequences
+from ragged.ops.module import Module
+from ragged.ops.operands import as_ragged, width_of
+from ragged.ops.rows import fuse_rows
+from ragged.ops.state import Shapes, bound_names
+
+
+def layer_norm(
+    x: object,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    *,
+    target: str = "cpu",
+    threads: int | None = None,
+) -> RaggedArray:
+    """Return each row of features less its mean, over its deviation, times `weight` and plus `bias`.
+
+    Args:
+        x: (B, n, features), float32.
+        weight: (features,), float32, or None.
+        bias: (features,), float32, or None.
+        eps: what is added to the variance.
+        target: as `ragged.compile` takes it.
+        threads: the same.
+
+    Returns:
+        (B, n, features), float32, in memory of the caller's.
+
+    Raises:
+        DataError: shapes or dtypes do not fit together.
+    """
+    array = as_ragged("ragged.ops.layer_norm: 'x'", x, 3)
+    width = width_of("ragged.ops.layer_norm: 'x'", array)
+    given = {"norm_weight": weight, "norm_bias": bias}
+    own = width, float(eps), weight is not None, bias is not None
+    function = compiled(
+        ("layer_norm", *own), lambda: _program(*own, ragged.input_tensor), Options(target, threads)
+    )
+    result: RaggedArray = function(
+        x=array, **{name: value for name, value in given.items() if value is not None}
+    )
+    return result
+
+
+class LayerNorm(Module):
+    """Layer normalization with torch.nn.LayerNorm's state: `weight` and `bias`, (features,) each.
+
+    Without `affine` it has neither, without `bias` only the weight.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        eps: float = 1e-5,
+        *,
+        affine: bool = True,
+        bias: bool = True,
+        target: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(Options(target, threads))
+        self.features, self.eps, self.affine, self.bias = features, float(eps), affine, affine and bias
+
+    @property
+    def shapes(self) -> Shapes:
+        """`weight` and `bias`, as far as the layer has them."""
+        names = [*(["weight"] if self.affine else []), *(["bias"] if self.bias else [])]
+        return {name: (self.features,) for name in names}
+
+    @property
+    def function(self) -> ragged.RaggedFunction:
+        """The compiled function, of `x`."""
+        own = self.features, self.eps, self.affine, self.bias
+        return self._function(
+            "rows",
+            own,
+            lambda: _program(*own, ragged.parameter),
+            lambda state: bound_names({f"norm.{name}": array for name, array in state.items()}),
+        )
+
+    def __call__(self, x: object) -> RaggedArray:
+        """Return (B, n, features) of `x` (B, n, features), float32; `DataError` for anything else."""
+        result: RaggedArray = self.function(x=as_ragged("LayerNorm: 'x'", x, 3))
+        return result
+
+
+def _program(width: int, eps: float, scale: bool, shift: bool, declare: Declare) -> Schedule:
+    norm = normalized(
+        "norm", sequences().rows("x", width), width, eps, scale=scale, shift=shift, declare=declare
+    )
+    s = ragged.Schedule(norm.result)
+    norm.decide(s)
+    fuse_rows(s, norm.result)
+    return s

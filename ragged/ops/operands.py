@@ -1,0 +1,105 @@
+"""What operators are given: ragged arrays of any dimensions, and the tensors that they are declared as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ragged
+from ragged import Lengths, RaggedArray
+from ragged.api.dims import Dim
+from ragged.api.tensors import DimLike
+from ragged.errors import DataError
+
+Extent: TypeAlias = int | tuple[int, ...] | None
+"""Of a dimension: a number, the outer dimensions that it varies over, or None for the batch, of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The dimensions of an array, and all that compiled code knows of them: every length may be another one."""
+
+    extents: tuple[Extent, ...]
+
+    @property
+    def variable(self) -> tuple[int, ...]:
+        """The dimensions that vary."""
+        return tuple(k for k, extent in enumerate(self.extents) if isinstance(extent, tuple))
+
+    @property
+    def dense(self) -> int:
+        """Where the dense dimensions after the last variable one begin."""
+        return max(self.variable, default=0) + 1
+
+    def declared(self) -> list[tuple[Dim, Any]]:
+        """Declare the dimensions and their extents, lengths of their own for each variable one."""
+        found: list[tuple[Dim, Any]] = []
+        for place, extent in enumerate(self.extents):
+            own = ragged.dim(f"d{place}")
+            match extent:
+                case None:
+                    found.append((own, ragged.size("rows")))
+                case int():
+                    found.append((own, extent))
+                case over:
+                    outer = tuple(found[k][0] for k in over)
+                    found.append((own, ragged.length_fn(f"n{place}", over=outer)(*outer)))
+        return found
+
+
+def as_ragged(what: str, value: object, dims: int | None = None) -> RaggedArray:
+    """Return what a caller gives as a ragged array without padding; with `dims`, of so many dimensions.
+
+    Raises:
+        DataError: it has no rows, no dimension that varies, or another number of dimensions.
+    """
+    made = value if isinstance(value, RaggedArray) else ragged.array(value)
+    if dims is not None and made.ndim != dims:
+        raise DataError(f"{what} has {made.ndim} dimensions, not {dims}")
+    if made.ndim == 1:
+        raise DataError(f"{what} has one dimension, and none that varies", fix="a NumPy function will do")
+    return made.packed()
+
+
+def form_of(x: RaggedArray) -> Form:
+    """Return the dimensions of an array; one whose rows are all of one length varies in dimension 1."""
+    found: list[Extent] = [None]
+    for extent in x.extents[1:]:
+        found.append(extent.over if isinstance(extent, Lengths) else extent)
+    if not any(isinstance(extent, tuple) for extent in found):
+        found[1] = (0,)
+    return Form(tuple(found))
+
+
+def axis_of(what: str, axis: int, form: Form) -> int:
+    """Return a dimension counted from the front.
+
+    Raises:
+        DataError: there is none, it is the outermost, or others depend on it.
+    """
+    place = axis + len(form.extents) if axis < 0 else axis
+    if not 0 <= place < len(form.extents):
+        raise DataError(f"{what}: there is no dimension {axis} of {len(form.extents)}")
+    inner = [k for k in form.variable if place in form.extents[k]]  # type: ignore[operator]
+    if inner or place == 0:
+        raise DataError(
+            f"{what}: dimension {place} is no row of its own",
+            because="it is the batch"
+            if place == 0
+            else f"how far dimension {inner[0]} extends depends on it",
+        )
+    return place
+
+
+def without(dims: Sequence[DimLike], place: int) -> list[DimLike]:
+    """Return dimensions less one."""
+    return [each for k, each in enumerate(dims) if k != place]
+
+
+def width_of(what: str, x: RaggedArray) -> int:
+    """Return the extent of the last dimension, a number; `DataError` if it varies."""
+    extent = x.extents[-1]
+    if isinstance(extent, Lengths):
+        raise DataError(f"{what} varies in its last dimension, and rows of so many features are needed")
+    return extent

@@ -1,0 +1,83 @@
+"""Pooling: the elements of a dimension, as a rule the variable one, in one."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+import ragged
+from ragged import RaggedArray
+from ragged.api.schedule import Schedule
+from ragged.api.values import Value
+from ragged.ops.compiled import Options, compiled
+from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
+from ragged.ops.rows import fuse_rows, reduce_rows
+
+Kind = Literal["sum", "mean", "max"]
+Pooled: TypeAlias = "RaggedArray | npt.NDArray[np.float32]"
+
+
+def sum_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+    """Return the sums along a dimension, 0 over none; arguments as of `ragged.ops.pool.pool`."""
+    return pool("sum", x, axis, Options(target, threads))
+
+
+def mean_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+    """Return the means along a dimension, NaN over none, as in torch; arguments as of `ragged.ops.pool.pool`."""
+    return pool("mean", x, axis, Options(target, threads))
+
+
+def max_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+    """Return the largest elements along a dimension, -inf over none; arguments as of `ragged.ops.pool.pool`."""
+    return pool("max", x, axis, Options(target, threads))
+
+
+def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:
+    """Return `x` without a dimension, whose elements are summed, averaged, or compared.
+
+    Args:
+        kind: "sum", "mean" or "max".
+        x: a ragged array of any dimensions, float32.
+        axis: the dimension; not the batch, nor one that lengths of others depend on.
+        options: what it is compiled for.
+
+    Returns:
+        A ragged array if a dimension still varies, else an array of NumPy's: (B, features) of (B, n, features).
+        float32, in memory of the caller's.
+
+    Raises:
+        DataError: there is no such dimension, or `x` holds something else.
+    """
+    what = f"ragged.ops.{kind}_pool"
+    array = as_ragged(what, x)
+    form = form_of(array)
+    place = axis_of(what, axis, form)
+    function = compiled((what, form, place), lambda: _program(kind, form, place), options)
+    result: Pooled = function(x=array)
+    return result
+
+
+def _program(kind: Kind, form: Form, axis: int) -> Schedule:
+    x = ragged.input_tensor("x", form.declared())
+    rows, extent = without(x.dims, axis), x.dims[axis].extent
+    reduce = ragged.max if kind == "max" else ragged.sum
+
+    def then(total: Value) -> Value:
+        return total / extent if kind == "mean" else total
+
+    if axis < len(x.dims) - 1:
+        result = ragged.compute(
+            kind,
+            rows,
+            lambda *i: then(reduce(extent, lambda j: x[(*i[:axis], j, *i[axis:])])),
+        )
+        return ragged.Schedule(result)
+    made = reduce_rows(kind, rows, extent, lambda *i: x[i], reduce, then)
+    s = ragged.Schedule(made.result)
+    for part in made.parts:
+        s.compute_at(part, made.result.loops[axis - 1])
+    if axis > 1:
+        fuse_rows(s, made.result)
+    return s

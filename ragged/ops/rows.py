@@ -1,0 +1,114 @@
+"""Rows of a tensor, in vectors: a reduction as partial ones side by side, and loops over rows of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import ragged
+from ragged.api.schedule import Schedule
+from ragged.api.tensors import DimLike, Tensor
+from ragged.api.values import Value, lift
+from ragged.schedule.split import Tail
+
+LANES = 16
+"""Floats of a vector."""
+WIDEST = 64
+"""The most partial results of a row: enough for several vectors to be under way at once."""
+
+Reduce = Callable[[Value | int, Callable[[Value], Value]], Value]
+"""`ragged.sum` or `ragged.max`, of one extent."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowReduction:
+    """A row's `result`, and the tensors that are computed for it, each before those that it reads."""
+
+    result: Tensor
+    parts: tuple[Tensor, ...]
+
+
+def lanes_of(extent: Value | int) -> int:
+    """Return how many partial results a row of a known or unknown extent has; 1 if it is no vector long.
+
+    What is left over at a row's end is added one by one: many lanes are worth it only for few left over.
+    """
+    known = known_extent(extent)
+    if known is None:
+        return LANES
+    fitting = [lanes for lanes in (WIDEST, 48, 32, LANES, 8) if lanes <= known]
+    return min(fitting, key=lambda lanes: known // lanes * -(-lanes // LANES) + known % lanes, default=1)
+
+
+def known_extent(extent: Value | int) -> int | None:
+    """Return an extent that is a number, None of one that is known at the call only."""
+    text = lift(extent).text()
+    return int(text) if text.isdecimal() else None
+
+
+def reduce_rows(
+    name: str,
+    rows: Sequence[DimLike],
+    extent: Value | int,
+    read: Callable[..., Value],
+    reduce: Reduce = ragged.sum,
+    then: Callable[[Value], Value] = lambda x: x,
+) -> RowReduction:
+    """Compute `then(reduce(extent, read(*row, j)))` for each row, from partial reductions of the elements of a lane.
+
+    `read` gives the element at a row's indices and the place in it.
+    """
+    lanes = lanes_of(extent)
+    if lanes == 1:
+        return RowReduction(
+            ragged.compute(name, rows, lambda *at: then(reduce(extent, lambda j: read(*at, j)))), ()
+        )
+    whole, rest = lift(extent) // lanes, lift(extent) % lanes
+    known = known_extent(extent)
+    if known is not None:
+        whole, rest = lift(known // lanes), lift(known % lanes)
+    side = ragged.compute(
+        f"{name}_lanes",
+        [*rows, (ragged.dim("lane"), lanes)],
+        lambda *at: reduce(whole, lambda j: read(*at[:-1], j * lanes + at[-1])),
+    )
+
+    def total(*at: Value) -> Value:
+        both = reduce(lanes, lambda k: side[(*at, k)])
+        if known is None or known % lanes:
+            ends = reduce(rest, lambda k: read(*at, whole * lanes + k))
+            both = ragged.maximum(both, ends) if reduce is ragged.max else both + ends
+        return then(both)
+
+    return RowReduction(ragged.compute(name, rows, total), (side,))
+
+
+def vectorize_rows(s: Schedule, tensor: Tensor) -> None:
+    """Run the innermost loop of a tensor's nest in vectors, if its rows are of any length; others are by default."""
+    if known_extent(tensor.dims[-1].extent) is not None or len(tensor.loops) != len(tensor.dims):
+        return
+    inner = s.split_loop(tensor.loops[-1], LANES, Tail.PEEL)[1]
+    s.vectorize(inner)
+
+
+def fuse_rows(s: Schedule, *tensors: Tensor) -> None:
+    """Make one loop over all rows of each tensor's batch, so that workers have as many of them each."""
+    for tensor in tensors:
+        s.fuse_loops(tensor.loops[0], tensor.loops[1])
+
+
+def fuse_vectors(s: Schedule, tensor: Tensor, *, flat: bool) -> None:
+    """Arrange the loops of an elementwise operator, whose last dimension may vary, for even shares and whole vectors.
+
+    With `flat` all that it reads stands as its result does: then elements of rows of any length are one loop.
+    """
+    if known_extent(tensor.dims[-1].extent) is not None:
+        if len(tensor.dims) > 2:
+            fuse_rows(s, tensor)
+    elif flat and len(tensor.dims) == 2:
+        fused = s.fuse_loops(tensor.loops[0], tensor.loops[1])
+        s.vectorize(s.split_loop(fused, LANES, Tail.PEEL)[1])
+    else:
+        if len(tensor.dims) > 2:
+            fuse_rows(s, tensor)
+        vectorize_rows(s, tensor)

@@ -1,0 +1,71 @@
+"""Softmax along a dimension of a ragged array."""
+
+from __future__ import annotations
+
+import ragged
+from ragged import RaggedArray
+from ragged.api.schedule import Schedule
+from ragged.api.values import Value
+from ragged.ops.compiled import Options, compiled
+from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
+from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows, vectorize_rows
+
+
+def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+    """Return exp(x) over its sum along a dimension, a ragged array as `x`, in memory of the caller's.
+
+    The largest element is taken off first. What is all minus infinity gives NaN, as in torch.
+
+    Args:
+        x: a ragged array of any dimensions, float32.
+        axis: the dimension that sums to 1, variable or not, but the batch and those that lengths depend on: for
+            attention scores (B, n, m) the last one, for (B, n, F) the features, or with axis=1 each sequence.
+        target: as `ragged.compile` takes it.
+        threads: the same.
+
+    Raises:
+        DataError: there is no such dimension, or `x` holds something else.
+    """
+    array = as_ragged("ragged.ops.softmax", x)
+    form = form_of(array)
+    place = axis_of("ragged.ops.softmax", axis, form)
+    function = compiled(("softmax", form, place), lambda: _program(form, place), Options(target, threads))
+    result: RaggedArray = function(x=array)
+    return result
+
+
+def _program(form: Form, axis: int) -> Schedule:
+    x = ragged.input_tensor("x", form.declared())
+    rows = without(x.dims, axis)
+    extent = x.dims[axis].extent
+    last = axis == len(x.dims) - 1
+
+    def at(row: tuple[Value, ...], place: Value) -> tuple[Value, ...]:
+        return (*row[:axis], place, *row[axis:])
+
+    def row_of(indices: tuple[Value, ...]) -> tuple[Value, ...]:
+        return (*indices[:axis], *indices[axis + 1 :])
+
+    if last:
+        most = reduce_rows("most", rows, extent, lambda *i: x[i], ragged.max)
+    else:
+        most = RowReduction(
+            ragged.compute("most", rows, lambda *i: ragged.max(extent, lambda j: x[at(i, j)])), ()
+        )
+    weights = ragged.compute("weights", x.dims, lambda *i: ragged.exp(x[i] - most.result[row_of(i)]))
+    if last:
+        total = reduce_rows("total", rows, extent, lambda *i: weights[i], then=lambda sum: 1.0 / sum)
+    else:
+        total = RowReduction(
+            ragged.compute("total", rows, lambda *i: 1.0 / ragged.sum(extent, lambda j: weights[at(i, j)])),
+            (),
+        )
+    result = ragged.compute("softmax", x.dims, lambda *i: weights[i] * total.result[row_of(i)])
+    s = ragged.Schedule(result)
+    for part in (total.result, *total.parts, weights, most.result, *most.parts):
+        s.compute_at(part, result.loops[axis - 1])
+    if axis > 1:
+        fuse_rows(s, result)
+    for each in (weights, result):
+        vectorize_rows(s, each)
+    return s

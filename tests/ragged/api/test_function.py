@@ -1,0 +1,274 @@
+"""Compiled ragged functions as their callers see them: results, kept tables, threads, listings, profiles."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged.api.function import STAGES
+from ragged.api.prepared import KEPT
+from ragged.codegen.elf import undefined_symbols
+from ragged.errors import DataError, ModelError, UserError
+from tests.ragged.api.functions import (
+    WIDE,
+    attended,
+    attention,
+    bits,
+    lengths_by_name,
+    params_of,
+    rows,
+    scaled,
+    weights,
+)
+from tests.support.python_work import calls, opcodes
+
+BATCHES = [rows((3, 0, 5, 1)), rows(()), rows((0, 0)), rows((40,)), rows(tuple(range(30)), seed=4)]
+
+
+@pytest.fixture(scope="module")
+def simple():
+    return ragged.compile(scaled(), threads=2)
+
+
+@pytest.fixture(scope="module")
+def several():
+    return {
+        threads: ragged.compile(attention(), params_of("attention"), threads=threads) for threads in (1, 3)
+    }
+
+
+def test_results(several):
+    for x in BATCHES:
+        found = several[3](A=x)
+        assert list(found) == ["P", "O"] and bits(found) == bits(several[1](A=x))
+        for row, p, o in zip(x.rows(), found["P"].rows(), found["O"].rows(), strict=True):
+            want = attended(np.asarray(row), weights())
+            np.testing.assert_allclose(p, want[0], rtol=1e-5)
+            np.testing.assert_allclose(o, want[1], rtol=1e-4, atol=1e-4)
+
+
+def test_results_are_the_callers(simple):
+    x = rows()
+    first = simple(A=x)
+    kept = first.values.copy()
+    simple(A=rows(seed=9))
+    np.testing.assert_array_equal(first.values, kept)
+    first.values[...] = 0
+    np.testing.assert_array_equal(simple(A=x).values, kept)
+
+
+def test_whatever_ragged_arrays_are_made_from(simple):
+    x = rows()
+    want = bits(simple(A=x))
+    assert bits(simple(A=list(x.rows()))) == want
+    assert bits(simple(A=[np.asarray(row) for row in x.rows()])) == want
+
+
+def test_the_same_lengths_share_tables_and_others_do_not(simple):
+    prepared = {id(simple._arguments({"A": rows(seed=seed)})[0]) for seed in range(5)}
+    assert len(prepared) == 1
+    other, _ = simple._arguments({"A": rows((1, 2))})
+    assert id(other) not in prepared
+    for k in range(2 * KEPT):
+        simple(A=rows((k,)))
+    assert len(simple._preludes._kept) == KEPT
+
+
+def test_what_is_refused_once_is_refused_again(simple):
+    """What is kept for the same lengths is kept for the same dtypes, paddings and shapes alone."""
+    x = rows()
+    simple(A=x)
+    wrong = {
+        r"'A' holds float64, not float32": x.astype(np.float64),
+        r"'A' is stored with padding \(1, 4, 1\)": x.with_padding((1, 4, 1)),
+        r"'A' has 2 dimensions, not 3": ragged.array([[1.0], [2.0, 3.0]]),
+        r"'A' extends 2 in dimension 'wide', not 16": ragged.array([np.zeros((3, 2), np.float32)]),
+    }
+    for _ in range(2):
+        for message, value in wrong.items():
+            with pytest.raises(DataError, match=message):
+                simple(A=value)
+        with pytest.raises(DataError, match="scaled: 'A' is not given"):
+            simple()
+        with pytest.raises(DataError, match="scaled takes no 'B_'"):
+            simple(A=x, B_=3)
+        simple(A=x)
+
+
+def test_sizes_and_lengths_by_name():
+    fn = ragged.compile(lengths_by_name(), threads=1)
+    x = np.array([2, 3, 5], np.float32)
+    want = [[0, 2], [], [0, 5, 10]]
+    for m in (np.array([2, 0, 3]), np.array([2, 0, 3], np.uint8), [2, 0, 3]):
+        assert fn(x=x, m=m).to_list() == want
+    assert fn(x=x, m=[1, 1, 1], B=3).to_list() == [[0], [0], [0]]
+    assert fn(x=x[::2], m=[1, 2]).to_list() == [[0], [0, 5]], "strided"
+    for m, message in (
+        ([2, 0], "squares: 'm' has 2 lengths, and 3 are needed"),
+        ([2, 0, 3, 1], "squares: 'm' has 4 lengths, and 3 are needed"),
+        ([2, -1, 3], "squares: 'm': the length of row 1 is -1"),
+        ([2, 2**31, 3], "2,147,483,648"),
+        ([2**30, 2**30, 2**30], "3,221,225,472"),
+        ([0.5, 1, 1], "integers"),
+        ([[1], [2, 3]], "m"),
+        ("abc", "'m' is no array of lengths"),
+        (None, "'m' is no array of lengths"),
+    ):
+        with pytest.raises(DataError, match=message):
+            fn(x=x, m=m)
+    with pytest.raises(DataError, match="'m' is not known"):
+        fn(x=x)
+    with pytest.raises(DataError, match="'B' is 4, and squares: 'x' has B = 3"):
+        fn(x=x, m=[1, 1, 1], B=4)
+    with pytest.raises(DataError, match="'B' is -3, and no extent is negative"):
+        fn(x=x, m=[1, 1, 1], B=-3)
+    with pytest.raises(DataError, match="takes no 'B'"):
+        fn(x=x, m=[1, 1, 1], B=True)
+
+
+def test_extents_that_are_computed_from_sizes():
+    b, c = ragged.dim("b"), ragged.dim("c")
+    size = ragged.size("B")
+    x = ragged.input_tensor("x", [(b, size)])
+    z = ragged.input_tensor("z", [(b, size), (c, size + 1)])
+    y = ragged.compute("y", z.dims, lambda b, c: x[b] * z[b, c])
+    fn = ragged.compile(y, threads=1)
+    given = {"x": np.arange(3, dtype=np.float32), "z": np.ones((3, 4), np.float32)}
+    np.testing.assert_array_equal(fn(**given), given["x"][:, None] * given["z"])
+    with pytest.raises(DataError, match="y: 'z' in dimension 'c' extends 5, not 4"):
+        fn(**given | {"z": np.ones((3, 5), np.float32)})
+    with pytest.raises(DataError, match="y: 'z' extends 2 in dimension 'b', and y: 'x' has B = 3"):
+        fn(**given | {"z": np.ones((2, 4), np.float32)})
+    with pytest.raises(DataError, match="'z' has no dimension that varies, and a ragged array is given"):
+        fn(**given | {"z": ragged.array([[1.0], [2.0, 3.0]])})
+
+
+def test_other_parameters(several):
+    x = rows()
+    fn = several[1].with_params(params_of("attention", seed=5))
+    assert fn._made is several[1]._made
+    want = attended(np.asarray(x[0]), weights(5))[1]
+    np.testing.assert_allclose(fn(A=x)["O"][0], want, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ModelError, match="attention: parameter 'W' is not given"):
+        fn.with_params({})
+
+
+def test_calls_from_many_threads(several, simple):
+    """Each with other lengths, more of them than are kept."""
+    batches = [rows((k, 0, 3 * k), seed=k) for k in range(3 * KEPT)]
+    want = [(bits(several[1](A=x)), bits(simple(A=x))) for x in batches]
+
+    def work(seed: int) -> bool:
+        order = np.random.default_rng(seed).permutation(len(batches))
+        return all((bits(several[3](A=batches[k])), bits(simple(A=batches[k]))) == want[k] for k in order)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(12)))
+
+
+@pytest.mark.parametrize("counted", [opcodes, calls])
+def test_python_does_not_do_more_for_more_rows(several, simple, counted):
+    """Nor for more operators: what a call takes depends on its arguments and results alone."""
+    for fn in (simple, several[3]):
+        found = set()
+        for x in BATCHES:
+            fn(A=x)
+            found.add(counted(lambda fn=fn, x=x: fn(A=x)))
+        assert len(found) == 1, found
+        if counted is calls:
+            assert max(found) < 45
+
+
+def test_a_long_call_waits_longer_for_helpers_than_a_short_one(simple):
+    def patience(lengths) -> int:
+        return simple._arguments({"A": rows(lengths)})[0].patience
+
+    assert patience((3, 1)) == 0
+    assert 0 < patience((2000,)) < patience((4000, 2000)) <= 1_000_000
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_shows(several, stage):
+    text = several[3].show(stage)
+    assert text.strip()
+    expected = {
+        "ragged": 'program("attention")',
+        "schedule": "s.apply(",
+        "loops": "for w in team(workers)",
+        "prelude": 'program("attention_work")',
+        "tir": "def attention_kernel(",
+        "asm": "attention_kernel_compute_:",
+    }
+    assert expected[stage] in text
+
+
+def test_the_users_steps_come_first():
+    s = scaled()
+    (b,) = s.outputs
+    s.fuse_loops(b.loops[0], b.loops[1])
+    shown = ragged.compile(s, threads=2).show("schedule")
+    assert shown.startswith(s.log()) and len(shown) > len(s.log()) > 0
+
+
+def test_unknown_stage(simple):
+    with pytest.raises(UserError) as unknown:
+        simple.show("ptx")
+    assert str(unknown.value) == (
+        "show: no stage is called 'ptx'\n  fix: one of ragged, schedule, loops, prelude, tir, asm"
+    )
+
+
+def test_profile(several):
+    x = rows((7, 40, 1))
+    profile = several[3].profile(repeats=3, A=x)
+    squares, total = 49 + 1600 + 1, 48
+    products = 2 * squares * WIDE + 2 * total * WIDE * WIDE + 2 * squares * WIDE
+    assert profile.flops == products + 2 * squares, "a product with 0.1, and exp"
+    stored = [x.values, weights(), *several[3](A=x).values()]
+    assert profile.bytes == sum(
+        each.nbytes if isinstance(each, np.ndarray) else each.values.nbytes for each in stored
+    )
+    assert profile.table_bytes >= 4 * 4
+    for part in (profile.prelude_us, profile.kernel_us, profile.total_us):
+        assert 0 < part.low <= part.median <= part.high
+    assert profile.kernel_us.low < profile.total_us.high
+    assert [line.split()[0] for line in str(profile).splitlines()] == ["prelude", "kernel", "total"]
+    with pytest.raises(DataError):
+        several[3].profile(A=x.astype(np.float64))
+
+
+def test_what_it_says_of_itself(several):
+    fn = several[1]
+    assert [tensor.name for tensor in fn.described.inputs] == ["A"]
+    assert str(fn.described) == (
+        "(A: float32[batch, len, 16], W: float32[16, 16]) -> P: float32[batch, len, u], O: float32[batch, len, 16]"
+    )
+    assert repr(fn).startswith("<RaggedFunction attention(A: ") and "for llvm" in repr(fn)
+    with pytest.raises(UserError, match="a compiled function cannot be pickled"):
+        pickle.dumps(fn)
+
+
+def test_the_code_is_ours(several):
+    symbols = undefined_symbols(several[3]._made.kernel.code)
+    mathematics = {"memset", "memcpy", "usleep"}
+    runtime = {
+        name for name in symbols if name.startswith(("TVMFFI", "__TVM", "TVMBackend", "_GLOBAL_OFFSET"))
+    }
+    assert symbols <= mathematics | runtime, symbols - mathematics - runtime
+
+
+@pytest.mark.parametrize("threads", [0, -2, True, 1.5, "two"])
+def test_threads_that_are_no_number(threads):
+    with pytest.raises(UserError, match="leaves nobody to do the work"):
+        ragged.compile(scaled(), threads=threads)
+
+
+def test_importing_ragged_imports_no_compiler():
+    script = "import sys, ragged; print(sorted({'tvm', 'z3', 'torch', 'ragged.api'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"

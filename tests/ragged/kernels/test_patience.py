@@ -1,0 +1,13 @@
+"""How long calls wait for helpers."""
+
+from __future__ import annotations
+
+from ragged.kernels.patience import patience_for
+
+
+def test_patience_is_what_a_call_gains():
+    assert patience_for(10**9, 1) == 0, "nobody to share with"
+    assert patience_for(1000, 2) == 0, "too little to share"
+    two, ten = patience_for(10**6, 2), patience_for(10**6, 10)
+    assert 0 < two < ten <= 20_000
+    assert patience_for(10**12, 2) == 1_000_000

@@ -1,0 +1,91 @@
+"""Attention against padded NumPy: plain, causal, cross, and heads of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+
+from ragged import ops
+from tests.ragged.ops import reference
+from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, rows, weights
+
+FEW = settings(max_examples=15)
+EMPTY = [(3, 0), (0, 3), (0, 0), (17, 16)]
+"""Queries without keys, keys without queries, neither."""
+
+
+@pytest.mark.parametrize(
+    ("heads", "width", "causal"),
+    [(2, 1, False), (3, 8, True), (2, 24, False), (1, 64, True), (1, 17, False)],
+)
+@FEW
+@example(pairs=[], seed=0)
+@example(pairs=[(0, 0), (0, 0)], seed=0)
+@example(pairs=EMPTY, seed=0)
+@given(pairs=PAIRS, seed=SEEDS)
+def test_scaled_dot_product_attention(heads, width, causal, pairs, seed):
+    n, m = ([pair[k] for pair in pairs] for k in (0, 1))
+    q, k, v = (rows(each, heads, width, seed=seed + place) for place, each in enumerate((n, m, m)))
+    result = ops.scaled_dot_product_attention(q, k, v, causal=causal)
+    expected = reference.attention(*map(reference.padded, (q, k, v)), causal)
+    check(result, expected, q)
+    if 0 in m:
+        assert all(not result[b].any() for b in np.flatnonzero(np.array(m) == 0))
+
+
+def test_one_head_has_no_dimension():
+    n, m = [3, 18], [5, 2]
+    q, k, v = (rows(each, 8, seed=place) for place, each in enumerate((n, m, m)))
+    apart = [reference.padded(x)[:, :, None] for x in (q, k, v)]
+    check(ops.scaled_dot_product_attention(q, k, v), reference.attention(*apart, False)[:, :, 0], q)
+
+
+def test_a_nan_is_kept():
+    """Only what no key is seen by is zero: a result that cannot be computed is none."""
+    q = rows([2, 2], 1, 8)
+    q.values[:8] = np.nan
+    result = ops.scaled_dot_product_attention(q, rows([3, 3], 1, 8), rows([3, 3], 1, 8))
+    assert np.isnan(result[0][0]).all() and np.isfinite(result[0][1]).all()
+    assert np.isfinite(result[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "heads", "causal", "bias"), [(48, 2, False, True), (24, 3, True, True), (17, 1, False, False)]
+)
+@FEW
+@example(lengths=[], seed=0)
+@example(lengths=[0, 0], seed=0)
+@given(lengths=LENGTHS, seed=SEEDS)
+def test_self_attention(hidden, heads, causal, bias, lengths, seed):
+    layer = ops.MultiheadAttention(hidden, heads, causal=causal, bias=bias)
+    state = weights(layer.shapes)
+    layer.load_state_dict(state)
+    x = rows(lengths, hidden, seed=seed)
+    given = reference.padded(x)
+    check(layer(x), reference.multihead(state, heads, given, given, given, causal), x)
+
+
+@pytest.mark.parametrize(("kdim", "vdim"), [(24, 24), (17, 17), (8, 17)])
+@FEW
+@example(pairs=EMPTY, seed=0)
+@given(pairs=PAIRS, seed=SEEDS)
+def test_cross_attention(kdim, vdim, pairs, seed):
+    hidden, heads = 24, 3
+    layer = ops.MultiheadAttention(hidden, heads, kdim=kdim, vdim=vdim)
+    state = weights(layer.shapes)
+    layer.load_state_dict(state)
+    n, m = ([pair[k] for pair in pairs] for k in (0, 1))
+    x, key, value = rows(n, hidden, seed=seed), rows(m, kdim, seed=seed + 1), rows(m, vdim, seed=seed + 2)
+    apart = [reference.padded(each) for each in (x, key, value)]
+    check(layer(x, key, value), reference.multihead(state, heads, *apart, False), x)
+    if kdim == vdim:
+        together = reference.multihead(state, heads, apart[0], apart[1], apart[1], False)
+        check(layer(x, key), together, x)
+
+
+def test_workers_share_the_sequences_of_one_head():
+    layer = ops.MultiheadAttention(8, 1, threads=2)
+    layer.load_state_dict(weights(layer.shapes))
+    text = layer.function.show("loops")
+    assert "w * batches // workers" in text and "w * 1 // workers" not in text

@@ -1,0 +1,131 @@
+"""What is compiled when: once for each configuration, whoever asks; and what is refused before."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged import ops
+from ragged.errors import DataError, ModelError
+from ragged.ops import compiled as kept
+from tests.ragged.ops.batches import matrices, normal, rows, weights
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The programs that are compiled during a test, which begins with none."""
+    found = []
+    own = ragged.compile
+
+    def counted(schedule, *args, **options):
+        found.append(schedule.name)
+        return own(schedule, *args, **options)
+
+    monkeypatch.setattr(ragged, "compile", counted)
+    monkeypatch.setattr(kept, "_kept", {})
+    return found
+
+
+def test_a_configuration_is_compiled_once_for_all_lengths(compilations):
+    for lengths in ([3, 0, 17], [1], [], [16] * 5):
+        ops.softmax(rows(lengths, 24))
+    assert compilations == ["softmax"]
+    ops.softmax(rows([3], 24), axis=1)
+    ops.softmax(rows([3], 25))
+    ops.softmax(rows([3], 24), threads=1)
+    assert compilations == ["softmax"] * 4
+
+
+def test_layers_of_one_configuration_share_code(compilations):
+    layers = [ops.Linear(5, 7) for _ in range(2)]
+    for seed, layer in enumerate(layers):
+        layer.load_state_dict(weights(layer.shapes, seed))
+    x = rows([3, 2], 5)
+    first, second = (layer(x) for layer in layers)
+    assert compilations == ["linear"] and not first.allclose(second)
+    layers[0].load_state_dict(layers[1].state_dict())
+    assert layers[0](x).equal(second) and compilations == ["linear"]
+
+
+def test_threads_that_ask_at_once_get_one_function(compilations):
+    x = rows([3, 5], 9)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(ops.layer_norm, [x] * 16))
+    assert compilations == ["norm"] and all(each.equal(results[0]) for each in results)
+
+
+def test_results_have_the_same_bits_on_any_number_of_threads():
+    layer = ops.TransformerEncoderLayer(24, 3, 17)
+    state = weights(layer.shapes)
+    x = rows([3, 0, 17, 33, 5], 24)
+    results = []
+    for threads in (1, 2):
+        own = ops.TransformerEncoderLayer(24, 3, 17, threads=threads)
+        own.load_state_dict(state)
+        results.append(own(x))
+    assert results[0].equal(results[1])
+
+
+def test_a_sequence_has_the_same_bits_in_any_batch():
+    x, layer = rows([3, 0, 17, 33, 5], 24), ops.TransformerEncoderLayer(24, 3, 17)
+    layer.load_state_dict(weights(layer.shapes))
+    whole = layer(x)
+    for place in range(len(x)):
+        assert np.array_equal(layer(x[place : place + 1])[0], whole[place])
+
+
+def test_functions_can_be_reached():
+    layer = ops.MultiheadAttention(8, 1)
+    layer.load_state_dict(weights(layer.shapes))
+    x = rows([3, 2], 8)
+    assert layer.function(x=x).equal(layer(x))
+    assert layer.cross_function(x=x, key=x).equal(layer(x, rows([3, 2], 8)))
+    assert "with kernel:" in layer.function.show("loops")
+
+
+X = rows([3, 2], 8)
+REFUSED = {
+    "there is no dimension 3 of 3": lambda: ops.softmax(X, 3),
+    "it is the batch": lambda: ops.sum_pool(X, 0),
+    "how far dimension 2 extends depends on it": lambda: ops.max_pool(
+        ragged.array([[[1.0], [2.0, 3.0]], [[4.0]]]), 1
+    ),
+    "has 2 dimensions, not 3": lambda: ops.layer_norm(rows([3, 2])),
+    "varies in its last dimension": lambda: ops.layer_norm(matrices([(2, 3), (1, 2)])),
+    "no operand is ragged": lambda: ops.add(normal(0, 3), 2),
+    "one operand has 3 dimensions and the other 2": lambda: ops.add(X, rows([3, 2])),
+    "the operands differ in dimension 2": lambda: ops.add(X, rows([3, 2], 9)),
+    "disagrees with": lambda: ops.add(X, rows([2, 3], 8)),
+    "does not fit dimension 2": lambda: ops.add(X, normal(0, 9)),
+    "and the ragged one varies there": lambda: ops.add(X, normal(0, 2, 3, 8)),
+    "a dense array has 4 dimensions": lambda: ops.add(X, normal(0, 1, 2, 3, 8)),
+    "holds float64, not float32": lambda: ops.softmax(X.astype(np.float64)),
+    "extends 8 in dimension 'features', not 9": lambda: ops.linear(X, normal(0, 4, 9)),
+    "'weight' has 1 dimensions": lambda: ops.linear(X, normal(0, 9)),
+    "heads and their widths differ": lambda: ops.scaled_dot_product_attention(X, X, rows([3, 2], 9)),
+    "5 dimensions, not": lambda: ops.scaled_dot_product_attention(*[rows([1], 1, 2, 3)] * 3),
+    "is not square": lambda: ops.tradd(normal(0, 3, 2), normal(0, 3, 2)),
+    "a matrix is needed": lambda: ops.trmul([1.0], normal(0, 1, 1)),
+    "is not as long as it has to be": lambda: ops.tradd(rows([2, 1]), rows([2, 1])),
+}
+MODELS = {
+    "activation 'tanh' is none of": lambda: ops.Linear(3, 4, activation="tanh"),
+    "10 features are no 4 heads of one width": lambda: ops.TransformerEncoderLayer(10, 4, 3),
+    "they are not one array": lambda: ops.MultiheadAttention(8, 1, kdim=3)._of("self"),
+    "values without keys": lambda: ops.MultiheadAttention(8, 1)(X, None, X),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused(message):
+    with pytest.raises(DataError, match=message):
+        REFUSED[message]()
+
+
+@pytest.mark.parametrize("message", MODELS)
+def test_which_layers_are_refused(message):
+    with pytest.raises(ModelError, match=message):
+        MODELS[message]()

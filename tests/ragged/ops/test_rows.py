@@ -1,0 +1,120 @@
+"""Operators on rows of features, against padded NumPy, for all lengths by one compiled function each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+
+import ragged
+from ragged import ops
+from ragged.ops.activations import gelu
+from tests.ragged.ops import reference
+from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, matrices, normal, rows, weights
+from tests.support.agreement import error
+
+FEW = settings(max_examples=20)
+WIDTHS = pytest.mark.parametrize("width", [1, 17, 48, 512])
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "activation"),
+    [(1, 17, "relu"), (17, 1, None), (48, 48, "gelu"), (512, 48, "relu"), (17, 512, "gelu")],
+)
+@FEW
+@example(lengths=[], seed=0)
+@example(lengths=[0, 0, 0], seed=0)
+@given(lengths=LENGTHS, seed=SEEDS)
+def test_linear(inner, outer, activation, lengths, seed):
+    x = rows(lengths, inner, seed=seed)
+    layer = ops.Linear(inner, outer, activation=activation)
+    state = weights(layer.shapes, seed)
+    layer.load_state_dict(state)
+    expected = reference.linear(reference.padded(x), state["weight"], state["bias"], activation)
+    check(layer(x), expected, x)
+    check(ops.linear(x, state["weight"], state["bias"], activation), expected, x)
+
+
+def test_linear_without_bias():
+    x, weight = rows([3, 0, 5], 8), normal(1, 4, 8)
+    layer = ops.Linear(8, 4, bias=False)
+    layer.load_state_dict({"weight": weight})
+    expected = reference.linear(reference.padded(x), weight, None)
+    check(layer(x), expected, x)
+    check(ops.linear(x, weight), expected, x)
+
+
+@WIDTHS
+@FEW
+@example(lengths=[], seed=0)
+@example(lengths=[0, 0, 0], seed=0)
+@given(lengths=LENGTHS, seed=SEEDS)
+def test_layer_norm(width, lengths, seed):
+    x = rows(lengths, width, seed=seed)
+    layer = ops.LayerNorm(width)
+    state = weights(layer.shapes, seed)
+    layer.load_state_dict(state)
+    expected = reference.layer_norm(reference.padded(x), state["weight"], state["bias"])
+    check(layer(x), expected, x)
+    check(ops.layer_norm(x, state["weight"], state["bias"]), expected, x)
+
+
+def test_layer_norm_without_parameters():
+    x = rows([2, 7], 17)
+    layer = ops.LayerNorm(17, 0.5, affine=False)
+    layer.load_state_dict({})
+    expected = reference.layer_norm(reference.padded(x), None, None, 0.5)
+    check(layer(x), expected, x)
+    check(ops.layer_norm(x, eps=0.5), expected, x)
+
+
+def test_layer_norm_of_a_mean_far_from_zero():
+    """Squares of what is left of the mean: those of the elements would cancel. The mean itself is rounded to 6e-5."""
+    x = ops.add(rows([5, 3], 48), 1000.0)
+    expected = reference.layer_norm(reference.padded(x), None, None)
+    assert all(
+        error(mine, row[: len(mine)]) < 1e-3 for mine, row in zip(ops.layer_norm(x), expected, strict=True)
+    )
+
+
+@WIDTHS
+@pytest.mark.parametrize("axis", [1, 2])
+@FEW
+@example(lengths=[], seed=0)
+@example(lengths=[0, 0, 0], seed=0)
+@given(lengths=LENGTHS, seed=SEEDS)
+def test_softmax(width, axis, lengths, seed):
+    x = rows(lengths, width, seed=seed)
+    check(ops.softmax(x, axis), reference.softmax(reference.padded(x), axis), x)
+
+
+@FEW
+@example(pairs=[], seed=0)
+@example(pairs=[(3, 0), (0, 3), (0, 0)], seed=0)
+@given(pairs=PAIRS, seed=SEEDS)
+def test_softmax_of_scores(pairs, seed):
+    x = matrices(pairs, seed)
+    check(ops.softmax(x), reference.softmax(reference.padded(x), 2), x)
+
+
+@FEW
+@given(lengths=LENGTHS, seed=SEEDS)
+def test_softmax_of_numbers(lengths, seed):
+    x = rows(lengths, seed=seed)
+    result, expected = ops.softmax(x), reference.softmax(reference.padded(x), 1)
+    for mine, theirs in zip(result, expected, strict=True):
+        assert error(mine, theirs[: len(mine)]) <= 1e-5
+
+
+def test_softmax_of_large_numbers():
+    x = ops.mul(rows([4, 20], 33), 200.0)
+    check(ops.softmax(x), reference.softmax(reference.padded(x), 2), x)
+
+
+def test_gelu_is_within_3e_7():
+    place, n = ragged.dim("place"), ragged.size("n")
+    x = ragged.input_tensor("x", [(place, n)])
+    f = ragged.compile(ragged.compute("y", x.dims, lambda i: gelu(x[i])))
+    numbers = np.linspace(-12, 12, 100_001, dtype=np.float32)
+    expected = reference.gelu(numbers.astype(np.float64))
+    assert (np.abs(f(x=numbers) - expected) <= 3e-7 * np.maximum(1.0, np.abs(numbers))).all()
