@@ -59,7 +59,7 @@ def compile(
     recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
     texts = {"ragged": to_text(schedule.lowered.program), "schedule": schedule.log()}
     kernel = find_or_make(recipe, lambda: _generate(recipe), cache=cache)
-    made = Made(schedule.name, schedule.lowered.described, kernel, texts, threads, workers)
+    made = Made(schedule.name, schedule.described, kernel, texts, threads, workers)
     return RaggedFunction(made, params or {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
 
@@ -58,11 +59,28 @@ class DescribedTensor:
         return f"{self.name}: {self.dtype.value}[{shape}]"
 
 
+class Policy(Enum):
+    """How the iterations of a parallel loop are ordered by their work: see `ragged.runtime.orders`."""
+
+    DEALT = "dealt"
+    LONGEST_FIRST = "longest_first"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An array `name`, the order of a loop's iterations by a policy; the prelude's `table` has the work of each."""
+
+    name: str
+    table: str
+    policy: Policy
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """The arguments of a call, the parameters that are bound, and the results.
 
-    `sizes` and `lengths` are the names of the numbers and of the arrays of lengths that a call has to tell.
+    `sizes` and `lengths` are the names of the numbers and of the arrays of lengths that a call has to tell; `orders`
+    are arrays that are made of what the prelude computes.
     """
 
     inputs: tuple[DescribedTensor, ...]
@@ -70,6 +88,7 @@ class Described:
     outputs: tuple[DescribedTensor, ...]
     sizes: tuple[str, ...]
     lengths: tuple[str, ...]
+    orders: tuple[Order, ...] = ()
 
     def __str__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))

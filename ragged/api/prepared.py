@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.arguments import Key
-from ragged.api.described import Described, DescribedTensor, Fixed, Rule, Sized, Varying
+from ragged.api.described import Described, DescribedTensor, Fixed, Order, Policy, Rule, Sized, Varying
 from ragged.api.given import Given
 from ragged.codegen.entry import Argument, ArgumentKind, Value
 from ragged.data import Lengths
@@ -23,6 +23,7 @@ from ragged.ir.expr import Function
 from ragged.kernels.kernel import LoadedKernel
 from ragged.kernels.patience import patience_for
 from ragged.runtime.call import Caller, Laid
+from ragged.runtime.orders import dealt, longest_first
 from ragged.runtime.sizes import shapes_of
 
 Array = npt.NDArray[Any]
@@ -87,7 +88,7 @@ class Preludes:
 
     def prepare(self, given: Given) -> Prepared:
         """Return what follows from lengths, anew. Raises as `of` does."""
-        known = _Known(self._name, given)
+        known = _Known(self._name, given, self._described.orders, self._caller.workers)
         for step in self._tables:
             known.arrays |= step(known)
         for table, lengths, what in given.computed:
@@ -106,10 +107,12 @@ class Preludes:
 
 
 class _Known:
-    """What is known of a batch: sizes and arrays by the names of their functions."""
+    """What is known of a batch: sizes and arrays by the names of their functions; `orders` are made when asked for."""
 
-    def __init__(self, name: str, given: Given) -> None:
+    def __init__(self, name: str, given: Given, orders: Sequence[Order], workers: int) -> None:
         self.name = name
+        self._orders = {order.name: order for order in orders}
+        self._workers = workers
         self.sizes = {size: value for size, (value, _) in given.sizes.items()}
         self.arrays = {array: values for array, (values, _) in given.lengths.items()}
 
@@ -124,11 +127,24 @@ class _Known:
                 return self.arrays[known]
         if name in self.sizes:
             return self.sizes[name]
+        if name in self._orders:
+            self.arrays[name] = self._ordered(self._orders[name])
+            return self.arrays[name]
         raise DataError(
             f"{self.name}: '{name}' is not known",
             because="it is the extent of no argument",
             fix=f"give it by name: {self.name}(..., {name}=...)",
         )
+
+    def _ordered(self, order: Order) -> Array:
+        work = self.arrays[order.table]
+        match order.policy:
+            case Policy.DEALT:
+                return dealt(work, self._workers)
+            case Policy.LONGEST_FIRST:
+                return longest_first(work)
+            case _:
+                assert_never(order.policy)
 
 
 class _LengthsRead:
@@ -172,8 +188,6 @@ def _extent(rule: Rule, known: _Known) -> int | Lengths:
         case Sized(size=size):
             return known.sizes[size]
         case Varying(over=(), array=name):  # a number that the prelude computes
-            return int(known.arrays[name][0])
-        case Varying(over=(), array=name):
             return int(known.arrays[name][0])
         case Varying(over=over, array=name):
             return Lengths(over, known.arrays[name])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from ragged.api.decide import Decide
+from ragged.api.described import Described, Order, Policy
 from ragged.api.lower import Lowered, lower
 from ragged.api.tensors import Loop, Tensor
 from ragged.api.values import Value
@@ -14,10 +16,13 @@ from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
 from ragged.ir.stmt import Label
+from ragged.ir.walk import subexpressions
+from ragged.layout.prelude import table_name
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unused import drop_unused
 from ragged.schedule.cache_read import cache_read
 from ragged.schedule.cut import cut
+from ragged.schedule.declare_order import declare_order
 from ragged.schedule.fuse import fuse
 from ragged.schedule.fuse_horizontally import fuse_horizontally
 from ragged.schedule.fuse_ragged import fuse_ragged
@@ -27,6 +32,7 @@ from ragged.schedule.legality import mentions
 from ragged.schedule.nest import find_nest
 from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel
+from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule as LoopSchedule
 from ragged.schedule.simplify_guards import simplify_guards
@@ -61,6 +67,7 @@ class Schedule(Decide):
         super().__init__(*outputs, name=name)
         self._lowered: Lowered | None = None
         self._loops: LoopSchedule | None = None
+        self._orders: list[Order] = []
 
     # --- loops -------------------------------------------------------------------------------------------------
 
@@ -122,6 +129,50 @@ class Schedule(Decide):
         own = tuple(map(self.loop, loops))
         made = self.loops.apply(tile, own, factors).loops
         return tuple(made[each] for each in own)
+
+    def remap(self, loop: Loop, work: Value, policy: Policy = Policy.DEALT) -> Var:
+        """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).
+
+        Workers take contiguous shares of a parallel loop. Dealt out, these have about equal work; with the longest ones
+        first nothing long is left for the end. `work` is an integer over the loop's dimension, as in an extent. The
+        order is made once for the same lengths.
+
+        Raises:
+            ScheduleError: the loop is not outermost or not parallel, or how far it runs is not known before a call.
+
+        Example::
+
+            s.remap(C.loops[0], m(batch) * n(batch) * k(batch))
+        """
+        own = self.loop(loop)
+        what = f"remap: cannot run loop '{own.name}' in another order"
+        dim = loop.tensor.dims[0]
+        if loop.position != 0 or not set(map(self._variable, subexpressions(work.expr))) <= {
+            None,
+            dim.dim.var,
+        }:
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because="the order of an operator's outermost loop can be chosen, by work that depends on it alone",
+                fix=f"remap({loop.tensor.name}.loops[0], ...), or reorder first",
+            )
+        before, functions = self.loops.checkpoint(), self.lowered.functions
+        name = self.loops.program.free_name(f"{own.name}_order")
+        try:
+            self.loops.apply(declare_order, name, own)
+            made = self.loops.apply(remap_iterations, own, self.function(name)).loops[own][0]
+        except ScheduleError:
+            self.loops.restore(before)
+            raise
+        extent = functions.expr(dim.extent.expr)
+        table = functions.tables.values([(dim.dim.var, extent)], functions.expr(work.expr), extent)
+        self._orders.append(Order(name, table_name(table), policy))
+        return made
+
+    @staticmethod
+    def _variable(part: Expr) -> Var | None:
+        return part.var if isinstance(part, Ref) else None
 
     def reorder(self, *loops: LoopLike) -> None:
         """Bring loops that stand directly inside each other into this order."""
@@ -192,6 +243,11 @@ class Schedule(Decide):
         self._make()
         assert self._lowered is not None
         return self._lowered
+
+    @property
+    def described(self) -> Described:
+        """What calls give and get."""
+        return replace(self.lowered.described, orders=tuple(self._orders))
 
     def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
         """Return the variable of a loop as it is now; one may be named, as `log` does.

@@ -65,6 +65,7 @@ def program(*, split: bool = True) -> Schedule:
     d = product.dims
     s.reorder_dimensions(d[0], d[2], d[1], d[3])
     s.fuse_dimensions(d[1], d[3])
+    s.remap(product.loops[0], m(batch) * n(batch) * k(batch))
     if split:
         cut_panels(s, product.loops[1], "n(i)")
     return s

@@ -29,7 +29,7 @@ def declare_order(program: Program, name: str, loop: Var) -> Rewritten:
         rows: structure()
         order: payload(n < rows) = facts(injective(), 0 <= order(n) < rows)
 
-    Who calls the program gives its values, int32 and as many as the loop has iterations: `ragged.schedule.orders` makes
+    Who calls the program gives its values, int32 and as many as the loop has iterations: `ragged.runtime.orders` makes
     some.
 
     Raises:

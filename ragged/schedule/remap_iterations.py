@@ -37,7 +37,7 @@ def remap_iterations(program: Program, loop: Var, function: Function) -> Rewritt
                 y[offset(n) + k] = tanh(x[offset(n) + k])
 
     With the longest rows first, none is left to one worker at the end; dealt out, the shares of a team are equal:
-    CoRa's thread remapping policies. `declare_order` declares such a function, `ragged.schedule.orders` has policies.
+    CoRa's thread remapping policies. `declare_order` declares such a function, `ragged.runtime.orders` has policies.
     The prelude checks that the values are a permutation. The forwarding is the new loop.
 
     Raises:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ragged
+from ragged.api.described import Policy
 from ragged.api.schedule import Schedule
 from ragged.errors import ScheduleError
 from ragged.schedule.split import Tail
@@ -341,3 +342,32 @@ def test_results_end_where_rows_do_though_storage_goes_on(rows: Rows):
     y = ragged.compile(s)(A=x)
     for one, other in zip(x.rows(), y.rows(), strict=True):
         np.testing.assert_array_equal(other, one + 1.0)
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
+    s = Schedule(rows.X, rows.R)
+    s.remap(rows.X.loops[0], rows.n(rows.b), policy)
+    s.remap(rows.R.loops[0], rows.n(rows.b) * 2, policy)
+    assert "b = b_order(b_r)" in str(s.lower())
+    rng = np.random.default_rng(1)
+    for lengths in (LENGTHS, [], [4], [0, 0], [7, 1, 1, 1, 1]):
+        x = ragged.array(
+            [rng.standard_normal((k, 4)).astype(np.float32) for k in lengths] or np.empty((0, 0, 4), "f4")
+        )
+        if lengths == LENGTHS:
+            function = ragged.compile(s, threads=2)
+        result = function(A=x)
+        assert [row.tolist() for row in result["X"].rows()] == [(row + 1).tolist() for row in x.rows()]
+        want = [row[:, 0].sum() for row in x.rows()]
+        np.testing.assert_allclose(result["R"], np.asarray(want, np.float32), atol=1e-5)
+
+
+def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
+    s = Schedule(rows.X)
+    because = "the order of an operator's outermost loop can be chosen, by work that depends on it alone"
+    message = (
+        f"remap: cannot run loop 't' in another order\n  because: {because}\n"
+        "  fix: remap(X.loops[0], ...), or reorder first"
+    )
+    assert refusal(s.remap, rows.X.loops[1], rows.n(rows.b)) == message

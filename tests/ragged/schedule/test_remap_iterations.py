@@ -9,9 +9,9 @@ from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
 from ragged.runtime.call import Caller
+from ragged.runtime.orders import dealt, longest_first
 from ragged.schedule.declare_order import declare_order
 from ragged.schedule.distribute_over_team import distribute_over_team
-from ragged.schedule.orders import dealt, longest_first
 from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.schedule import Schedule
 from tests.ragged.schedule.data_support import same, same_compiled, valid

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragged.errors import DataError
-from ragged.schedule.orders import dealt, longest_first
+from ragged.runtime.orders import dealt, longest_first
 
 
 @given(st.lists(st.integers(0, 50), max_size=40))

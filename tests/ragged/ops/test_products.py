@@ -1,0 +1,72 @@
+"""Products of matrices of different sizes, and of triangles, against float64."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ragged
+from ragged.errors import DataError
+from ragged.ops import triangle, trmm, vgemm
+
+SIDES = st.integers(0, 9) | st.sampled_from([15, 63, 64, 65, 127, 130])
+"""Around the edges of tiles of rows and panels of columns, and none at all."""
+
+
+def drawn(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def close(got: np.ndarray, want: np.ndarray) -> None:
+    assert got.shape == want.shape
+    assert np.abs(got - want).max(initial=0.0) <= 1e-5 * max(1.0, np.abs(want).max(initial=0.0))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(SIDES, SIDES, SIDES), max_size=4), st.integers(0, 99))
+def test_vgemm(sizes, seed):
+    a = [drawn(seed, m, k) for m, k, _ in sizes]
+    b = [drawn(seed + 1, k, n) for _, k, n in sizes]
+    result = vgemm(a, b)
+    assert len(result) == len(sizes)
+    for own, left, right in zip(result.rows(), a, b, strict=True):
+        want = left.astype(np.float64) @ right.astype(np.float64)
+        close(
+            np.asarray(own.to_padded(0) if isinstance(own, ragged.RaggedArray) else own).reshape(want.shape),
+            want,
+        )
+
+
+@settings(max_examples=40)
+@given(SIDES.filter(bool), SIDES, st.integers(0, 99))
+def test_trmm_does_not_read_above_the_diagonal(n, m, seed):
+    lower, b = drawn(seed, n, n), drawn(seed + 1, n, m)
+    want = np.tril(lower).astype(np.float64) @ b.astype(np.float64)
+    stored = triangle(lower)
+    lower[np.triu_indices(n, 1)] = np.nan
+    close(trmm(lower, b), want)
+    close(trmm(stored, b), want)
+
+
+def test_an_empty_product():
+    assert trmm(drawn(0, 0, 0), drawn(0, 0, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_products_have_the_same_bits_for_any_number_of_workers(threads):
+    a, b = [drawn(k, 5 * k, 70) for k in range(6)], [drawn(k, 70, 13 * k) for k in range(6)]
+    assert vgemm(a, b, threads=threads).equal(vgemm(a, b, threads=1))
+
+
+def test_sizes_that_do_not_agree():
+    with pytest.raises(DataError, match="disagrees with .* on the lengths of dimension 'k'"):
+        vgemm([drawn(0, 2, 3)], [drawn(0, 4, 5)])
+    with pytest.raises(DataError, match="extends 4 in dimension"):
+        trmm(drawn(0, 3, 3), drawn(0, 4, 2))
+
+
+def test_what_is_no_matrix():
+    with pytest.raises(DataError, match=r"'a\[0\]' is 1-D of float32, and a float32 matrix is needed"):
+        vgemm([drawn(0, 2)], [drawn(0, 2, 2)])
+    with pytest.raises(DataError, match="'b' is of type str, and a matrix is needed"):
+        trmm(drawn(0, 2, 2), "b")
