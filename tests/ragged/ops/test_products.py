@@ -59,7 +59,7 @@ def test_products_have_the_same_bits_for_any_number_of_workers(threads):
 
 
 def test_sizes_that_do_not_agree():
-    with pytest.raises(DataError, match="disagrees with .* on the lengths of dimension 'k'"):
+    with pytest.raises(DataError, match=r"disagrees with .* on the lengths of dimension 'k'"):
         vgemm([drawn(0, 2, 3)], [drawn(0, 4, 5)])
     with pytest.raises(DataError, match="extends 4 in dimension"):
         trmm(drawn(0, 3, 3), drawn(0, 4, 2))
