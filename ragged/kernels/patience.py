@@ -7,7 +7,10 @@ OPERATIONS_PER_NS = 50.0
 _LEAST_NS = 5_000
 """A call that gains less than this does without helpers: calling them and meeting them costs about as much."""
 _MOST_NS = 1_000_000
-"""Nobody who comes at all takes longer."""
+"""Who finds a processor free takes no longer to come."""
+_SHARE = 16
+"""Where others hold the processors a helper comes after a turn or two of theirs, some milliseconds: of a gain that is
+larger still, so many-th part is waited."""
 
 
 def patience_for(operations: float, together: float) -> int:
@@ -17,4 +20,5 @@ def patience_for(operations: float, together: float) -> int:
     no longer than he would save is at worst twice as slow as the best choice, whatever he does.
     """
     gain = operations / OPERATIONS_PER_NS * (1 - 1 / together)
-    return int(min(gain, _MOST_NS)) * (gain >= _LEAST_NS)  # no branch: all calls do the same
+    most = max(_MOST_NS, gain / _SHARE)
+    return int(min(gain, most)) * (gain >= _LEAST_NS)  # no branch: all calls do the same

@@ -1,0 +1,108 @@
+"""Trying each primitive on an operator's program: where it is legal, or why it is refused, and what is computed then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+import numpy as np
+
+from ragged.api.schedule import Schedule
+from ragged.api.tensors import Tensor
+from ragged.errors import ScheduleError
+from tests.ragged.api.running import Data, run
+from tests.ragged.ops.operators import batch, unscheduled
+from tests.ragged.ops.primitives import PRIMITIVES, Primitive
+
+LENGTHS = (0, 1, 2, 3, 5)
+PATTERNS = ((), (0, 0), (1,), (0, 17), (4, 0, 1))
+"""Lengths that break things: no sequence, empty ones, one row, one more than a tile. Random ones come beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a primitive in a program: the steps taken where it is legal, and the first place's refusal."""
+
+    primitive: Primitive
+    places: int
+    steps: str | None
+    refusal: ScheduleError | None
+
+    @property
+    def text(self) -> str:
+        """The whole of it, as the golden file has it."""
+        head = f"{self.primitive.name} ({self.primitive.of}): "
+        if not self.places:
+            return f"{head}no place"
+        found = [head + ("refused" if self.steps is None else "legal")]
+        found += [] if self.steps is None else [f"    {line}" for line in self.steps.splitlines()]
+        if self.refusal is not None:
+            refused = [line for line in str(self.refusal).splitlines() if not line.startswith("  at ")]
+            found += ["  refused first:" if self.steps is not None else "", *(f"    {line}" for line in refused)]
+        return "\n".join(line for line in found if line)
+
+
+class Operator:
+    """An operator's program, and what it computes unscheduled."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._shared = unscheduled(name)
+        self._start = self._shared.loops.checkpoint()
+        self._expected = cache(lambda lengths: run(unscheduled(name), self.data(lengths)))
+
+    @cache  # noqa: B019 - as long as the tests run
+    def data(self, lengths: tuple[int, ...]) -> Data:
+        """Return the data of sequences of these lengths."""
+        return batch(unscheduled(self.name), lengths, seed=sum(lengths))
+
+    def fresh(self, primitive: Primitive) -> Schedule:
+        """Return a schedule without steps: a new one for what decides, else the shared one, its steps taken back."""
+        if primitive.decides:
+            return unscheduled(self.name)
+        self._shared.loops.restore(self._start)
+        return self._shared
+
+    def patterns(self, primitive: Primitive) -> Iterator[tuple[int, ...]]:
+        """Yield the lengths that a scheduled program is run on: random ones, and some that break things."""
+        draw = np.random.default_rng(crc32(f"{self.name}, {primitive.name}, {primitive.of}".encode()))
+        yield tuple(map(int, draw.choice(LENGTHS, 3)))
+        yield PATTERNS[draw.integers(len(PATTERNS))]
+
+    def agrees(self, schedule: Schedule, primitive: Primitive) -> None:
+        """Check that a schedule computes the same bits as no schedule."""
+        for lengths in self.patterns(primitive):
+            found = run(schedule, self.data(lengths))
+            for name, expected in self._expected(lengths).items():
+                np.testing.assert_array_equal(found[name], expected, f"{lengths}:\n{schedule.log()}")
+
+    def attempt(self, primitive: Primitive) -> Trial:
+        """Apply a primitive at the first place of its kind that takes it, and check what is computed."""
+        first: ScheduleError | None = None
+        tried: set[Tensor] = set()
+        places = 0
+        for places, place in enumerate(primitive.places(unscheduled(self.name)), 1):  # noqa: B007
+            s = self.fresh(primitive)
+            try:
+                place.step(s)
+                s.lower()
+            except ScheduleError as error:
+                first = first or error
+                tried.add(place.tensor)
+                continue
+            self.agrees(s, primitive)
+            return Trial(primitive, places, s.log(), first)
+        return Trial(primitive, places, None, first)
+
+
+@cache
+def trials_of(operator: str) -> tuple[Trial, ...]:
+    """Return what became of each primitive in an operator's program.
+
+    Raises:
+        AssertionError: a scheduled program computes something else.
+    """
+    own = Operator(operator)
+    return tuple(own.attempt(primitive) for primitive in PRIMITIVES)
