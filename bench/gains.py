@@ -84,8 +84,9 @@ def run(options: argparse.Namespace) -> list[Row]:
     sizes = rng.integers(4, 12, (count, 3)) * side + rng.integers(1, 60, (count, 3))
     variants = vgemm_variants(sizes, rng)
     rows += measure("vgemm", f"{count} products", variants, options.threads, options.rounds)
-    variants = trmm_variants(side * 8, rng)
-    return rows + measure("trmm", str(side * 8), variants, options.threads, options.rounds)
+    order = side * 8 + 40  # the last panel of columns is not full
+    variants = trmm_variants(order, rng)
+    return rows + measure("trmm", str(order), variants, options.threads, options.rounds)
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -121,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = run(given)
     Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(_table(rows))
     if given.json is not None:
-        found = {"schema": SCHEMA, **about(), "rows": [asdict(row) for row in rows]}
+        settings = {"threads": given.threads, "batch": given.batch, "rounds": given.rounds, "seed": SEED}
+        found = {"schema": SCHEMA, **about(), "settings": settings, "rows": [asdict(row) for row in rows]}
         given.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return 0
 

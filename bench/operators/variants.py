@@ -132,6 +132,7 @@ def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator
     return [
         Variant("guarded panels", lambda: gemm.program(split=False), inputs),
         Variant("whole panels apart", gemm.program, inputs),
+        Variant("both as one loop", lambda: _together(gemm.program()), inputs),
     ]
 
 
@@ -161,4 +162,11 @@ def trmm_variants(side: int, rng: np.random.Generator) -> list[Variant]:
     return [
         Variant("sums in one loop", whole, inputs),
         Variant("split at the diagonal", trmm_program, inputs),
+        Variant("whole panels and the last as one loop", lambda: _together(trmm_program()), inputs),
     ]
+
+
+def _together(s: Schedule) -> Schedule:
+    """Fuse the loop over whole panels and the one over the last panel horizontally."""
+    s.fuse_horizontally(s.loop("p"), s.loop("p_rest"))
+    return s

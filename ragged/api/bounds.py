@@ -22,6 +22,7 @@ from ragged.layout.packed import Layout
 from ragged.passes.insert_bound_checks import evaluated
 from ragged.prove import Proof, Prover, Unproven
 from ragged.schedule.fold import ZERO
+from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,31 @@ class Bounds:
                 fix=f"pad_dimension({tensor.name}.dims[{position}], {multiple})",
             )
 
+    def require_extents(self, tensor: Tensor) -> None:
+        """Refuse storage that goes on where a dimension inside would extend less than nothing.
+
+        Raises:
+            ScheduleError: a padded dimension is one that another extent falls with.
+        """
+        multiples = [self.decisions.storage.get((tensor, place), 1) for place in range(len(tensor.dims))]
+        loops = [
+            (each.dim.var, self.functions.expr(padded(each.extent.expr, multiple)))
+            for each, multiple in zip(tensor.dims, multiples, strict=True)
+        ]
+        for place, inner in enumerate(tensor.dims):
+            outer = [
+                p for p in range(place) if multiples[p] > 1 and mentions(inner.extent.expr, (loops[p][0],))
+            ]
+            goal = Binary(BinaryOp.LE, ZERO, self.functions.expr(inner.extent.expr))
+            answer = self.prover.prove(goal, loops=loops[:place]) if outer else None
+            if isinstance(answer, Unproven):
+                raise ScheduleError(
+                    f"pad_dimension: cannot pad dimension '{tensor.dims[outer[0]].dim.name}' of '{tensor.name}'",
+                    at=tensor.at,
+                    because=f"'{inner.dim.name}' extends {inner.extent.text()}, which may be negative beyond its end",
+                    example=answer.example,
+                )
+
     def guarded(self, tensor: Tensor, value: Value) -> Expr:
         """Return a value that reads zero where a padded loop goes beyond what the caller gave or another nest writes.
 
@@ -125,10 +151,11 @@ class Bounds:
         answer = self._answer(tensor, access)
         assert isinstance(answer, Unproven)
         kept = self.decisions.storage.get((other, position), 1)
-        loops = [loop for loop in tensor.loops if (tensor, loop.position) in self.decisions.loops]
-        multiple = self.decisions.loops[tensor, loops[-1].position]
+        padded_at = [p for p in range(len(tensor.dims)) if self.decisions.multiple(tensor, p) > 1]
+        multiple = self.decisions.multiple(tensor, padded_at[-1])
+        loop = self.decisions.owner(tensor, padded_at[-1]).loops[padded_at[-1]]
         raise ScheduleError(
-            f"pad_loop: cannot pad loop '{loops[-1].name}' to a multiple of {multiple}: '{other.name}' is stored "
+            f"pad_loop: cannot pad loop '{loop.name}' to a multiple of {multiple}: '{other.name}' is stored "
             + (f"to a multiple of {kept}" if kept > 1 else "without padding"),
             at=tensor.at,
             because=f"'{other.name}' is read at {expr_text(access.index)}, and a row holds {expr_text(access.extent)}",

@@ -67,6 +67,7 @@ class Decide:
                 fix="split it with a peeled tail",
             )
         self._decide(what, multiple)
+        self._require_apart(what, loop.tensor, loop.position)
         require_known(what, loop.tensor, loop.position, self.decisions, multiple)
         self.decisions.loops[loop.tensor, loop.position] = multiple
         self._note("pad_loop", self._loop_text(loop), str(multiple))
@@ -84,6 +85,7 @@ class Decide:
         if tensor in self.decisions.groups:
             because = "its dimensions are stored in an order of their own"
             raise ScheduleError(what, at=Location.capture(), because=because, fix="pad it first")
+        self._require_apart(what, tensor, dim.position)
         require_stored_known(what, tensor, dim.position, multiple)
         self.decisions.storage[tensor, dim.position] = multiple
         self._note("pad_dimension", self._dim_text(dim), str(multiple))
@@ -105,6 +107,7 @@ class Decide:
         if tensor.kind is not Kind.COMPUTED:
             raise ScheduleError(what, at=Location.capture(), because="callers give it: it is not computed")
         depth = loop.position + 1
+        self._require_undecided(what, tensor, depth)
         check_attached(what, tensor, loop.tensor, depth, self.tensors, self.outputs, self.decisions)
         for position in range(depth):
             multiple = self.decisions.multiple(loop.tensor, position)
@@ -258,7 +261,35 @@ class Decide:
                 because="inputs are stored as callers hold them",
             )
         self._decide(what, 1)
+        self._require_apart(what, tensor, 0)
         return tensor
+
+    def _require_apart(self, what: str, tensor: Tensor, position: int) -> None:
+        """Refuse a decision on a dimension or loop that a tensor has in common with the nest that it is computed in."""
+        reader, depth = self.decisions.at.get(tensor, (tensor, 0))
+        if position < depth:
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because=f"'{tensor.name}' is computed in the loops of '{reader.name}', and stored for one iteration",
+                fix=f"decide on the loops and the storage of '{reader.name}'",
+            )
+
+    def _require_undecided(self, what: str, tensor: Tensor, depth: int) -> None:
+        """Refuse to compute a tensor in other loops after its own, or its storage, have been decided on."""
+        decisions = self.decisions
+        own = [(tensor, position) for position in range(depth)]
+        if (
+            tensor in decisions.groups
+            or tensor in decisions.bulk
+            or any(key in decisions.loops or key in decisions.storage for key in own)
+        ):
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because=f"how '{tensor.name}' is stored or padded has been decided on, and would not count any more",
+                fix="leave those decisions out",
+            )
 
     def _note(self, name: str, *arguments: str) -> None:
         self._decided.append(f"s.{name}({', '.join(arguments)})")

@@ -80,6 +80,8 @@ class _Lowering:
             self.layouts[tensor] = stored(tensor, self.decisions, functions)
             self.buffers[tensor] = self.buffer(tensor)
         self.bounds = Bounds(self.decisions, functions, self.layouts, self.buffers)
+        for tensor in tensors:
+            self.bounds.require_extents(tensor)
         self.rewrite = _Accesses(self.layouts, self.buffers, functions)
         body = block(*(self.nest(each) for each in computed(tensors) if each not in self.decisions.at))
         program = self.program(body)

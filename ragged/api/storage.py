@@ -30,6 +30,9 @@ def padded(extent: Expr, multiple: int) -> Expr:
 
 def stored_extent(tensor: Tensor, position: int, decisions: Decisions) -> Expr:
     """Return how far a dimension's storage extends, as an expression of the API over the dimensions before it."""
+    depth = decisions.at[tensor][1] if tensor in decisions.at else 0
+    if position < depth:  # where its reader's loops go on beyond their extents, it does as well
+        return padded(tensor.dims[position].extent.expr, decisions.multiple(tensor, position))
     return padded(tensor.dims[position].extent.expr, decisions.storage.get((tensor, position), 1))
 
 
@@ -41,14 +44,15 @@ def stored(tensor: Tensor, decisions: Decisions, functions: Functions) -> Layout
     ]
     if tensor in decisions.at:
         depth = decisions.at[tensor][1]
-        for position in range(depth):  # where its reader's loops go on beyond their extents, it does as well
-            extent = padded(tensor.dims[position].extent.expr, decisions.multiple(tensor, position))
-            dims[position] = (dims[position][0], functions.expr(extent))
         bound = [
             extent if position < depth else _most(tensor, position, dims, functions)
             for position, (_, extent) in enumerate(dims)
         ]
-        return temporary(dims, depth, bound, functions.tables)
+        layout = temporary(dims, depth, bound, functions.tables)
+        outer, inner, multiple = decisions.bulk.get(decisions.owner(tensor, 0), (0, 1, 1))
+        if (outer, inner, depth) != (0, 1, 2):
+            return layout
+        return replace(layout, shape=(padded(layout.shape[0], multiple), *layout.shape[1:]))
     groups = decisions.groups.get(tensor)
     if groups is None:
         layout = packed(dims, functions.tables)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from ragged.api.described import Policy
 from ragged.api.dims import LengthFn
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Kind, Tensor
 from ragged.codegen.build import compile_program
-from ragged.ir.expr import Const, Expr, Role
+from ragged.ir.expr import Const, Expr, Function, Role
 from ragged.ir.interpret import interpret
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
 from ragged.ir.program import Program, StageKind
 from ragged.runtime.call import Caller, bind
+from ragged.runtime.orders import dealt, longest_first
 from tests.ragged.api.oracle import Index, Oracle
 
 
@@ -65,6 +68,9 @@ class _Call:
         for prelude in self.schedule.preludes():
             for name, values in self.execute(prelude).items():
                 self.arrays[name.removesuffix("_table")] = values
+        for order in self.schedule.described.orders:
+            work = self.arrays[order.table.removesuffix("_table")]
+            self.arrays[order.name] = dealt(work, 2) if order.policy is Policy.DEALT else longest_first(work)
         oracle = self.data.oracle
         for tensor, buffer in lowered.buffers.items():
             if tensor.kind is not Kind.COMPUTED:
@@ -125,12 +131,20 @@ class _Call:
             yield from self.walk(tensor, oracle, (*index, place), here, inside and place < extent)
 
     def value(self, expr: Expr) -> int:
+        return int(self.evaluator.compile(expr)(Frame({}, {}, place="a shape")))
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """An evaluator of what is known by now."""
         evaluator = Evaluator()
-        for function in self.schedule.lower().functions + tuple(
-            self.schedule.lowered.functions.tables.functions
-        ):
+        for function in self.functions:
             if function.is_size and function.name in self.data.sizes:
                 evaluator.sizes[function] = self.data.sizes[function.name]
             if function.is_array and function.name in self.arrays:
                 evaluator.tables[function] = self.arrays[function.name]
-        return int(evaluator.compile(expr)(Frame({}, {}, place="a shape")))
+        return evaluator
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions of the program, and those that only a caller who looks at results needs."""
+        return self.schedule.lower().functions + tuple(self.schedule.lowered.functions.tables.functions)

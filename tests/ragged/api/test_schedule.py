@@ -371,3 +371,29 @@ def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
         "  fix: remap(X.loops[0], ...), or reorder first"
     )
     assert refusal(s.remap, rows.X.loops[1], rows.n(rows.b)) == message
+
+
+def test_what_would_not_count_in_loops_of_others_is_refused(rows: Rows):
+    because = "because: 'X' is computed in the loops of 'Y', and stored for one iteration"
+    fix = "fix: decide on the loops and the storage of 'Y'"
+    s = Schedule(rows.Y)
+    s.compute_at(rows.X, rows.Y.loops[1])
+    X = rows.X
+    for call, args in (
+        (s.pad_loop, (X.loops[1], 4)),
+        (s.pad_dimension, (X.dims[1], 4)),
+        (s.split_dimension, (X.dims[2], 2)),
+        (s.reorder_dimensions, (X.dims[0], X.dims[2], X.dims[1])),
+        (s.fuse_dimensions, (X.dims[0], X.dims[1], 4)),
+    ):
+        assert refusal(call, *args).splitlines()[1:] == [f"  {because}", f"  {fix}"]
+
+
+def test_decisions_that_computing_elsewhere_would_undo_are_refused(rows: Rows):
+    message = (
+        "compute_at: cannot compute 'X' in loop 't' of 'Y'\n  because: how 'X' is stored or padded has been decided on, "
+        "and would not count any more\n  fix: leave those decisions out"
+    )
+    s = Schedule(rows.Y)
+    s.pad_dimension(rows.X.dims[1], 4)
+    assert refusal(s.compute_at, rows.X, rows.Y.loops[1]) == message

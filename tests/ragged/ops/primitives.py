@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from ragged.api.described import Policy
 from ragged.api.program import reads
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Kind, Loop, Reduction, Tensor, TensorDim
+from ragged.api.values import Value
 from ragged.ir.expr import Const, Ref
 from ragged.ir.stmt import Block, For
 from ragged.ir.walk import subexpressions
@@ -55,11 +57,6 @@ def _temporaries(s: Schedule) -> list[Tensor]:
     return [tensor for tensor in _computed(s) if tensor not in s.outputs and not tensor.part]
 
 
-def _parts(s: Schedule, tensor: Tensor) -> list[Tensor]:
-    """Return a tensor and the sums inside of its expression, which are computed in its rows."""
-    return [tensor, *(each for each in s.tensors if s.decisions.at.get(each, (None, 0))[0] is tensor)]
-
-
 def _own(dim: TensorDim) -> Tensor:
     assert dim.tensor is not None, "the dimensions of a tensor know it"
     return dim.tensor
@@ -97,7 +94,8 @@ def _rows_of_result(s: Schedule) -> Iterator[TensorDim]:
 
 
 def _inside(s: Schedule) -> Iterator[TensorDim]:
-    return (dim for t in _computed(s) if t not in s.outputs for dim in reversed(t.dims))
+    """Yield the dimensions of temporaries; sums inside of an expression are stored as the rows that they are of."""
+    return (dim for tensor in _temporaries(s) for dim in reversed(tensor.dims))
 
 
 def _sums(s: Schedule) -> Iterator[Loop]:
@@ -129,14 +127,11 @@ def _homes(s: Schedule) -> Iterator[tuple[Tensor, Loop]]:
 
 def _pad_both(dim: TensorDim, s: Schedule) -> None:
     s.pad_loop(_loop(dim), 4)
-    for tensor in _parts(s, _own(dim)):
-        if dim.position < len(tensor.dims):
-            s.pad_dimension(tensor.dims[dim.position], 4)
+    s.pad_dimension(dim, 4)
 
 
 def _bulk(pair: Pair, s: Schedule) -> None:
-    for tensor in _parts(s, _own(pair[0])):
-        s.fuse_dimensions(*(tensor.dims[dim.position] for dim in pair), pad=4)
+    s.fuse_dimensions(*pair, pad=4)
     s.fuse_loops(*map(_loop, pair), pad=4)
 
 
@@ -160,7 +155,9 @@ def _inline(home: tuple[Tensor, Loop], s: Schedule) -> None:
 # --- places ----------------------------------------------------------------------------------------------------
 
 
-def _dims(found: Callable[[Schedule], Iterator[TensorDim]], step: Callable[[TensorDim, Schedule], object]) -> Places:
+def _dims(
+    found: Callable[[Schedule], Iterator[TensorDim]], step: Callable[[TensorDim, Schedule], object]
+) -> Places:
     return lambda s: (Place(_own(dim), partial(step, dim)) for dim in found(s))
 
 
@@ -170,6 +167,15 @@ def _pairs(found: Callable[[Schedule], Iterator[Pair]], step: Callable[[Pair, Sc
 
 def _loops(found: Callable[[Schedule], Iterator[Loop]], step: Callable[[Loop, Schedule], object]) -> Places:
     return lambda s: (Place(loop.tensor, partial(step, loop)) for loop in found(s))
+
+
+def _outermost(s: Schedule) -> Iterator[Loop]:
+    return (Loop(t, 0) for t in _computed(s) if t not in s.decisions.at)
+
+
+def _work(loop: Loop) -> Value:
+    """Return more work for each iteration than for the one before: the last one comes first."""
+    return 1 + loop.tensor.dims[0].dim.value
 
 
 def _any_loop(s: Schedule) -> Iterator[Loop]:
@@ -216,7 +222,10 @@ STORAGE = (
     Primitive("pad_dimension", "rows", _dims(_rows, lambda d, s: s.pad_dimension(d, 4)), True),
     Primitive("pad_loop, pad_dimension", "rows", _dims(_rows, _pad_both), True),
     Primitive(
-        "split_dimension", "rows of the result", _dims(_rows_of_result, lambda d, s: s.split_dimension(d, 2)), True
+        "split_dimension",
+        "rows of the result",
+        _dims(_rows_of_result, lambda d, s: s.split_dimension(d, 2)),
+        True,
     ),
     Primitive("split_dimension", "a temporary", _dims(_inside, _store_blocks), True),
     Primitive("fuse_dimensions", "rows", _pairs(_nested_rows, lambda p, s: s.fuse_dimensions(*p)), True),
@@ -251,11 +260,19 @@ LOOPS = (
     Primitive("unroll", "dense", _dims(_dense, lambda d, s: s.unroll(_loop(d)))),
     Primitive("unroll", "rows", _dims(_rows, lambda d, s: s.unroll(_loop(d)))),
     Primitive(
-        "split_loop, unroll", "rows", _dims(_rows, lambda d, s: s.unroll(s.split_loop(_loop(d), 2, Tail.PEEL)[1]))
+        "split_loop, unroll",
+        "rows",
+        _dims(_rows, lambda d, s: s.unroll(s.split_loop(_loop(d), 2, Tail.PEEL)[1])),
     ),
     Primitive("compute_at, inline", "a temporary", _inlined, True),
     Primitive("cache_read", "what is read", _cache_read),
     Primitive("hoist_loads", "any loop", _loops(_any_loop, lambda loop, s: s.hoist_loads(loop))),
     Primitive("simplify_guards", "everywhere", _everywhere),
+    Primitive(
+        "remap",
+        "the outermost loop",
+        _loops(_outermost, lambda loop, s: s.remap(loop, _work(loop), Policy.LONGEST_FIRST)),
+        True,
+    ),
 )
 PRIMITIVES = (*STORAGE, *LOOPS)

@@ -1,0 +1,109 @@
+"""Padding where operators are computed in the loops of others, and where extents fall with what is padded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged.api.schedule import Schedule
+from ragged.api.tensors import Tensor
+from tests.ragged.api.running import Data, expected, run
+from tests.ragged.api.test_schedule import refusal
+
+LENGTHS = (3, 0, 5, 1)
+
+
+class Layer:
+    """A product of rows, a bias added to it, and the sum of a row of it; and data."""
+
+    def __init__(self) -> None:
+        batch, length = ragged.dim("batch"), ragged.dim("len")
+        self.n = ragged.length_fn("n", over=batch)
+        dims = [(batch, ragged.size("B")), (length, self.n(batch)), (ragged.dim("wide"), 4)]
+        self.x = ragged.input_tensor("x", dims)
+        self.bias = ragged.input_tensor("bias", [(ragged.dim("wide"), 4)])
+        self.X = ragged.compute("X", dims, lambda b, t, w: 2 * self.x[b, t, w])
+        self.Y = ragged.compute(
+            "Y",
+            dims,
+            lambda b, t, w: ragged.sum(4, lambda k: self.X[b, t, k] * self.x[b, t, w]) + self.bias[w],
+        )
+
+    def check(self, s: Schedule) -> str:
+        """Check that a schedule computes what it means, and return its kernel."""
+        data = Data({"B": len(LENGTHS)}, {self.n: {(i,): k for i, k in enumerate(LENGTHS)}})
+        draw = np.random.default_rng(0)
+        for tensor in (self.x, self.bias):
+            places = list(data.oracle.space(tensor))
+            data.inputs[tensor] = dict(zip(places, draw.standard_normal(len(places)).tolist(), strict=True))
+        want = expected(s, data)["Y"]
+        for compiled in (False, True):
+            np.testing.assert_allclose(run(s, data, compiled=compiled)["Y"], want, rtol=1e-5, atol=1e-5)
+        return str(s.lower()).partition("with kernel:\n")[2]
+
+
+@pytest.fixture
+def layer() -> Layer:
+    return Layer()
+
+
+def test_sums_in_rows_are_stored_as_far_as_the_rows_that_are_padded_in_bulk(layer: Layer):
+    s = Schedule(layer.Y)
+    for tensor in (layer.X, layer.Y):
+        s.fuse_dimensions(tensor.dims[0], tensor.dims[1], pad=4)
+    for tensor in (layer.X, layer.Y):
+        s.fuse_loops(tensor.loops[0], tensor.loops[1], pad=4)
+    assert "for b_t in parallel((n_begin(B) + 3) // 4 * 4, len):" in layer.check(s)
+    assert "Y_sum: workspace(float32[(n_begin(B) + 3) // 4 * 4, 4])" in str(s.lower())
+
+
+def test_a_padded_loop_in_which_a_sum_reads_what_is_stored_shorter(layer: Layer):
+    s = Schedule(layer.Y)
+    s.pad_loop(layer.Y.loops[1], 4)
+    s.pad_dimension(layer.Y.dims[1], 4)
+    assert refusal(s.lower) == (
+        "pad_loop: cannot pad loop 't' to a multiple of 4: 'X' is stored without padding\n"
+        "  because: 'X' is read at t, and a row holds n(b)\n"
+        "  example: b = 0, t = 1, B = 1, n(0) = 1\n"
+        "  fix: pad_dimension(X.dims[1], 4)"
+    )
+    s = Schedule(layer.Y)
+    for tensor in (layer.X, layer.Y):
+        s.pad_loop(tensor.loops[1], 4)
+        s.pad_dimension(tensor.dims[1], 4)
+    layer.check(s)
+
+
+def tiles(n: ragged.LengthFn, batch: ragged.Dim) -> Tensor:
+    """Return rows by tiles of 4: how far the last one extends falls with the number of tiles."""
+    tile, lane = ragged.dim("tile"), ragged.dim("lane")
+    x = ragged.input_tensor("x", [(batch, ragged.size("B")), (ragged.dim("len"), n(batch))])
+    return ragged.compute(
+        "Y",
+        [x.dims[0], (tile, (n(batch) + 3) // 4), (lane, ragged.minimum(4, n(batch) - tile * 4))],
+        lambda b, i, k: x[b, i * 4 + k] + 1.0,
+    )
+
+
+def test_storage_does_not_go_on_where_something_would_extend_less_than_nothing():
+    batch = ragged.dim("batch")
+    Y = tiles(ragged.length_fn("n", over=batch), batch)
+    s = Schedule(Y)
+    s.pad_dimension(Y.dims[1], 2)
+    assert refusal(s.lower) == (
+        "pad_dimension: cannot pad dimension 'tile' of 'Y'\n"
+        "  because: 'lane' extends min(4, n(batch) - tile * 4), which may be negative beyond its end\n"
+        "  example: batch = 0, tile = 1, B = 1, n(0) = 1"
+    )
+
+
+def test_storage_goes_on_where_extents_grow():
+    row, column = ragged.dim("row"), ragged.dim("column")
+    x = ragged.input_tensor("x", [(row, ragged.size("N")), (column, row + 1)])
+    Y = ragged.compute("Y", x.dims, lambda i, j: x[i, j] + 1.0)
+    s = Schedule(Y)
+    s.pad_dimension(Y.dims[0], 4)
+    triangle = ragged.array([[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]])
+    y = ragged.compile(s)(x=triangle)
+    assert y.padding == (4, 1) and y.to_list() == [[2.0], [3.0, 4.0], [5.0, 6.0, 7.0]]
