@@ -43,7 +43,7 @@ def describe(schedule: Schedule) -> Described:
         model.plan(),
         parameters,
         tuple(sorted(schedule.finite)),
-        tuple(model.outputs),
+        tuple(model.results),
         repr(model),
         schedule.log(),
     )

@@ -9,15 +9,17 @@ from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.lower import Choices, Lowered, independent, lower
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
-from cortex.ra.tensor import IfThenElse
+from cortex.ra.rewrite import refactor
+from cortex.ra.tensor import IfThenElse, InputTensor
 from ragged.errors import Location, ScheduleError
 from ragged.ir.program import Program
 
 
 class Schedule:
-    """Choices about one model's recursion, made one after another; the model itself is not changed.
+    """Choices about one model's recursion, made one after another; the model that it is given is not changed.
 
-    As it starts, nodes run one after another, children first, and each asks whether it is a leaf.
+    As it starts, nodes run one after another, children first, and each asks whether it is a leaf. `model` is the model
+    as the choices so far have rewritten it: it prints, and `ra.evaluate` runs it.
 
     Example::
 
@@ -32,6 +34,8 @@ class Schedule:
         self._choices = Choices()
         self._lowered: tuple[Choices, Lowered] | None = None
         self._log: list[str] = []
+        self._current: dict[Tensor, Tensor] = {}
+        self._finite: frozenset[InputTensor] = frozenset()
 
     @property
     def batched(self) -> bool:
@@ -65,6 +69,7 @@ class Schedule:
         Raises:
             ScheduleError: `branch` is no such tensor, is not of this model, or is specialized already.
         """
+        branch = self._current.get(branch, branch)
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
         if branch not in self.model.computes:
@@ -127,6 +132,27 @@ class Schedule:
         self._choices = replace(self._choices, hoisted=True)
         self._log.append("s.hoist_inputs()")
 
+    def refactor(self, op: Tensor) -> None:
+        """Let each node compute for its parent what `op` takes from a child (CORTEX section 3.1, refactoring).
+
+        The recursion is cut after `op` and no longer before it: its part of one child becomes a state that the child
+        leaves for its parent, right where the child's own result is at hand. A product with a sum over the children
+        becomes a sum of products, whose parameters have to be finite as in `specialize_leaves`. `model` is the
+        rewritten model from here on; tensors of the one before may still be named.
+
+        Raises:
+            ScheduleError: the model runs over a Dag; `op` is no compute of it, takes in nothing that a child returned,
+                or more than one child knows, or is not linear in the sum over the children.
+        """
+        done = refactor(self.model, self._current.get(op, op))
+        self._log.append(f"s.refactor({self.model.names[self._current.get(op, op)]})")
+        self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
+            done.current
+        )
+        self.model = done.model
+        self._finite |= done.finite
+        self._lowered = None
+
     def lower(self) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
         return self._lower().program
@@ -134,7 +160,7 @@ class Schedule:
     @property
     def finite(self) -> frozenset[str]:
         """The parameters that must hold neither infinities nor NaN: products of them with zero are left out."""
-        return frozenset(tensor.name for tensor in self._lower().finite)
+        return frozenset(tensor.name for tensor in self._lower().finite | self._finite)
 
     def _lower(self) -> Lowered:
         if self._lowered is None or self._lowered[0] != self._choices:
