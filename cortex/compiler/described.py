@@ -40,7 +40,7 @@ def describe(schedule: Schedule) -> Described:
         for name, tensor in model.inputs.items()
     }
     return Described(
-        model.plan(),
+        schedule.plan(),
         parameters,
         tuple(sorted(schedule.finite)),
         tuple(model.results),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cortex.ilir.plan import Plan
 from cortex.ra.base import Tensor
 from cortex.ra.demands import distinguishes_leaves
-from cortex.ra.lower import Choices, Lowered, independent, lower
+from cortex.ra.lower import Choices, Lowered, independent, lower, scheduled_plan
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
 from cortex.ra.rewrite import refactor
+from cortex.ra.structure import Dag
 from cortex.ra.tensor import IfThenElse, InputTensor
 from ragged.errors import Location, ScheduleError
 from ragged.ir.program import Program
@@ -152,6 +154,52 @@ class Schedule:
         self.model = done.model
         self._finite |= done.finite
         self._lowered = None
+
+    def unroll(self, depth: int) -> None:
+        """Take a node and its descendants down to `depth` in one step (CORTEX section 3.1, unrolling).
+
+        A step is `depth` + 1 heights of inner nodes and no longer one: all nodes whose parents are in later steps run
+        together, and each first computes the nodes of the step below it, so that what these return is read right where
+        it was made. There are that many times fewer steps, with a wait for all after each.
+
+        Raises:
+            ScheduleError: the model runs over a Dag, `depth` is no number from 1 up, the nodes are not batched, or are
+                unrolled already.
+        """
+        at = Location.capture()
+        if isinstance(self.model.structure, Dag):
+            raise ScheduleError(
+                "unroll: the model runs over a Dag",
+                at=at,
+                because="a node that several parents share would be computed again for each (CORTEX, section 3.1)",
+                fix="unroll models over ra.Tree() and ra.Sequence()",
+            )
+        if type(depth) is not int or depth < 1:
+            raise ScheduleError(
+                f"unroll: {depth!r} is no depth",
+                at=at,
+                because="a step holds a node and so many levels of its descendants",
+                fix="a whole number from 1 on",
+            )
+        if not self._choices.batched:
+            raise ScheduleError(
+                "unroll: the nodes are not batched",
+                at=at,
+                because="a step takes several batches at once, and nodes run one after another",
+                fix="dynamic_batch first",
+            )
+        if self._choices.unrolled:
+            raise ScheduleError(
+                f"unroll: the recursion is unrolled by {self._choices.unrolled} already",
+                at=at,
+                fix="ask for it once, with the depth that you need",
+            )
+        self._choices = replace(self._choices, unrolled=depth)
+        self._log.append(f"s.unroll({depth})")
+
+    def plan(self) -> Plan:
+        """Return what the program asks of structures: what the model does, and the arrays that the schedule reads."""
+        return scheduled_plan(self.model, self._choices)
 
     def lower(self) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import Node, models, ra
-from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.errors import ModelError, ScheduleError
-from ragged.ir.verify import verify
-from tests.support.agreement import check_agreement, interpreted
 from tests.support.random_cells import cells
 from tests.support.random_structures import batches
-from tests.test_random_models import cases, most
+from tests.support.scheduled import check_schedule, some_structures, take, tensor
+from tests.test_random_models import cases, check_machine_code, most
 
 N, K, H, E, V = ra.N, ra.K, 3, 2, 7
 
@@ -38,10 +36,6 @@ LIBRARY = {
 """Each model of the library, and the operators that it may be refactored at."""
 
 
-def tensor(model, name):
-    return next(body for body in model.computes if model.name(body) == name)
-
-
 def refactored(model, *names):
     schedule = ra.Schedule(model)
     for name in names:
@@ -49,28 +43,7 @@ def refactored(model, *names):
     return schedule
 
 
-def trees(model):
-    if isinstance(model.structure, ra.Sequence):
-        return [np.array([1, 2, 3, 4]), np.array([5]), np.array([6, 1])]
-    return [((1, 2), (3, (4, 5))), 6, ((1, (2, 3)), 4)]
-
-
-def by_steps(schedule, steps):
-    for step in steps:
-        try:
-            getattr(schedule, step)()
-        except ScheduleError:
-            continue
-    return schedule
-
-
-def check(schedule, params, batch, expected, what):
-    """Compare the rewritten model and its program with what the oracle says of the model as it was."""
-    check_agreement(ra.evaluate(schedule.model, params, batch), expected, f"{what}, oracle")
-    program = schedule.lower()
-    verify(program)
-    linearized = linearize(schedule.model.plan(), batch)
-    check_agreement(interpreted(program, linearized, params), expected, f"{what}, interpreted")
+DEFAULT = (("dynamic_batch",), ("specialize_leaves",), ("hoist_inputs",))
 
 
 # --- the library ----------------------------------------------------------------------------------------------
@@ -96,14 +69,13 @@ def test_the_operators_of_the_library(name):
 @pytest.mark.parametrize("name", [name for name in LIBRARY if name != "dag_rnn"])
 def test_refactored_at_every_operator_it_computes_the_same(name):
     model, legal = LIBRARY[name]
-    params, batch = model.init_params(seed=1), trees(model)
+    params, batch = model.init_params(seed=1), some_structures(model)
     expected = ra.evaluate(model, params, batch)
-    steps = ("dynamic_batch", "specialize_leaves", "hoist_inputs")
     for names in (*((one,) for one in sorted(legal)[:2]), sorted(legal)):
-        check(refactored(model, *names), params, batch, expected, f"{names}")
-        schedule = by_steps(refactored(model, *names), steps)
-        check(schedule, params, batch, expected, f"{names}, default")
-        before = by_steps(ra.Schedule(model), steps)
+        check_schedule(refactored(model, *names), params, batch, expected, f"{names}")
+        schedule = take(refactored(model, *names), DEFAULT)
+        check_schedule(schedule, params, batch, expected, f"{names}, default")
+        before = take(ra.Schedule(model), DEFAULT)
         for one in names:
             before.refactor(tensor(model, one))
         assert str(before.lower()) == str(schedule.lower()), "in any order"
@@ -114,11 +86,10 @@ def test_compiled_it_agrees_with_the_oracle():
     schedule = default_schedule(model)
     schedule.refactor(tensor(model, "Uh_r"))
     schedule.refactor(tensor(model, "Uh_z"))
-    params, batch = model.init_params(seed=2), trees(model)
-    out = cortex.compile(schedule, params, threads=2)(batch)
-    assert list(out) == ["h"]
-    rows = [{"h": own} for own in out.nodes("h")]
-    check_agreement(rows, ra.evaluate(model, params, batch), "compiled")
+    params, batch = model.init_params(seed=2), some_structures(model)
+    function = cortex.compile(schedule, params, threads=2)
+    assert list(function(batch)) == ["h"]
+    check_machine_code(function, batch, ra.evaluate(model, params, batch), "refactored")
 
 
 # --- what is printed ------------------------------------------------------------------------------------------
@@ -173,21 +144,66 @@ def test_what_is_left_out_at_leaves_has_to_be_finite():
 
 def check_all(draw, model, params, batch, expected):
     """Refactor at operators in any order, between other steps in any order."""
-    schedule = ra.Schedule(model)
-    steps = draw(st.permutations([*model.computes, "dynamic_batch", "specialize_leaves", "hoist_inputs"]))
-    for step in steps:
-        try:
-            if isinstance(step, str):
-                getattr(schedule, step)()
-            else:
-                schedule.refactor(step)
-        except ScheduleError:
-            continue
+    steps = draw(st.permutations([*DEFAULT, *(("refactor", body) for body in model.computes)]))
+    schedule = take(ra.Schedule(model), steps)
     hypothesis.event(f"{schedule.log().count('refactor')} refactored")
-    check(schedule, params, batch, expected, schedule.log())
+    check_schedule(schedule, params, batch, expected, schedule.log())
 
 
-@most(0.5)
+def same_for_one_child(draw, ways, H):
+    """Return the next step of a computation on what one child returned, or on a sum: linear, or any other."""
+    W, b = ra.input_tensor(f"W{len(ways)}", (H, H)), ra.input_tensor(f"b{len(ways)}", (H,))
+    read = ways[-1]
+    linear = [
+        lambda at, i: ra.sum(H, lambda j: W[i, j] * read(at, j)),
+        lambda at, i: b[i] * read(at, i) - read(at, i),
+    ]
+    other = [lambda at, i: ra.tanh(read(at, i)) + b[i], lambda at, i: read(at, i) * read(at, i)]
+    return draw(st.sampled_from(linear)), draw(st.sampled_from([*linear, *other]))
+
+
+@st.composite
+def movable(draw):
+    """Draw a model, and an operator of it that can move: of a sum, of one child, or of each."""
+    ph = ra.placeholder((N, H), name="h_ph", default=draw(st.sampled_from([None, 0.0])))
+    x = ra.node_input("x", (H,))
+    of = draw(st.sampled_from(["sum", "left", "each"]))
+    first = {
+        "sum": lambda n, i: ra.sum_children(n, lambda k: ph[k, i]),
+        "left": lambda n, i: ph[n.left, i],
+        "each": lambda n, k, i: ph[k, i],
+    }[of]
+    shape = (N, K, H) if of == "each" else (N, H)
+    made = [ra.compute(shape, first, name="v0")]
+    for step in range(draw(st.integers(1, 3))):
+        source = made[-1]
+        ways = [lambda at, i, source=source: source[(*at, i)]] * (step + 1)
+        linear, any_other = same_for_one_child(draw, ways, H)
+        way = linear if of == "sum" or (of == "left" and ph.default is not None) else any_other
+        made.append(ra.compute(shape, lambda *at, way=way: way(at[:-1], at[-1]), name=f"v{step + 1}"))
+    op = made[-1]
+    total = (
+        (lambda n, i: ra.sum_children(n, lambda k: op[n, k, i])) if of == "each" else lambda n, i: op[n, i]
+    )
+    rec = ra.compute((N, H), lambda n, i: ra.tanh(total(n, i) + x[n, i]), name="rec")
+    leaf = ra.compute((N, H), lambda n, i: x[n, i], name="leaf")
+    body = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, rec), name="h")
+    structure = draw(st.sampled_from([ra.Tree(), ra.Sequence()]))
+    return ra.recursion_op(ph, body, structure=structure), op
+
+
+@hypothesis.given(st.data(), movable())
+def test_what_is_linear_or_of_one_child_moves(data, drawn):
+    model, op = drawn
+    params = model.init_params(seed=data.draw(st.integers(0, 3)))
+    batch = data.draw(batches(model.plan()))
+    schedule = ra.Schedule(model)
+    schedule.refactor(op)
+    steps = data.draw(st.permutations([*DEFAULT, ("specialize_if_else", tensor(model, "h")), ("unroll", 1)]))
+    check_schedule(take(schedule, steps), params, batch, ra.evaluate(model, params, batch), schedule.log())
+
+
+@most(0.2)
 @hypothesis.given(cases(), st.data())
 def test_models_of_every_kind(case, data):
     check_all(data.draw, *case)
@@ -206,4 +222,4 @@ def test_a_node_of_many_children():
     x = np.ones(E, np.float32)
     batch = [Node([Node([], x=x) for _ in range(50)], x=x), Node([], x=x)]
     schedule = refactored(model, "Uh_f", "Uh_i")
-    check(schedule, params, batch, ra.evaluate(model, params, batch), "wide")
+    check_schedule(schedule, params, batch, ra.evaluate(model, params, batch), "wide")

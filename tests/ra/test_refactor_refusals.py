@@ -6,12 +6,9 @@ import pytest
 
 from cortex import models, ra
 from ragged.errors import ScheduleError
+from tests.support.scheduled import tensor
 
 N, H, E = ra.N, 3, 2
-
-
-def tensor(model, name):
-    return next(body for body in model.computes if model.name(body) == name)
 
 
 class Cell:
