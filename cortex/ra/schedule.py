@@ -158,9 +158,10 @@ class Schedule:
     def unroll(self, depth: int) -> None:
         """Take a node and its descendants down to `depth` in one step (CORTEX section 3.1, unrolling).
 
-        A step is `depth` + 1 heights of inner nodes and no longer one: all nodes whose parents are in later steps run
-        together, and each first computes the nodes of the step below it, so that what these return is read right where
-        it was made. There are that many times fewer steps, with a wait for all after each.
+        A step is `depth` + 1 heights of inner nodes and no longer one: all nodes whose parents are in later steps are
+        independent, and each first computes the nodes of the step below it, so that what these return is read right
+        where it was made. There are that many times fewer steps. The default schedule leaves such a kernel to one
+        worker: that independence is known from the linearizer alone, and follows from no fact.
 
         Raises:
             ScheduleError: the model runs over a Dag, `depth` is no number from 1 up, the nodes are not batched, or are
