@@ -26,7 +26,12 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 	@$(BIN)/cortex demo
 
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
+ifeq ($(strip $(PYTEST_ARGS)),)
+	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone'
+	@$(PYTEST) -m alone
+else
 	@$(PYTEST) $(PYTEST_ARGS)
+endif
 
 lint: $(VENV)/ready-to-test ## Check style, format, layers and types
 	@$(BIN)/ruff check .

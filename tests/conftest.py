@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.golden import check_golden
 
+TESTS = Path(__file__).resolve().parent
+
 # Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
 os.environ["CORTEX_CACHE_DIR"] = ""
 
@@ -16,6 +18,16 @@ os.environ["CORTEX_CACHE_DIR"] = ""
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("ci")
+
+
+# Tests of time, signals, processors and processes.
+ALONE = ("bench", "cli", "ragged/runtime", "test_soak.py", "compiler/test_threads.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if str(item.path.relative_to(TESTS)).startswith(ALONE):
+            item.add_marker(pytest.mark.alone)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

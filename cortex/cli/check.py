@@ -69,11 +69,11 @@ def check(
     Each of `outs` holds the results of some first trees of `trees`. `advance` is called after each tree.
     """
     agreements = [Agreement() for _ in outs]
-    nodes = [{name: out.nodes(name) for name in model.outputs} for out in outs]
+    nodes = [{name: out.nodes(name) for name in model.results} for out in outs]
     for index, tree in enumerate(trees):
         oracle = ra.evaluate(model, params, tree)
         assert isinstance(oracle, dict), "a list would have a list of results"
-        for name in model.outputs:
+        for name in model.results:
             expected = oracle[name]
             for out, rows, agreement in zip(outs, nodes, agreements, strict=True):
                 if index < len(out):

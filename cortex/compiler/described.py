@@ -43,10 +43,10 @@ def describe(schedule: Schedule, program: Program) -> Described:
         for name, tensor in model.inputs.items()
     }
     return Described(
-        model.plan(),
+        schedule.plan(),
         parameters,
         tuple(sorted(schedule.finite)),
-        tuple(model.outputs),
+        tuple(model.results),
         operations_of(program),
         repr(model),
         schedule.log(),

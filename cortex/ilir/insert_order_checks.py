@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cortex.ilir.structure import NODE
-from ragged.ir.expr import Binary, Expr, Load, Ref, Role, Unary, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
@@ -74,7 +74,7 @@ class _Insert(Rewriter):
         seen: set[tuple[Expr, Expr | None]] = set()
         for expr in expressions(stmt):
             for load, path in evaluated(expr):
-                if not isinstance(load, Load) or load.buffer.role is not Role.OUTPUT:
+                if not isinstance(load, Load) or not _is_of_nodes(load.buffer):
                     continue
                 if (load.indices[0], path) not in seen:
                     seen.add((load.indices[0], path))
@@ -93,3 +93,8 @@ class _Insert(Rewriter):
         yield Check(
             Label(f"{load.buffer.name}.order"), condition, message, (Ref(node), other, least), load.at
         )
+
+
+def _is_of_nodes(buffer: Buffer) -> bool:
+    """Return whether a buffer has a row for each node that the kernel writes."""
+    return buffer.role in (Role.OUTPUT, Role.WORKSPACE) and buffer.dims[:1] == (NODE,)

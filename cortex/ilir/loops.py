@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cortex.ilir.structure import BATCH, NODE, StructureFunctions
+from cortex.ilir.structure import BATCH, CHILD, NODE, STEP, TOP, Steps, StructureFunctions
 from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var, add, sub
 from ragged.ir.ops import BinaryOp
-from ragged.ir.stmt import For, If, Let, LoopKind, Stmt, block
+from ragged.ir.stmt import Check, For, If, Label, Let, LoopKind, Stmt, block
 
 NodeBody = Callable[[Expr], Stmt]
 """What is done at one node, given its id."""
@@ -26,13 +26,35 @@ class Cases:
     inner: NodeBody | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Steps of `depth` + 1 heights of inner nodes each; `steps` says which nodes they are."""
+
+    depth: int
+    steps: Steps
+
+
 def is_leaf(functions: StructureFunctions, node: Expr) -> Expr:
     """Return the one comparison that tells a leaf."""
     return Binary(BinaryOp.GE, node, Call(functions.num_inner))
 
 
-def node_loops(functions: StructureFunctions, cases: Cases, *, batched: bool, specialized: bool) -> Stmt:
-    """Return the loops that run `cases` at every node, each node after its children."""
+def node_loops(
+    functions: StructureFunctions,
+    cases: Cases,
+    *,
+    batched: bool,
+    specialized: bool,
+    unrolled: Unrolled | None = None,
+) -> Stmt:
+    """Return the loops that run `cases` at every node, each node after its children.
+
+    Steps are of inner nodes, so that an `unrolled` recursion is batched, and has a loop of the leaves' own, whatever
+    else is asked for.
+    """
+    if unrolled is not None:
+        inner = _all_steps(functions, unrolled, cases.inner or cases.leaf)
+        return block(_batch(functions, Const(0), cases.leaf), inner)
     if cases.inner is None:
         return _all_batches(functions, cases.leaf) if batched else _all_nodes(functions, cases.leaf)
     if not specialized:
@@ -74,6 +96,42 @@ def _later_batches(functions: StructureFunctions, body: NodeBody) -> Stmt:
     step, batch = Var("step"), Var("b")
     inner = Let(batch, add(Ref(step), 1), _batch(functions, Ref(batch), body))
     return For(step, sub(Call(functions.num_batches), 1), inner, LoopKind.SERIAL, BATCH)
+
+
+def _all_steps(functions: StructureFunctions, unrolled: Unrolled, body: NodeBody) -> Stmt:
+    """Return the loop over steps: in each, the nodes below a top and then the top, independent of other tops."""
+    steps, step, place, node = unrolled.steps, Var("s"), Var("n"), Var("node")
+    below = _Below(functions, Call(steps.end, (Ref(step),)), body)
+    index = add(Call(steps.top_begin, (Ref(step),)), place)
+    top = Let(node, Call(steps.top, (index,)), below.then(Ref(node), unrolled.depth))
+    over = For(place, Call(steps.tops, (Ref(step),)), top, LoopKind.PARALLEL, TOP)
+    return For(step, Call(steps.count), over, LoopKind.SERIAL, STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """Writes what is done at the nodes of one step; their numbers are below `end`, those of all before it are not."""
+
+    functions: StructureFunctions
+    end: Expr
+    body: NodeBody
+
+    def then(self, node: Expr, depth: int) -> Stmt:
+        """Return what is done at the nodes of the step below `node`, at most `depth` levels of them, and at it."""
+        here = self.body(node)
+        place, child = Var("k"), Var("below")
+        edge = add(Call(self.functions.child_begin, (node,)), place)
+        inside = Binary(BinaryOp.LT, Ref(child), self.end)
+        if depth == 0:
+            message = "node {0} is computed too late for its parent {1}: it is numbered below {2}"
+            early = Binary(BinaryOp.GE, Ref(child), self.end)
+            visit: Stmt = Check(Label("step.order"), early, message, (Ref(child), node, self.end))
+        else:
+            visit = If(inside, self.then(Ref(child), depth - 1))
+        count = Call(self.functions.num_children, (node,))
+        return block(
+            For(place, count, Let(child, Call(self.functions.child, (edge,)), visit), dim=CHILD), here
+        )
 
 
 def _batch(functions: StructureFunctions, batch: Expr, body: NodeBody) -> Stmt:

@@ -83,7 +83,8 @@ class Plan:
     (None: any number). `positions` lists each j whose array child_j the kernel reads: the j-th child of each
     inner node. Below `min_children` that child is always there; from it on it may be missing, and child_j
     is -1. `carriers` names the integer payloads of which the kernel reads a list of the nodes that carry one, those
-    with a value from zero up.
+    with a value from zero up. `unrolled` says that inner nodes are taken in steps of that many heights and one more:
+    the kernel reads the top nodes of each step; none where it is 0.
     """
 
     kind: StructureKind
@@ -92,8 +93,11 @@ class Plan:
     payloads: tuple[Payload, ...]
     positions: tuple[int, ...]
     carriers: tuple[str, ...] = ()
+    unrolled: int = 0
 
     def __post_init__(self) -> None:
+        if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):
+            raise InternalError(f"Plan: {self.kind.value}s unrolled by {self.unrolled}")
         names = [payload.name for payload in self.payloads]
         if len(set(names)) != len(names):
             raise InternalError(f"Plan: two payloads have one name among {names}")
@@ -119,6 +123,8 @@ class Plan:
         lines = [
             f"{self.kind.value}s; an inner node has at least {max(1, self.min_children)} and {most} children"
         ]
+        if self.unrolled:
+            lines[0] += f", and {self.unrolled + 1} heights make a step"
         lines += [f"  {payload}" for payload in self.payloads]
         return "\n".join(lines)
 

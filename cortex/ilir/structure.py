@@ -22,6 +22,11 @@ CHILD = Dim("K")
 BATCH = Dim("batch")
 """The dimension of dynamic batches."""
 
+STEP = Dim("step")
+"""The dimension of steps of several heights."""
+TOP = Dim("top")
+"""The dimension of a step's nodes whose parents are not in it."""
+
 _SIDES = ("left", "right")
 
 
@@ -42,11 +47,32 @@ class Carriers:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps in which inner nodes are taken: `count` of them, children before parents.
+
+    A step is some heights. The ids in it are below `end(s)`; those of earlier steps, and of leaves, are not.
+    `top(t)` for `top_begin(s) <= t < top_begin(s + 1)`, `tops(s)` of them, are the nodes in it whose parent is not;
+    all other nodes in it are below these.
+    """
+
+    count: Function
+    top_count: Function
+    end: Function
+    top_begin: Function
+    tops: Function
+    top: Function
+
+    def all(self) -> tuple[Function, ...]:
+        """Return the functions, in the order of a program's arguments."""
+        return (self.count, self.top_count, self.end, self.top_begin, self.tops, self.top)
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
-    the nodes that carry one, where the plan lists them.
+    the nodes that carry one, where the plan lists them; `steps` is there where the plan is unrolled.
     """
 
     num_nodes: Function
@@ -61,6 +87,7 @@ class StructureFunctions:
     positions: Mapping[int, Function]
     payloads: Mapping[str, Function]
     carriers: Mapping[str, Carriers]
+    steps: Steps | None
     facts: tuple[Fact, ...]
 
     def all(self) -> tuple[Function, ...]:
@@ -78,6 +105,7 @@ class StructureFunctions:
             *self.positions.values(),
             *self.payloads.values(),
             *(function for listed in self.carriers.values() for function in listed.all()),
+            *(() if self.steps is None else self.steps.all()),
         )
 
 
@@ -128,6 +156,14 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         facts.append(Range(listed.inner, Const(0), add(Call(listed.count), 1)))
         facts.append(Range(listed.node, Const(0), Call(num_nodes)))
         facts.append(Monotone(listed.node, strict=True))
+    steps = _steps() if plan.unrolled else None
+    if steps is not None:
+        facts.append(Range(steps.count, Const(0), Call(num_batches)))
+        facts.append(Range(steps.top_count, Const(0), add(Call(num_inner), 1)))
+        facts.append(Range(steps.end, Const(0), add(Call(num_nodes), 1)))
+        facts.append(Range(steps.top_begin, Const(0), add(Call(steps.top_count), 1)))
+        facts.append(PrefixSum(steps.top_begin, steps.tops))
+        facts.append(Range(steps.top, Const(0), Call(num_inner)))
     return StructureFunctions(
         num_nodes,
         num_inner,
@@ -141,6 +177,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         positions,
         payloads,
         carriers,
+        steps,
         tuple(facts),
     )
 
@@ -154,13 +191,27 @@ def _carriers(payload: str) -> Carriers:
     return Carriers(count, inner, _array(_NODE + payload, "p", Call(count)))
 
 
+def _steps() -> Steps:
+    count, top_count = (Function(name, (), Source.STRUCTURE) for name in ("num_steps", "num_tops"))
+    begin = _array("top_begin", "s", add(Call(count), 1))
+    tops = _difference("step_tops", begin, Call(count), "s")
+    return Steps(
+        count,
+        top_count,
+        _array("step_end", "s", Call(count)),
+        begin,
+        tops,
+        _array("step_top", "t", Call(top_count)),
+    )
+
+
 def _array(name: str, parameter: str, extent: Expr) -> Function:
     return Function(name, (Param(Var(parameter), extent),), Source.STRUCTURE)
 
 
-def _difference(name: str, offset: Function, extent: Expr) -> Function:
+def _difference(name: str, offset: Function, extent: Expr, parameter: str = "n") -> Function:
     """Return `name(n) = offset(n + 1) - offset(n)`."""
-    node = Var("n")
+    node = Var(parameter)
     body = sub(Call(offset, (add(Ref(node), 1),)), Call(offset, (Ref(node),)))
     return Function(name, (Param(node, extent),), Source.EXPRESSION, body)
 

@@ -29,6 +29,10 @@ class Linearized:
     lists, rising, and how many of them are inner nodes; roots (number of roots,) as node ids and root_begin
     (num_structures + 1,); rows (num_nodes,), the node id of each post-order row, and row_begin
     (num_structures + 1,); keys, for each row the caller's node, token, label or number.
+
+    A plan that is unrolled by d takes the inner nodes in steps of d + 1 heights, from height 1 up. step_end
+    (num_steps,) is the id after the highest one in a step; step_top (num_tops,) has the nodes of each step whose
+    parent is not in it, rising, from top_begin (num_steps + 1,) on. Any other plan has no steps.
     """
 
     plan: Plan
@@ -44,6 +48,11 @@ class Linearized:
     positions: dict[int, Ints]
     payloads: dict[str, npt.NDArray[Any]]
     carriers: dict[str, tuple[Ints, int]]
+    num_steps: int
+    num_tops: int
+    step_end: Ints
+    top_begin: Ints
+    step_top: Ints
     roots: Ints
     root_begin: Ints
     rows: Ints

@@ -15,11 +15,13 @@ from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, 
 class Recursion:
     """A recursion as it was written, checked or not: outputs, and the tensors that they depend on.
 
-    `computes` has each tensor after those that it reads. `names` tells all tensors apart.
+    `computes` has each tensor after those that it reads. `names` tells all tensors apart. `states` are the outputs
+    that only a node's parent reads: they are not among the results that a caller gets.
     """
 
     outputs: Mapping[str, tuple[Placeholder, Body]]
     structure: Structure
+    states: frozenset[str] = frozenset()
     tensors: tuple[Tensor, ...] = field(init=False)
     names: Mapping[Tensor, str] = field(init=False)
 
@@ -37,6 +39,11 @@ class Recursion:
     def payloads(self) -> dict[str, NodeInput]:
         """What nodes carry, by name, in the order in which the model reads it."""
         return {tensor.name: tensor for tensor in self.tensors if isinstance(tensor, NodeInput)}
+
+    @property
+    def results(self) -> dict[str, tuple[Placeholder, Body]]:
+        """The outputs that a caller gets, by name."""
+        return {name: output for name, output in self.outputs.items() if name not in self.states}
 
     @property
     def computes(self) -> tuple[Body, ...]:

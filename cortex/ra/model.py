@@ -25,6 +25,7 @@ class Model(Recursion):
     Attributes:
         outputs: by name, the placeholder of a result and the compute that defines it.
         structure: what the recursion runs over.
+        states: the names of the outputs that only a node's parent reads; a schedule's rewriting introduces them.
         inputs, payloads: the parameters and what nodes carry, by name.
         computes: what is computed at a node, each tensor after those that it reads.
         names: what each tensor is called when the model prints.

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cortex.ilir.plan import Plan
 from cortex.ra.base import Tensor
 from cortex.ra.demands import distinguishes_leaves
-from cortex.ra.lower import Choices, Lowered, independent, lower
+from cortex.ra.lower import Choices, Lowered, independent, lower, scheduled_plan
 from cortex.ra.lower.decide import LEAF, atoms, key
 from cortex.ra.model import Model
-from cortex.ra.tensor import IfThenElse
+from cortex.ra.rewrite import refactor
+from cortex.ra.structure import Dag
+from cortex.ra.tensor import IfThenElse, InputTensor
 from ragged.errors import Location, ScheduleError
 from ragged.ir.program import Program
 
 
 class Schedule:
-    """Choices about one model's recursion, made one after another; the model itself is not changed.
+    """Choices about one model's recursion, made one after another; the model that it is given is not changed.
 
-    As it starts, nodes run one after another, children first, and each asks whether it is a leaf.
+    As it starts, nodes run one after another, children first, and each asks whether it is a leaf. `model` is the model
+    as the choices so far have rewritten it: it prints, and `ra.evaluate` runs it.
 
     Example::
 
@@ -32,6 +36,8 @@ class Schedule:
         self._choices = Choices()
         self._lowered: tuple[Choices, Lowered] | None = None
         self._log: list[str] = []
+        self._current: dict[Tensor, Tensor] = {}
+        self._finite: frozenset[InputTensor] = frozenset()
 
     @property
     def batched(self) -> bool:
@@ -65,6 +71,7 @@ class Schedule:
         Raises:
             ScheduleError: `branch` is no such tensor, is not of this model, or is specialized already.
         """
+        branch = self._current.get(branch, branch)
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
         if branch not in self.model.computes:
@@ -127,6 +134,74 @@ class Schedule:
         self._choices = replace(self._choices, hoisted=True)
         self._log.append("s.hoist_inputs()")
 
+    def refactor(self, op: Tensor) -> None:
+        """Let each node compute for its parent what `op` takes from a child (CORTEX section 3.1, refactoring).
+
+        The recursion is cut after `op` and no longer before it: its part of one child becomes a state that the child
+        leaves for its parent, right where the child's own result is at hand. A product with a sum over the children
+        becomes a sum of products, whose parameters have to be finite as in `specialize_leaves`. `model` is the
+        rewritten model from here on; tensors of the one before may still be named.
+
+        Raises:
+            ScheduleError: the model runs over a Dag; `op` is no compute of it, takes in nothing that a child returned,
+                or more than one child knows, or is not linear in the sum over the children.
+        """
+        done = refactor(self.model, self._current.get(op, op))
+        self._log.append(f"s.refactor({self.model.names[self._current.get(op, op)]})")
+        self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
+            done.current
+        )
+        self.model = done.model
+        self._finite |= done.finite
+        self._lowered = None
+
+    def unroll(self, depth: int) -> None:
+        """Take a node and its descendants down to `depth` in one step (CORTEX section 3.1, unrolling).
+
+        A step is `depth` + 1 heights of inner nodes and no longer one: all nodes whose parents are in later steps are
+        independent, and each first computes the nodes of the step below it, so that what these return is read right
+        where it was made. There are that many times fewer steps. The default schedule leaves such a kernel to one
+        worker: that independence is known from the linearizer alone, and follows from no fact.
+
+        Raises:
+            ScheduleError: the model runs over a Dag, `depth` is no number from 1 up, the nodes are not batched, or are
+                unrolled already.
+        """
+        at = Location.capture()
+        if isinstance(self.model.structure, Dag):
+            raise ScheduleError(
+                "unroll: the model runs over a Dag",
+                at=at,
+                because="a node that several parents share would be computed again for each (CORTEX, section 3.1)",
+                fix="unroll models over ra.Tree() and ra.Sequence()",
+            )
+        if type(depth) is not int or depth < 1:
+            raise ScheduleError(
+                f"unroll: {depth!r} is no depth",
+                at=at,
+                because="a step holds a node and so many levels of its descendants",
+                fix="a whole number from 1 on",
+            )
+        if not self._choices.batched:
+            raise ScheduleError(
+                "unroll: the nodes are not batched",
+                at=at,
+                because="a step takes several batches at once, and nodes run one after another",
+                fix="dynamic_batch first",
+            )
+        if self._choices.unrolled:
+            raise ScheduleError(
+                f"unroll: the recursion is unrolled by {self._choices.unrolled} already",
+                at=at,
+                fix="ask for it once, with the depth that you need",
+            )
+        self._choices = replace(self._choices, unrolled=depth)
+        self._log.append(f"s.unroll({depth})")
+
+    def plan(self) -> Plan:
+        """Return what the program asks of structures: what the model does, and the arrays that the schedule reads."""
+        return scheduled_plan(self.model, self._choices)
+
     def lower(self) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
         return self._lower().program
@@ -134,7 +209,7 @@ class Schedule:
     @property
     def finite(self) -> frozenset[str]:
         """The parameters that must hold neither infinities nor NaN: products of them with zero are left out."""
-        return frozenset(tensor.name for tensor in self._lower().finite)
+        return frozenset(tensor.name for tensor in self._lower().finite | self._finite)
 
     def _lower(self) -> Lowered:
         if self._lowered is None or self._lowered[0] != self._choices:

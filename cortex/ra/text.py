@@ -31,7 +31,13 @@ def listing(recursion: Recursion) -> str:
     lines += _section("payloads", [_payload(t) for t in recursion.payloads.values()])
     lines += _section("placeholders", [_placeholder(recursion, p) for p in recursion.placeholders])
     lines += _section("at each node", [_definition(recursion, tensor) for tensor in recursion.computes])
-    outputs = [f"{name} = {recursion.name(body)}" for name, (_, body) in recursion.outputs.items()]
+    states = [
+        f"{recursion.name(placeholder)} = {recursion.name(body)}"
+        for name, (placeholder, body) in recursion.outputs.items()
+        if name in recursion.states
+    ]
+    lines += _section("read by the parent alone", states)
+    outputs = [f"{name} = {recursion.name(body)}" for name, (_, body) in recursion.results.items()]
     return "\n".join(lines + _section("outputs", outputs))
 
 

@@ -55,7 +55,8 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
     positions = draw(st.sampled_from([(), (0,), (1, 0), (0, 2)]))
     listable = [p.name for p in payloads if p.dtype.is_int and not p.shape]
     carriers = draw(st.lists(st.sampled_from(listable), unique=True)) if listable else []
-    return Plan(kind, least, most, tuple(payloads), positions, tuple(carriers))
+    unrolled = 0 if kind is StructureKind.DAG else draw(st.sampled_from([0, 0, 1, 2, 3]))
+    return Plan(kind, least, most, tuple(payloads), positions, tuple(carriers), unrolled)
 
 
 @st.composite

@@ -47,6 +47,26 @@ def assert_carriers(linearized: Linearized) -> None:
         assert inner == np.count_nonzero(expected < linearized.num_inner)
 
 
+def assert_steps(linearized: Linearized) -> None:
+    """Check that every inner node is in one step, a top of it or below one, and reads nothing of a later step."""
+    found: list[int] = []
+    begin, child = linearized.child_begin, linearized.child
+
+    def visit(node: int, end: int, depth: int) -> None:
+        for below in child[begin[node] : begin[node + 1]].tolist():
+            if below < end:
+                assert depth > 0
+                visit(below, end, depth - 1)
+            else:
+                assert below in found or below >= linearized.num_inner
+        found.append(node)
+
+    for step, end in enumerate(linearized.step_end.tolist()):
+        for top in linearized.step_top[linearized.top_begin[step] : linearized.top_begin[step + 1]].tolist():
+            visit(top, end, linearized.plan.unrolled)
+    assert sorted(found) == ([*range(linearized.num_inner)] if linearized.plan.unrolled else [])
+
+
 @given(data=st.data())
 @hypothesis.settings(max_examples=300)
 def test_facts_of_any_batch(data):
@@ -58,6 +78,7 @@ def test_facts_of_any_batch(data):
         return
     assert_facts(linearized)
     assert_carriers(linearized)
+    assert_steps(linearized)
 
 
 @given(data=st.data())
@@ -69,6 +90,7 @@ def test_facts_of_forests(data):
     if isinstance(linearized, Linearized):
         assert_facts(linearized)
         assert_carriers(linearized)
+        assert_steps(linearized)
 
 
 @pytest.mark.parametrize(

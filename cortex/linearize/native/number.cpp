@@ -136,6 +136,44 @@ nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::si
   return carriers;
 }
 
+// The steps of a plan that is unrolled: the id after each, and the nodes in each whose parent is not in it.
+struct Steps {
+  Ints end, top_begin, top;
+};
+
+Steps number_steps(const PlanSpec& plan, const Rows& rows, const Ints& ids, const Batches& batches) {
+  Steps steps{{}, {0}, {}};
+  if (plan.unrolled == 0) return steps;
+  std::int32_t heights = plan.unrolled + 1;
+  auto step_of = [&](std::size_t row) { return rows.heights[row] == 0 ? -1 : (rows.heights[row] - 1) / heights; };
+  for (std::size_t b = 1; b < batches.length.size(); b += static_cast<std::size_t>(heights)) {
+    steps.end.push_back(batches.begin[b] + batches.length[b]);
+  }
+  Ints step_of_top(rows.count());  // by id; -1 where the node is no top
+  for (std::size_t row = 0; row < rows.count(); ++row) step_of_top[static_cast<std::size_t>(ids[row])] = step_of(row);
+  for (std::size_t row = 0; row < rows.count(); ++row) {
+    for (std::int32_t s = rows.slot_begin[row]; s < rows.slot_begin[row + 1]; ++s) {
+      std::int32_t kid = rows.slots[static_cast<std::size_t>(s)];
+      if (kid >= 0 && step_of(static_cast<std::size_t>(kid)) == step_of(row)) {
+        step_of_top[static_cast<std::size_t>(ids[static_cast<std::size_t>(kid)])] = -1;
+      }
+    }
+  }
+  steps.top_begin.resize(steps.end.size() + 1, 0);
+  for (std::int32_t step : step_of_top) {
+    if (step >= 0) ++steps.top_begin[static_cast<std::size_t>(step) + 1];
+  }
+  for (std::size_t s = 0; s < steps.end.size(); ++s) steps.top_begin[s + 1] += steps.top_begin[s];
+  Ints next = steps.top_begin;
+  steps.top.resize(static_cast<std::size_t>(steps.top_begin.back()));
+  for (std::size_t id = 0; id < step_of_top.size(); ++id) {
+    if (step_of_top[id] < 0) continue;
+    steps.top[static_cast<std::size_t>(next[static_cast<std::size_t>(step_of_top[id])]++)] =
+        static_cast<std::int32_t>(id);
+  }
+  return steps;
+}
+
 }  // namespace
 
 nb::tuple number(const PlanSpec& plan, Rows& rows) {
@@ -146,10 +184,13 @@ nb::tuple number(const PlanSpec& plan, Rows& rows) {
   Ints roots = rows.roots;
   for (std::int32_t& root : roots) root = ids[static_cast<std::size_t>(root)];
   nb::dict payloads = number_payloads(plan, rows, ids);
+  Steps steps = number_steps(plan, rows, ids, batches);
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(),
                         copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child,
                         number_positions(plan, rows, ids, inner), payloads,
-                        number_carriers(plan, payloads, rows.count(), inner), copy_ints(roots), copy_ints(rows.root_begin), copy_ints(ids), copy_ints(rows.row_begin),
+                        number_carriers(plan, payloads, rows.count(), inner), steps.end.size(), steps.top.size(),
+                        copy_ints(steps.end), copy_ints(steps.top_begin), copy_ints(steps.top), copy_ints(roots),
+                        copy_ints(rows.root_begin), copy_ints(ids), copy_ints(rows.row_begin),
                         rows.keys.release_as_list());
 }
 

@@ -47,7 +47,8 @@ PayloadSpec::PayloadSpec(nb::handle given)
 PlanSpec::PlanSpec(nb::handle given)
     : plan(nb::borrow(given)),
       is_dag(text(given.attr("kind").attr("value")) == "dag"),
-      min_children(nb::cast<std::int64_t>(given.attr("min_children"))) {
+      min_children(nb::cast<std::int64_t>(given.attr("min_children"))),
+      unrolled(nb::cast<std::int32_t>(given.attr("unrolled"))) {
   nb::object most = given.attr("most_children");
   most_children = most.is_none() ? -1 : nb::cast<std::int64_t>(most);
   for (nb::handle position : given.attr("positions")) positions.push_back(nb::cast<std::int64_t>(position));

@@ -39,6 +39,7 @@ struct PlanSpec {
   std::int64_t most_children;  // below zero: any number
   std::vector<std::int64_t> positions;
   std::vector<PayloadSpec> payloads;
+  std::int32_t unrolled;             // steps are of one height more; none where it is zero
   std::vector<std::size_t> carried;  // the payloads of which the carriers are listed
   int word = -1;  // the index of the payload `word`, if the plan has it
 };

@@ -29,6 +29,9 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
     inner = [node for node in sorted_nodes if not node.is_leaf]
     payloads = {p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads}
     length = np.bincount([height[node] for node in nodes], minlength=1)
+    begin = len(nodes) - np.cumsum(length)
+    tops = _tops(plan, sorted_nodes, height)
+    first = range(1, len(length), plan.unrolled + 1) if plan.unrolled else ()
     return Linearized(
         plan=plan,
         num_structures=len(structures),
@@ -36,13 +39,18 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         num_inner=len(inner),
         num_edges=sum(map(len, children)),
         num_batches=len(length),
-        batch_begin=_ints(len(nodes) - np.cumsum(length)),
+        batch_begin=_ints(begin),
         batch_length=_ints(length),
         child_begin=_offsets(children),
         child=_ints(list(chain.from_iterable(children))),
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
         payloads=payloads,
         carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
+        num_steps=len(tops),
+        num_tops=sum(map(len, tops)),
+        step_end=_ints([begin[batch] + length[batch] for batch in first]),
+        top_begin=_offsets(tops),
+        step_top=_ints(list(chain.from_iterable(tops))),
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),
@@ -67,6 +75,22 @@ def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, i
 def _carriers(values: npt.NDArray[Any], inner: int) -> tuple[npt.NDArray[np.int32], int]:
     carriers = [node for node, value in enumerate(values) if value >= 0]
     return _ints(carriers), sum(node < inner for node in carriers)
+
+
+def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, int]) -> list[list[int]]:
+    """Return, for each step of a plan that is unrolled, the inner nodes in it whose parent is not, by number."""
+    if not plan.unrolled:
+        return []
+
+    def step(node: StructureNode) -> int:
+        return (height[node] - 1) // (plan.unrolled + 1)
+
+    parent = {child: node for node in nodes for child in node.children if child is not None}
+    found: list[list[int]] = [[] for _ in range(step(nodes[0]) + 1)] if nodes else []
+    for number, node in enumerate(nodes):
+        if not node.is_leaf and (node not in parent or step(parent[node]) != step(node)):
+            found[step(node)].append(number)
+    return found
 
 
 def _by_id(plan: Plan, name: str, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -44,9 +44,14 @@ class Buffers:
             if name not in functions.payloads
         }
         self.outputs = {
-            placeholder: self._nodes(name, placeholder.dtype, _extents(placeholder.shape[1:]), Role.OUTPUT)
+            placeholder: self._nodes(
+                name, placeholder.dtype, _extents(placeholder.shape[1:]), self._role(name)
+            )
             for name, (placeholder, _) in self.model.outputs.items()
         }
+
+    def _role(self, output: str) -> Role:
+        return Role.WORKSPACE if output in self.model.states else Role.OUTPUT
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, or with a number behind it if it is taken."""

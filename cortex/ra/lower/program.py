@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cortex.ilir.loops import Cases, node_loops
+from cortex.ilir.loops import Cases, Unrolled, node_loops
+from cortex.ilir.plan import Plan
 from cortex.ilir.structure import StructureFunctions, structure_functions
 from cortex.ra.base import Tensor
 from cortex.ra.cases import CaseAnalysis
@@ -30,13 +31,15 @@ class Choices:
     `batched` runs the nodes of one height together (dynamic batching), else one node after another; with
     `specialized`, leaves and inner nodes have nests of their own, else each node asks what it is; with `childless`
     that is so in a model that asks no node whether it is a leaf, too, and what leaves have of no children is left
-    out; `hoisted` computes what depends on no child before the recursion.
+    out; `hoisted` computes what depends on no child before the recursion. `unrolled` takes so many heights more in one
+    step, each node after those below it.
     """
 
     batched: bool = False
     specialized: bool = False
     childless: bool = False
     hoisted: bool = False
+    unrolled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Lowered:
 
 def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     """Return the program that runs `model` at every node of a batch of structures."""
-    functions = structure_functions(model.plan())
+    functions = structure_functions(scheduled_plan(model, choices))
     lowering = _Lowering(model, functions, choices)
     kernel = lowering.kernel()
     buffers = lowering.buffers.all()
@@ -58,6 +61,11 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     declared = tuple(function for function in functions.all() if function in used)
     program = Program(name, declared, buffers, facts, (Stage(StageKind.KERNEL, kernel),))
     return Lowered(program, frozenset(lowering.finite | lowering.inputs.finite))
+
+
+def scheduled_plan(model: Model, choices: Choices) -> Plan:
+    """Return what the program asks of structures: what the model does, and the steps of an unrolled recursion."""
+    return replace(model.plan(), unrolled=choices.unrolled)
 
 
 @dataclass
@@ -84,12 +92,13 @@ class _Lowering:
                 lambda node: self.body(node, {LEAF: True}),
                 lambda node: self.body(node, {LEAF: False}),
             )
-        choices = self.choices
+        choices, steps = self.choices, self.functions.steps
         recursion = node_loops(
             self.functions,
             cases,
             batched=choices.batched,
             specialized=choices.specialized or choices.childless,
+            unrolled=None if steps is None else Unrolled(choices.unrolled, steps),
         )
         return block(self.inputs.stmts(), recursion)
 

@@ -91,7 +91,7 @@ class _Run:
             name: np.array([row[placeholder] for row in rows], np.float64).reshape(
                 len(rows), *dense(placeholder)
             )
-            for name, (placeholder, _) in self.model.outputs.items()
+            for name, (placeholder, _) in self.model.results.items()
         }
 
     def call(self, root: StructureNode) -> None:

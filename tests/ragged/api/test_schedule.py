@@ -391,8 +391,9 @@ def test_what_would_not_count_in_loops_of_others_is_refused(rows: Rows):
 
 def test_decisions_that_computing_elsewhere_would_undo_are_refused(rows: Rows):
     message = (
-        "compute_at: cannot compute 'X' in loop 't' of 'Y'\n  because: how 'X' is stored or padded has been decided on, "
-        "and would not count any more\n  fix: leave those decisions out"
+        "compute_at: cannot compute 'X' in loop 't' of 'Y'\n"
+        "  because: how 'X' is stored or padded has been decided on, and would not count any more\n"
+        "  fix: leave those decisions out"
     )
     s = Schedule(rows.Y)
     s.pad_dimension(rows.X.dims[1], 4)

@@ -1,0 +1,5 @@
+"""Rewritings of a model into one that computes the same: pure functions, for `cortex.ra.schedule`."""
+
+from cortex.ra.rewrite.refactor import Refactored, refactor
+
+__all__ = ["Refactored", "refactor"]

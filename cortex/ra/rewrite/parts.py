@@ -1,0 +1,190 @@
+"""What a compute takes from one child, as a compute of that child: the part that can move to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from cortex.ra.base import Tensor
+from cortex.ra.expr import (
+    Binary,
+    ChildReduce,
+    Const,
+    DenseReduce,
+    Expr,
+    Index,
+    IndexVar,
+    IsLeaf,
+    NumChildren,
+    Read,
+    Unary,
+    operands,
+)
+from cortex.ra.node import ChildAt, ChildVar, NodeVar
+from cortex.ra.rewrite.rebuild import with_operands
+from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, Placeholder
+from ragged.errors import ScheduleError
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+
+
+class Children(Enum):
+    """The children that a value is of: `NONE` of them, `EACH` one for itself, or all in a `SUM`."""
+
+    NONE = "no child"
+    EACH = "each child for itself"
+    SUM = "the sum over all children"
+
+
+Of: TypeAlias = Children | int
+"""Which children a value is of; a number is the position of one."""
+
+Refuse: TypeAlias = Callable[[Expr | None, str], ScheduleError]
+"""Makes the error for an expression that stops a part from moving, and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an expression stands: what its part calls the node, and the child that it is about."""
+
+    node: NodeVar
+    child: ChildVar | None
+
+
+@dataclass
+class Parts:
+    """Finds the parts of computes, each once.
+
+    `results` gives what a placeholder's read at a child becomes: the compute of the result, read at its own node.
+    What is linear in a sum over children is the sum of its parts; anything else has to be of one child alone.
+    """
+
+    results: Mapping[Placeholder, Body]
+    name: Callable[[Tensor], str]
+    refuse: Refuse
+    reads: list[Read] = field(default_factory=list)
+    _found: dict[Tensor, tuple[Body, Of]] = field(default_factory=dict)
+
+    def of(self, compute: Compute) -> tuple[Body, Of]:
+        """Return a compute's part at the child, and the children that its value is of.
+
+        Raises:
+            ScheduleError: it has none: it takes in the node itself, or several children and not as a sum.
+        """
+        if compute not in self._found:
+            place = _Place(NodeVar(compute.node.name), compute.child)
+            body, of = self._expr(compute.body, place)
+            self._found[compute] = (_part(compute, f"{self.name(compute)}_up", place.node, body), of)
+        return self._found[compute]
+
+    def _expr(self, expr: Expr, place: _Place) -> tuple[Expr, Of]:
+        match expr:
+            case Const() | IndexVar():
+                return expr, Children.NONE
+            case Read():
+                return self._read(expr, place)
+            case IsLeaf(node=node) | NumChildren(node=node):
+                of = self._child(node, expr, place)
+                return replace(expr, node=place.node), of
+            case ChildReduce():
+                return self._over_children(expr, place)
+            case _:
+                found = [self._expr(operand, place) for operand in operands(expr)]
+                changed = with_operands(expr, tuple(part for part, _ in found))
+                return changed, self._join(expr, [of for _, of in found])
+
+    def _join(self, expr: Expr, parts: list[Of]) -> Of:
+        """Return the children that an expression is of, given those that its operands are of."""
+        different = list(dict.fromkeys(of for of in parts if of is not Children.NONE))
+        if len(different) > 1:
+            raise self.refuse(
+                expr, f"it takes in {_described(different[0])} together with {_described(different[1])}"
+            )
+        of = different[0] if different else Children.NONE
+        if of is Children.SUM and not _is_linear(expr, parts):
+            raise self.refuse(expr, "it is not linear in the sum over the children")
+        return of
+
+    def _over_children(self, reduction: ChildReduce, place: _Place) -> tuple[Expr, Of]:
+        if reduction.combiner is not Combiner.SUM:
+            raise self.refuse(reduction, "it compares the children with each other")
+        if not isinstance(reduction.child.node, NodeVar):
+            raise self.refuse(reduction, "it is of the children of a child")
+        body, of = self._expr(reduction.body, _Place(place.node, reduction.child))
+        if of not in (Children.EACH, Children.NONE):
+            raise self.refuse(reduction, f"in a sum over the children it takes in {_described(of)}")
+        return body, Children.SUM
+
+    def _read(self, read: Read, place: _Place) -> tuple[Expr, Of]:
+        found = [self._expr(index, place) for index in read.indices if isinstance(index, Expr)]
+        of = self._join(read, [of for _, of in found])
+        rest: list[Index] = [index for index, _ in found]
+        match read.tensor:
+            case InputTensor():
+                return with_operands(read, tuple(index for index, _ in found)), of
+            case Compute() as compute:
+                return self._inner(read, compute, place, of, rest)
+            case Placeholder() as placeholder:
+                self.reads.append(read)
+                own = self._child(read.indices[0], read, place)
+                tensor = self.results[placeholder]
+                return replace(read, tensor=tensor, indices=(place.node, *rest)), self._join(read, [own, of])
+            case _:
+                own = self._child(read.indices[0], read, place)
+                return replace(read, indices=(place.node, *rest)), self._join(read, [own, of])
+
+    def _inner(
+        self, read: Read, compute: Compute, place: _Place, of: Of, rest: list[Index]
+    ) -> tuple[Expr, Of]:
+        """Return the read of another compute's part."""
+        part, own = self.of(compute)
+        if own is Children.EACH and read.indices[1] is not place.child:
+            raise self.refuse(read, "it is of a child of another loop over children")
+        return replace(read, tensor=part, indices=(place.node, *rest)), self._join(read, [own, of])
+
+    def _child(self, node: Index, expr: Expr, place: _Place) -> Of:
+        """Return which child a handle in `expr` names."""
+        match node:
+            case ChildAt(node=NodeVar(), position=position):
+                return position
+            case ChildVar() if node is place.child:
+                return Children.EACH
+            case NodeVar():
+                raise self.refuse(expr, "it is of the node itself, which its children do not know")
+            case _:
+                raise self.refuse(expr, f"'{node.text()}' is a child of another loop over children")
+
+
+def _part(compute: Compute, name: str, node: NodeVar, body: Expr) -> Body:
+    """Return the compute of a part, or what it only repeats."""
+    match body:
+        case Read(tensor=Compute() | IfThenElse() as tensor, indices=(NodeVar(), *rest)) if tensor.shape[
+            1:
+        ] == tuple(index.extent for index in compute.indices) and all(
+            a is b for a, b in zip(rest, compute.indices, strict=True)
+        ):
+            return tensor
+    shape = (compute.shape[0], *(index.extent for index in compute.indices))
+    return Compute(
+        name, shape, body.dtype, node, None, compute.indices, body, calls=body.calls, at=compute.at
+    )
+
+
+def _is_linear(expr: Expr, parts: list[Of]) -> bool:
+    """Return whether an expression is linear in its operands that are sums over the children."""
+    match expr:
+        case Unary(op=UnaryOp.NEG) | DenseReduce(combiner=Combiner.SUM):
+            return True
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+            return all(of is Children.SUM for of in parts)
+        case Binary(op=BinaryOp.MUL):
+            return Children.NONE in parts
+        case Read(tensor=Compute()):
+            return parts[-1] is Children.NONE
+        case _:
+            return False
+
+
+def _described(of: Of) -> str:
+    return f"the child at position {of}" if isinstance(of, int) else of.value

@@ -1,0 +1,167 @@
+"""Recursive refactoring: an operator on what a child returned moves to the child (CORTEX section 3.1, Figure 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cortex.ra.base import N, Tensor
+from cortex.ra.expr import ChildReduce, Expr, Index, Read
+from cortex.ra.lower.zeros import Zeros
+from cortex.ra.model import Model
+from cortex.ra.node import ChildAt, ChildVar, Node
+from cortex.ra.rewrite.parts import Children, Of, Parts, Refuse
+from cortex.ra.rewrite.rebuild import with_tensors
+from cortex.ra.structure import Dag
+from cortex.ra.tensor import Body, Compute, InputTensor, Placeholder, dense
+from ragged.errors import Location, ModelError, ScheduleError
+from ragged.ir.ops import Combiner
+
+
+@dataclass(frozen=True, slots=True)
+class Refactored:
+    """A model whose recursion is cut elsewhere.
+
+    `current` gives what has become of each compute of the model before; `finite` are the parameters that have to be
+    finite for both to compute the same.
+    """
+
+    model: Model
+    current: Mapping[Tensor, Body]
+    finite: frozenset[InputTensor]
+
+
+def refactor(model: Model, op: Tensor) -> Refactored:
+    """Return the model in which each node computes for its parent what `op` takes from a child.
+
+    before::
+
+        hs[n, i] = sum(h_ph[k, i] for k in children(n))
+        Uh[n, i] = sum(U[i, j] * hs[n, j] for j < 4)
+        h[n, i] = tanh(Uh[n, i])
+
+    after::
+
+        Uh[n, i] = sum(Uh_up_ph[k, i] for k in children(n))
+        h[n, i] = tanh(Uh[n, i])
+        Uh_up[n, i] = sum(U[i, j] * h[n, j] for j < 4)
+
+    What is read by the parent alone is a state of the recursion and no result of the model. A product with a sum over
+    the children becomes the sum of the products: its order changes, as is asked for by this name.
+
+    Raises:
+        ScheduleError: `op` is no compute of the model, runs over a Dag, takes nothing from a child, or takes in more
+            than one child knows.
+    """
+    at = Location.capture()
+    compute = _operator(model, op, at)
+    name = model.name(compute)
+
+    def refuse(expr: Expr | None, because: str) -> ScheduleError:
+        why = because if expr is None else f"'{model.text(expr)}': {because}"
+        return ScheduleError(f"refactor: '{name}' cannot move to the child", at=at, because=why)
+
+    found = Parts(dict(model.outputs.values()), model.name, refuse)
+    part, of = found.of(compute)
+    if any(part is body for _, body in model.outputs.values()):
+        raise ScheduleError(
+            f"refactor: there is nothing of '{name}' to move",
+            at=at,
+            because=f"of one child it is '{model.name(part)}', which the child returns already",
+            fix="name an operator that computes with it",
+        )
+    default, finite = _without_child(compute, of, found.reads, refuse)
+    state = f"{name}_up"
+    while state in (*model.inputs, *model.payloads, *model.outputs):
+        state += "_up"
+    placeholder = Placeholder(f"{state}_ph", (N, *dense(compute)), compute.dtype, default, at=at)
+    current = with_tensors(model, {compute: _reading(compute, placeholder, of)})
+    outputs = {key: (ph, current[body]) for key, (ph, body) in model.outputs.items()}
+    moved, _ = Parts(dict(outputs.values()), model.name, refuse).of(compute)
+    outputs[state] = (placeholder, moved)
+    try:
+        changed = Model(outputs, model.structure, model.states | {state})
+    except ModelError as error:
+        raise refuse(None, f"the model would be illegal: {error.what}") from error
+    return Refactored(changed, current, frozenset(finite))
+
+
+def _operator(model: Model, op: Tensor, at: Location | None) -> Compute:
+    """Return `op` if it is a compute that a refactoring may name."""
+    name = model.names.get(op, op.name)
+    if op not in model.computes:
+        raise ScheduleError(f"refactor: '{name}' is not a tensor of this model", at=at)
+    if isinstance(model.structure, Dag):
+        raise ScheduleError(
+            f"refactor: '{name}' runs over a Dag",
+            at=at,
+            because="a node that several parents share has no one place in their recursion: what moves across its "
+            "edges would be computed again for each (CORTEX, section 3.1)",
+            fix="refactor models over ra.Tree() and ra.Sequence()",
+        )
+    if not isinstance(op, Compute):
+        raise ScheduleError(
+            f"refactor: '{name}' is a choice and no operator",
+            at=at,
+            because="it was made by if_then_else",
+            fix="name a compute",
+        )
+    if not op.calls:
+        raise ScheduleError(
+            f"refactor: '{name}' takes in nothing that a child returned",
+            at=at,
+            because="it lies on no way from a node to its parent, so that the recursion cannot be cut there",
+            fix="hoist_inputs computes before the recursion what does not depend on it",
+        )
+    if not op.dtype.is_float:
+        raise ScheduleError(
+            f"refactor: '{name}' holds integers",
+            at=at,
+            because="what a node returns to its parent are floats",
+        )
+    return op
+
+
+def _without_child(
+    compute: Compute, of: Of, reads: Iterable[Read], refuse: Refuse
+) -> tuple[float | None, set[InputTensor]]:
+    """Return what the part is where there is no child, None where that is never asked, and what must be finite."""
+    defaults = [read.tensor.default for read in reads if isinstance(read.tensor, Placeholder)]
+    missing = of is Children.SUM or (isinstance(of, int) and defaults and None not in defaults)
+    if not missing:
+        return None, set()
+    zeros = Zeros(lambda condition: None, childless=True)
+    if not zeros.holds(compute.body):
+        raise refuse(None, "it is not known to be zero where there is no child")
+    return (0.0 if isinstance(of, int) else None), zeros.finite
+
+
+def _reading(compute: Compute, placeholder: Placeholder, of: Of) -> Compute:
+    """Return the compute at the parent: what each child has computed, or their sum."""
+    node = compute.node
+
+    def returned(child: Node) -> Read:
+        indices: tuple[Index, ...] = (child, *compute.indices)
+        return Read(placeholder, indices, dtype=compute.dtype, at=compute.at)
+
+    body: Expr
+    match of:
+        case int(position):
+            body = returned(ChildAt(node, position))
+        case Children.EACH:
+            assert compute.child is not None
+            body = returned(compute.child)
+        case _:
+            child = ChildVar(node, "k")
+            body = ChildReduce(Combiner.SUM, child, returned(child), dtype=compute.dtype, at=compute.at)
+    return Compute(
+        compute.name,
+        compute.shape,
+        compute.dtype,
+        node,
+        compute.child,
+        compute.indices,
+        body,
+        calls=True,
+        at=compute.at,
+    )
