@@ -23,48 +23,8 @@ FLOAT = DType.FLOAT32
 """The type of all arithmetic on floats."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Value(Operators["Value", "ValueLike"]):
-    """A scalar at each point of the indices in scope.
-
-    `sources` are the tensors, the reductions and the lengths that it reads, by what stands for them in `expr`.
-    """
-
-    expr: Expr
-    sources: Mapping[Buffer | Function, Source] = field(default_factory=dict)
-
-    @property
-    def dtype(self) -> DType:
-        """BOOL, INDEX for all integers, or FLOAT32."""
-        return self.expr.dtype
-
-    def text(self) -> str:
-        """Return the expression in infix."""
-        return expr_text(self.expr)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _with(self, op: BinaryOp, other: ValueLike) -> Value:
-        return binary(op, self, other)
-
-    def _after(self, op: BinaryOp, other: ValueLike) -> Value:
-        return binary(op, other, self)
-
-    def _under(self, op: UnaryOp) -> Value:
-        return unary(op, self)
-
-    def _branch(self) -> ModelError:
-        return ModelError(
-            f"'{self.text()}' decides a Python branch",
-            at=Location.capture(),
-            because="its value is known when the function runs, not while it is written",
-            fix="ragged.where(condition, a, b)",
-        )
-
-
-class Symbol(Operators[Value, "ValueLike"]):
-    """What stands for a value: the index along a dimension."""
+class Symbol(Operators["Value", "ValueLike"]):
+    """What stands for a value: an expression, or the index along a dimension."""
 
     __slots__ = ()
 
@@ -83,10 +43,43 @@ class Symbol(Operators[Value, "ValueLike"]):
         return unary(op, self)
 
     def _branch(self) -> ModelError:
-        return self.value._branch()
+        return ModelError(
+            f"'{self.value.text()}' decides a Python branch",
+            at=Location.capture(),
+            because="its value is known when the function runs, not while it is written",
+            fix="ragged.where(condition, a, b)",
+        )
 
 
-ValueLike: TypeAlias = Value | Symbol | float
+@dataclass(frozen=True, slots=True, eq=False)
+class Value(Symbol):
+    """A scalar at each point of the indices in scope.
+
+    `sources` are the tensors, the reductions and the lengths that it reads, by what stands for them in `expr`.
+    """
+
+    expr: Expr
+    sources: Mapping[Buffer | Function, Source] = field(default_factory=dict)
+
+    @property
+    def value(self) -> Value:
+        """Itself."""
+        return self
+
+    @property
+    def dtype(self) -> DType:
+        """BOOL, INDEX for all integers, or FLOAT32."""
+        return self.expr.dtype
+
+    def text(self) -> str:
+        """Return the expression in infix."""
+        return expr_text(self.expr)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+ValueLike: TypeAlias = Symbol | float
 """What stands where a value is asked for: a value, a dimension, or a number of Python or NumPy."""
 
 
@@ -96,8 +89,6 @@ def lift(value: ValueLike) -> Value:
     Raises:
         ModelError: it stands for none.
     """
-    if isinstance(value, Value):
-        return value
     if isinstance(value, Symbol):
         return value.value
     match value.item() if isinstance(value, np.generic) else value:
