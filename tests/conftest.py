@@ -7,6 +7,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from ragged.runtime import executable
 from tests.support.golden import check_golden
 
 TESTS = Path(__file__).resolve().parent
@@ -42,6 +43,12 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("CORTEX_CACHE_DIR", str(folder))
     return folder
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that is loaded is a failure."""
+    monkeypatch.setattr(executable, "Library", lambda code: pytest.fail("code was loaded"))
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, computed, rows_of, tensors_of
 from ragged.api.storage import stored
 from ragged.api.tensors import Kind, Reduction, Tensor
-from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Source, Var
-from ragged.ir.facts import Monotone, PrefixSum
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Ref, Role, Source, Var
+from ragged.ir.facts import PrefixSum
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import all_expressions
 from ragged.layout.derived import derived_tables
 from ragged.layout.packed import Layout
@@ -98,11 +99,7 @@ class _Lowering:
         """Return the program of a body, with the functions that it uses."""
         shapes = [extent for buffer in self.buffers.values() for extent in buffer.shape]
         used = called((*shapes, *all_expressions(body)))
-        facts = [
-            fact
-            for fact in self.tables.facts
-            if isinstance(fact, PrefixSum | Monotone) and _subject(fact) in used
-        ]
+        facts = [fact for fact in self.tables.facts if subject(fact) in used]
         for fact in facts:
             if isinstance(fact, PrefixSum):
                 at = tuple(Const(0) for _ in fact.length.params)
@@ -210,7 +207,3 @@ class _Accesses(Rewriter):
             return Load(buffer, layout.at(self.exprs(expr.indices)), expr.at)
         done = super().expr(expr)
         return self.functions.call(done)
-
-
-def _subject(fact: PrefixSum | Monotone) -> Function:
-    return fact.offset if isinstance(fact, PrefixSum) else fact.function

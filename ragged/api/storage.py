@@ -159,8 +159,8 @@ def _grouped(
     _require_known(tensor, own, groups)
     layout = packed(own, functions.tables)
     place_of = FoldedSubstitution(values=places).exprs(layout.place)
-    variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
-    return Layout(variables, extents, layout.shape, place_of, layout.first, layout.last, tuple(own))
+    variables = tuple(var for var, _ in dims)
+    return Layout(variables, layout.shape, place_of, layout.first, layout.last, tuple(own))
 
 
 def _require_known(

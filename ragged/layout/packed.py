@@ -17,13 +17,11 @@ from ragged.schedule.fold import FoldedSubstitution, plus, times
 class Layout:
     """Where the element at each index stands: `shape` is that of the buffer, `place` its indices there.
 
-    `place` is in terms of `vars`, the index along each dimension. `extents` are how far storage extends in each.
-    `dims` are those that are stored, where they are not these. From the dimension `first` to `last` they are one in the
-    buffer.
+    `place` is in terms of `vars`, the index along each dimension. `dims` are those that are stored, where they are not
+    these. From the dimension `first` to `last` they are one in the buffer.
     """
 
     vars: tuple[Var, ...]
-    extents: tuple[Expr, ...]
     shape: tuple[Expr, ...]
     place: tuple[Expr, ...]
     first: int
@@ -36,17 +34,13 @@ class Layout:
         row: Expr = Const(0)
         rows: Expr = Const(1)
         for place, extent in zip(self.place, self.shape, strict=True):
-            row, rows = plus(times(row, extent), place), times(extent, rows) if rows != Const(1) else extent
+            row, rows = plus(times(row, extent), place), times(extent, rows)
         return row, rows
 
     def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the buffer's indices of the element at `indices`."""
         values = dict(zip(self.vars, indices, strict=True))
         return FoldedSubstitution(values=values).exprs(self.place)
-
-    def extent(self, position: int, indices: Sequence[Expr]) -> Expr:
-        """Return how far storage extends in a dimension, at the `indices` of those before it."""
-        return substitute(self.extents[position], dict(zip(self.vars, indices, strict=False)))
 
 
 def packed(dims: Extents, tables: Tables) -> Layout:
@@ -60,7 +54,7 @@ def packed(dims: Extents, tables: Tables) -> Layout:
     depends = [[k for k, var in enumerate(variables) if _uses(extent, var)] for extent in extents]
     owners = sorted({owner for each in depends for owner in each})
     if not owners:
-        return Layout(variables, extents, extents, tuple(map(Ref, variables)), len(dims), len(dims))
+        return Layout(variables, extents, tuple(map(Ref, variables)), len(dims), len(dims))
     first, last = owners[0], max(k for k, each in enumerate(depends) if each)
     place: Expr = Ref(variables[first])
     count = extents[first]
@@ -71,7 +65,7 @@ def packed(dims: Extents, tables: Tables) -> Layout:
             continue
         volume: Expr = Const(1)
         for k in group:
-            volume = times(volume, extents[k]) if volume != Const(1) else extents[k]
+            volume = times(volume, extents[k])
         domain = [(variables[k], extents[k]) for k in range(first, owner + 1)]
         own = at if at is not None else Var("p")
         length = volume if at is not None else _at_place(volume, place, own)
@@ -82,7 +76,7 @@ def packed(dims: Extents, tables: Tables) -> Layout:
         place, count, at = plus(Call(offsets, (place,)), inner), Call(offsets, (count,)), None
     shape = (*extents[:first], count, *extents[last + 1 :])
     places = (*map(Ref, variables[:first]), place, *map(Ref, variables[last + 1 :]))
-    return Layout(variables, extents, shape, places, first, last)
+    return Layout(variables, shape, places, first, last)
 
 
 def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) -> Layout:
@@ -92,9 +86,9 @@ def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) 
     `bound` says of each dimension how long.
     """
     row, rows = packed(dims[:depth], tables).row
-    variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
+    variables = tuple(var for var, _ in dims)
     places = (row, *map(Ref, variables[depth:]))
-    return Layout(variables, extents, (rows, *bound[depth:]), places, depth, depth)
+    return Layout(variables, (rows, *bound[depth:]), places, depth, depth)
 
 
 def _uses(extent: Expr, var: Var) -> bool:

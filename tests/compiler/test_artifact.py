@@ -21,9 +21,9 @@ from cortex import models, ra
 from cortex.compiler import artifact
 from cortex.compiler.artifact import FORM
 from ragged.kernels import generate
-from ragged.runtime import executable
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
+from tests.support.damaged import check_damaged, refusal
 
 VOCAB = cortex.Vocab(["the", "film", "<unk>", "bore"], unk="<unk>")
 TREES = ["(3 (2 the) (4 film))", "(1 (2 (0 a) (1 bore)) (2 the))", "(2 film)"]
@@ -216,30 +216,11 @@ def test_a_file_is_replaced_as_a_whole(small, saved, monkeypatch):
 
 
 def refused(path, kind: type[cortex.UserError] = cortex.DataError) -> str:
-    with pytest.raises(kind) as caught:
-        cortex.load(path)
-    return str(caught.value)
-
-
-@pytest.fixture
-def nothing_runs(monkeypatch):
-    """Code that is loaded is a failure."""
-    monkeypatch.setattr(executable, "Library", lambda code: pytest.fail("code was loaded"))
+    return refusal(cortex.load, path, kind)
 
 
 def test_wherever_a_file_is_damaged_its_code_does_not_run(saved, nothing_runs):
-    whole = saved.read_bytes()
-    for size in range(0, len(whole), 4001):
-        saved.write_bytes(whole[:size])
-        assert refused(saved).startswith(f"load: {saved}: this is no compiled function, or it is damaged\n")
-    for at in range(70, len(whole) - 300, 1499):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1
-        saved.write_bytes(damaged)
-        try:
-            refused(saved)
-        except pytest.fail.Exception:  # a bit of an archive's header that nobody reads
-            assert read_bundle(FORM, bytes(damaged)) == read_bundle(FORM, whole)
+    check_damaged(cortex.load, saved, FORM, cut=4001, flip=1499)
 
 
 def test_what_is_no_artifact(tmp_path, nothing_runs):

@@ -20,10 +20,10 @@ from ragged.api.artifact import FORM
 from ragged.api.described import Fixed, Sized, Varying
 from ragged.errors import DataError, ModelError, UserError
 from ragged.kernels import generate
-from ragged.runtime import executable
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
 from tests.ragged.api.functions import SCHEDULES, bits, params_of, rows, scaled
+from tests.support.damaged import check_damaged, refusal
 
 
 @pytest.fixture(scope="module", params=SCHEDULES)
@@ -114,30 +114,11 @@ def test_parameters_are_safetensors_and_the_manifest_is_json(saved):
 
 
 def refused(path, kind: type[UserError] = DataError) -> str:
-    with pytest.raises(kind) as caught:
-        ragged.load(path)
-    return str(caught.value)
-
-
-@pytest.fixture
-def nothing_runs(monkeypatch):
-    """Code that is loaded is a failure."""
-    monkeypatch.setattr(executable, "Library", lambda code: pytest.fail("code was loaded"))
+    return refusal(ragged.load, path, kind)
 
 
 def test_wherever_a_file_is_damaged_its_code_does_not_run(saved, nothing_runs):
-    whole = saved.read_bytes()
-    for size in range(0, len(whole), 7001):
-        saved.write_bytes(whole[:size])
-        assert refused(saved).startswith(f"load: {saved}: this is no ragged function, or it is damaged\n")
-    for at in range(70, len(whole) - 300, 2999):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1
-        saved.write_bytes(damaged)
-        try:
-            refused(saved)
-        except pytest.fail.Exception:  # a bit of an archive's header that nobody reads
-            assert read_bundle(FORM, bytes(damaged)) == read_bundle(FORM, whole)
+    check_damaged(ragged.load, saved, FORM, cut=7001, flip=2999)
 
 
 def changed(path, members=None, **changes):

@@ -6,6 +6,7 @@ import doctest
 import subprocess
 import sys
 
+import awkward
 import numpy as np
 import pytest
 import torch
@@ -150,7 +151,6 @@ def test_fixed_and_variable_dimensions_of_awkward_arrays():
 
 @pytest.mark.parametrize("data", [[], [[], []], [[[]], []]])
 def test_awkward_arrays_without_elements(data):
-    awkward = pytest.importorskip("awkward")
     assert ragged.array(awkward.Array(data)).to_list() == data
 
 
