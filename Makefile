@@ -15,12 +15,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PYTEST_ARGS :=
 SOAK_ARGS :=
+FUZZ_ARGS :=
 BENCH_ARGS := --json build/bench.json --plot build/bench.png
+PERFORMANCE_ARGS := --batches 1,10 --rounds 4 --repeats 7,3
 
-.PHONY: help demo test lint bench soak format clean
+.PHONY: help demo test lint bench performance soak fuzz format clean
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sample treebank, check every root
 	@$(BIN)/cortex demo
@@ -43,8 +45,17 @@ bench: $(VENV)/ready-to-bench ## Measure recursive models against other librarie
 	@mkdir -p build
 	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
 
+performance: $(VENV)/ready-to-bench ## Measure recursive models, and write docs/performance.md
+	@mkdir -p build
+	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json
+	@$(BIN)/python -m bench.linearize --json build/linearizing.json
+	@$(BIN)/python -m bench.performance build/performance.json --linearizing build/linearizing.json
+
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
 	@$(BIN)/python -m bench.soak $(SOAK_ARGS)
+
+fuzz: $(VENV)/ready-to-test ## Draw 10,000 models, structures and schedules (FUZZ_ARGS='--seed 1 --jobs 8 --minutes 60')
+	@$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 format: $(VENV)/ready-to-test ## Put the code in the house's format
 	@$(BIN)/ruff check --fix .

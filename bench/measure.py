@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.answers import LARGEST_ERROR, largest_error, oracle
+from bench.answers import largest_error, oracle
 from bench.ceilings import Ceilings
 from bench.messages import Timed
+from bench.peers import find
 from bench.process import PeerFailed, PeerProcess
-from bench.results import Refused, Row, Times, spread
+from bench.results import Refused, Row, Spread, Times, spread
 from bench.roofline import Counting, Work, least_microseconds
 from bench.trees import flatten, nodes
 from bench.workloads import Batches, Case
@@ -26,18 +27,21 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often each batch is run end to end, of fewer than ten trees and of more, and what comes before.
+    """How often each batch is run, of fewer than ten trees, of fewer than a hundred and of more, and what comes before.
 
     `pause` is the seconds after which the threads of the peer before have gone to sleep.
     """
 
     small: int = 15
     large: int = 7
+    huge: int = 3
     pause: float = 0.05
 
     def repeats(self, batch: int) -> int:
         """Return the repeats of a batch of this size."""
-        return self.small if batch < 10 else self.large
+        if batch < 10:
+            return self.small
+        return self.large if batch < 100 else self.huge
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Clocked:
     def row(self, ceilings: Ceilings) -> Row:
         """Return it beside the roofline under these ceilings."""
         batches = [self.case.of(batch) for batch in self.batches.timed]
-        counting = Counting(self.case.model)
+        counting = Counting(self.case.model, inner_carry=bool(self.case.job.payloads))
         work: list[list[Work]] = [counting.levels(trees) for trees in batches]
         floors = [least_microseconds(levels, ceilings) for levels in work]
         return Row(
@@ -64,38 +68,51 @@ class Clocked:
             float(np.median([sum(level.flops for level in levels) for levels in work])),
             float(np.median(floors)),
             floors,
-            [_times(peer, error, self.times[peer], floors) for peer, error in self.errors.items()],
+            [_times(peer, self.errors[peer], timed, floors) for peer, timed in self.times.items()],
         )
 
 
 def measure_case(
     case: Case, peers: Sequence[PeerProcess], pace: Pace, say: Say
-) -> tuple[list[Clocked], list[Refused]]:
-    """Build the case in every peer, compare answers, and time those that are right."""
+) -> tuple[list[Clocked], list[Refused], list[Refused]]:
+    """Build the case in every peer, compare answers, and time those that are right.
+
+    Returned besides are those that are refused, and those that have no such model.
+    """
     say("evaluating the recursion in float64")
     wanted = oracle(case)
     errors: dict[str, float] = {}
     refused: list[Refused] = []
+    absent: list[Refused] = []
     flat = [flatten(tree) for tree in case.trees]
     for peer in peers:
         say(f"building and checking {peer.name}")
         try:
-            peer.build(case.job, flat)
+            why = peer.build(case.job, flat)
+            if why is not None:
+                absent.append(Refused(peer.name, case.workload.cell.value, case.job.hidden, why))
+                continue
             error = largest_error(case, peer, wanted)
         except PeerFailed as failure:
             refused.append(Refused(peer.name, case.workload.cell.value, case.job.hidden, str(failure)))
             continue
-        if error <= LARGEST_ERROR:
+        if error <= find(peer.name).largest_error:
             errors[peer.name] = error
         else:
             why = f"its answers are off by {error:.1e}"
             refused.append(Refused(peer.name, case.workload.cell.value, case.job.hidden, why))
     right = [peer for peer in peers if peer.name in errors]
-    return [_clock(Clocked(case, batches, errors), right, pace, say) for batches in case.batches], refused
+    clocked = []
+    for batches in case.batches:
+        clocked.append(_clock(Clocked(case, batches, errors), right, pace, say, refused))
+        right = [peer for peer in right if peer.name in clocked[-1].times]
+    return clocked, refused, absent
 
 
-def _clock(clocked: Clocked, peers: Sequence[PeerProcess], pace: Pace, say: Say) -> Clocked:
-    """Time every batch in every peer; each turn another peer begins."""
+def _clock(
+    clocked: Clocked, peers: Sequence[PeerProcess], pace: Pace, say: Say, refused: list[Refused]
+) -> Clocked:
+    """Time every batch in every peer; each turn another peer begins. One that fails is `refused` from there on."""
     batches = clocked.batches
     clocked.times.update({peer.name: [] for peer in peers})
     for turn, batch in enumerate(batches.timed):
@@ -103,27 +120,46 @@ def _clock(clocked: Clocked, peers: Sequence[PeerProcess], pace: Pace, say: Say)
         for peer in (*peers[start:], *peers[:start]):
             say(f"batches of {batches.size}: {turn + 1} of {len(batches.timed)}, {peer.name}")
             time.sleep(pace.pause)
-            timed = peer.time(batch, batches.warm * AWAKE, pace.repeats(batches.size))
-            clocked.times[peer.name].append(timed)
+            if peer.name not in clocked.times:
+                continue
+            try:
+                timed = peer.time(batch, batches.warm * AWAKE, pace.repeats(batches.size))
+            except PeerFailed as failure:
+                del clocked.times[peer.name]
+                case = clocked.case
+                refused.append(Refused(peer.name, case.workload.cell.value, case.job.hidden, str(failure)))
+            else:
+                clocked.times[peer.name].append(timed)
     return clocked
 
 
 def _times(peer: str, error: float, timed: Sequence[Timed], floors: Sequence[float]) -> Times:
-    end_to_end = [_median(each.end_to_end) for each in timed]
-    kernel = [_median(each.kernel) for each in timed if each.kernel is not None]
-    shares = [floor / took for floor, took in zip(floors, kernel, strict=True)] if kernel else []
+    end_to_end = _medians([each.end_to_end for each in timed])
+    kernel = _medians([each.kernel for each in timed])
+    arrays = _medians([each.arrays for each in timed])
+    assert end_to_end is not None
+    shares = None if kernel is None else [floor / took for floor, took in zip(floors, kernel, strict=True)]
     return Times(
         peer,
         error,
-        spread(end_to_end),
+        _spread([each.end_to_end for each in timed]),
         spread([each.end_to_end[0] / 1000 for each in timed]),
-        spread(kernel) if kernel else None,
-        float(np.median(shares)) if shares else None,
+        None if kernel is None else _spread([each.kernel or [] for each in timed]),
+        None if arrays is None else _spread([each.arrays or [] for each in timed]),
+        None if shares is None else float(np.median(shares)),
         end_to_end,
-        kernel or None,
+        kernel,
+        arrays,
     )
 
 
-def _median(nanoseconds: Sequence[int]) -> float:
-    """Return the median, in microseconds."""
-    return float(np.median(nanoseconds)) / 1000
+def _medians(calls: Sequence[list[int] | None]) -> list[float] | None:
+    """Return the median call of each batch, in microseconds; None where there are none."""
+    known = [float(np.median(each)) / 1000 for each in calls if each is not None]
+    return known or None
+
+
+def _spread(calls: Sequence[list[int]]) -> Spread:
+    """Return the spread of the batches' median calls: of the calls where there is one batch."""
+    (only,) = calls if len(calls) == 1 else (None,)
+    return spread(_medians(calls) or [] if only is None else [call / 1000 for call in only])

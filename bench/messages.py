@@ -11,7 +11,10 @@ from bench.trees import Flat
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Make the model of a job, and the trees that later requests name by number. The reply is None."""
+    """Make the model of a job, and the trees that later requests name by number.
+
+    The reply is None, or why the peer has no such model.
+    """
 
     job: Job
     trees: list[Flat]
@@ -35,10 +38,11 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Nanoseconds of each call, the batch's first one first; of the kernel alone where the peer has one."""
+    """Nanoseconds of each call, the batch's first one first; of the kernel and from flat arrays if there is one."""
 
     end_to_end: list[int]
     kernel: list[int] | None
+    arrays: list[int] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.cells import gated_dag, ternary_lstm, tree_gru_recursive
 from bench.peers.job import Cell
 from cortex import models, ra
 from cortex.ra.tensor import Indexed
@@ -12,11 +13,15 @@ from cortex.ra.tensor import Indexed
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a model is made from (hidden, vocab), which of its outputs are answers, and a table with a row a word."""
+    """How a model is made from (hidden, vocab), which of its outputs are answers, and what nodes carry.
+
+    `table` has a row a word; None where nodes carry `payloads` instead, vectors (hidden,), each of them all of these.
+    """
 
     build: Callable[[int, int], ra.Model]
     outputs: tuple[str, ...]
-    table: str
+    table: str | None = None
+    payloads: tuple[str, ...] = ()
 
 
 def tree_lstm_recursive(hidden: int, vocab: int) -> ra.Model:
@@ -104,4 +109,12 @@ MODELS: dict[Cell, Kind] = {
     Cell.TREE_LSTM_RECURSIVE: Kind(tree_lstm_recursive, ("h",), "emb_h"),
     Cell.ANOTHER_CELL: Kind(another_cell, ("y",), "table_y"),
     Cell.MV_RNN: Kind(models.mv_rnn, ("v", "M"), "emb"),
+    Cell.TREE_GRU_RECURSIVE: Kind(tree_gru_recursive, ("h",), "emb_h"),
+    Cell.DAG_RNN: Kind(
+        lambda hidden, vocab: models.dag_rnn(hidden, activation="tanh", input="projected"),
+        ("h",),
+        payloads=("x_h",),
+    ),
+    Cell.GATED_DAG: Kind(gated_dag, ("h",), payloads=("x_z", "x_u", "x_e")),
+    Cell.TERNARY_LSTM: Kind(ternary_lstm, ("h",), "emb_h"),
 }

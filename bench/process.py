@@ -47,6 +47,8 @@ class ServedProcess:
 
     environment: ClassVar[Mapping[str, str]] = {}
     """Settings that its processes have besides the fair environment."""
+    patience: ClassVar[float] = 300.0
+    """Seconds after which a process that has not replied is ended."""
 
     def __init__(self, name: str, server: str, module: str, threads: int, *, quiet: bool = False) -> None:
         self.name = name
@@ -67,14 +69,17 @@ class ServedProcess:
         """Send a request, and return the reply; `PeerFailed` if the peer raises or its process ends."""
         try:
             self._connection.send(request)
-        except BrokenPipeError as error:
+        except ConnectionError as error:
             raise self._ended() from error
         return self._receive()
 
     def _receive(self) -> object:
         try:
+            if not self._connection.poll(self.patience):
+                self._process.kill()
+                raise PeerFailed(f"{self.name}: no reply in {self.patience:.0f} seconds")
             reply: object = self._connection.recv()
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             raise self._ended() from error
         if isinstance(reply, Failed):
             raise PeerFailed(f"{self.name}:\n{reply.text}")
@@ -104,9 +109,11 @@ class PeerProcess(ServedProcess):
         quiet = name == "dynet"  # it says how it was set up
         super().__init__(name, "bench.serve", find(name).module, threads, quiet=quiet)
 
-    def build(self, job: Job, trees: list[Flat]) -> None:
-        """Make the model of a job and the trees of all later batches."""
-        self.ask(Build(job, trees))
+    def build(self, job: Job, trees: list[Flat]) -> str | None:
+        """Make the model of a job and the trees of all later batches; return why if it has no such model."""
+        why = self.ask(Build(job, trees))
+        assert why is None or isinstance(why, str)
+        return why
 
     def answers(self, batch: range) -> Answers:
         """Compute a batch."""

@@ -27,12 +27,12 @@ from bench.process import PeerFailed, PeerProcess
 from bench.report import Result, Settings, document, print_report
 from bench.results import Refused
 from bench.trees import Tree, read_treebank
-from bench.workloads import WARM_BATCHES, WORKLOADS, TooFewTrees, make_case
+from bench.workloads import WARM_BATCHES, WORKLOADS, make_case
 from cortex.data import sample_treebank
 from ragged.runtime.cores import usable_cores
 
 SEED = 0
-_WIDTH = 130
+_WIDTH = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +55,26 @@ def run(options: Options, console: Console) -> Result:
     treebank = read_treebank(options.trees)
     best: dict[int, Ceilings] = {}
     clocked: list[Clocked] = []
+    absent: list[Refused] = []
     with ExitStack() as stack:
         peers, refused = _start(stack, options)
         for name in options.workloads:
             for hidden in options.hidden or WORKLOADS[name].hidden:
                 _raise_ceilings(best, options)
-                more, wrong = _one(name, hidden, treebank, peers, options, console)
+                more, wrong, missing = _one(name, hidden, treebank, peers, options, console)
                 clocked += more
                 refused += wrong
+                absent += missing
     settings = Settings(
         options.threads,
         options.rounds,
-        {"under 10": options.pace.small, "from 10": options.pace.large},
+        {"under 10": options.pace.small, "from 10": options.pace.large, "from 100": options.pace.huge},
         WARM_BATCHES,
         options.trees.name,
         SEED,
     )
     rows = [each.row(best[options.threads]) for each in clocked]
-    return Result(settings, tuple(best.values()), rows, refused)
+    return Result(settings, tuple(best.values()), rows, refused, absent)
 
 
 def _start(stack: ExitStack, options: Options) -> tuple[list[PeerProcess], list[Refused]]:
@@ -105,7 +107,7 @@ def _one(
     peers: Sequence[PeerProcess],
     options: Options,
     console: Console,
-) -> tuple[list[Clocked], list[Refused]]:
+) -> tuple[list[Clocked], list[Refused], list[Refused]]:
     case = make_case(
         WORKLOADS[name],
         hidden,
@@ -128,11 +130,13 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser.add_argument("--workloads", type=_names, default=list(WORKLOADS), help=", ".join(WORKLOADS))
     parser.add_argument("--peers", type=_names, default=list(PEERS), help=f"{', '.join(PEERS)}, or modules")
     parser.add_argument("--hidden", type=_numbers, help="sizes instead of each workload's own")
-    parser.add_argument("--batches", type=_numbers, help="trees in a batch: 1,10")
+    parser.add_argument("--batches", type=_numbers, help="trees in a batch: 1,10,100,1000 (1,10)")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument("--rounds", type=int, help="batches of each size that are timed")
     parser.add_argument(
-        "--repeats", type=_numbers, help="calls on a batch of fewer than ten trees, and of more"
+        "--repeats",
+        type=_numbers,
+        help="calls on a batch of fewer than ten trees, of fewer than a hundred, and of more",
     )
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--plot", type=Path, help="where to draw it, as PNG")
@@ -143,6 +147,8 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     for name in given.workloads:
         if name not in WORKLOADS:
             parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
+    if any(size < 1 for size in given.batches or ()):
+        parser.error("a batch has one tree or more")
     try:
         for name in given.peers:
             find(name)
@@ -153,9 +159,10 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
 
 def _options(given: argparse.Namespace) -> Options:
     quick = given.quick
-    pace = Pace(2, 2, pause=0.01) if quick else Pace()
+    pace = Pace(2, 2, 2, pause=0.01) if quick else Pace()
     if given.repeats:
-        pace = replace(pace, small=given.repeats[0], large=given.repeats[-1])
+        small, large, huge = (given.repeats + given.repeats[-1:] * 2)[:3]
+        pace = replace(pace, small=small, large=large, huge=huge)
     hidden = given.hidden or ([16] if quick else None)
     return Options(
         given.trees,
@@ -182,11 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code is 1 if a peer was refused."""
     given, options = parse(sys.argv[1:] if arguments is None else arguments)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False)
-    try:
-        result = run(options, console)
-    except TooFewTrees as error:
-        console.print(str(error))
-        return 2
+    result = run(options, console)
     print_report(result, console)
     if given.json is not None:
         text = json.dumps(document(result, options.peers), indent=1, allow_nan=False)

@@ -21,8 +21,9 @@ class Spread:
 class Times:
     """One peer on one row. Of each batch the median of its repeats counts; `first` are first calls on new batches.
 
-    `kernel` is None where a peer has no kernel apart from the rest; `share` is of the roofline, for it. `error` is
-    the largest of its answers.
+    `kernel` is None where a peer has no kernel apart from the rest; `share` is of the roofline, for it. `arrays` is a
+    call on a batch's flat arrays: for peers that are called with those, the kernel's time. `error` is the largest of
+    its answers.
     """
 
     peer: str
@@ -30,9 +31,11 @@ class Times:
     end_to_end: Spread
     first: Spread
     kernel: Spread | None
+    arrays: Spread | None
     share: float | None
     end_to_end_of_batches: list[float]
     kernel_of_batches: list[float] | None
+    arrays_of_batches: list[float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A peer that is not timed, and why; one that does not start has no `hidden`."""
+    """A peer that is not timed: it fails, is wrong, or has no such model. One that does not start has no `hidden`."""
 
     peer: str
     workload: str

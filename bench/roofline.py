@@ -26,21 +26,25 @@ class Work:
 
 
 class Counting:
-    """A model's work on trees whose leaves carry words and whose inner nodes do not."""
+    """A model's work on structures whose leaves carry what it reads; `inner_carry` says whether inner nodes do too."""
 
-    def __init__(self, model: ra.Model) -> None:
+    def __init__(self, model: ra.Model, *, inner_carry: bool = False) -> None:
         self._leaf = needed_products(model, leaf=True, carries=True)
-        self._inner = needed_products(model, leaf=False, carries=False)
+        self._inner = needed_products(model, leaf=False, carries=inner_carry)
 
     def levels(self, trees: Sequence[Tree]) -> list[Work]:
-        """Return the work of each level, the leaves first: a level is the nodes of one height."""
-        count, children = Counter[int](), Counter[int]()
+        """Return the work of each level, the leaves first: a level is the nodes of one height.
+
+        A product of a child's is counted once for each child, with the first of its parents: it is the same for all.
+        """
         heights: dict[int, int] = {}
-        for node in reversed(nodes(trees)):
+        first_parent: dict[int, int] = {}
+        for node in nodes(trees):
             height = 1 + max((heights[id(child)] for child in node.children), default=-1)
             heights[id(node)] = height
-            count[height] += 1
-            children[height] += len(node.children)
+            for child in node.children:
+                first_parent[id(child)] = min(height, first_parent.get(id(child), height))
+        count, children = Counter(heights.values()), Counter(first_parent.values())
         return [
             _work(self._inner if height else self._leaf, count[height], children[height])
             for height in sorted(count)

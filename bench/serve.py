@@ -30,8 +30,10 @@ class Server:
         match request:
             case Build(job=job, trees=trees):
                 self._peer = None  # the model before gives back its memory
+                if job.cell in self._class.lacks:
+                    return self._class.lacks[job.cell]
                 self._peer = self._class(job)
-                self._trees = [unflatten(flat) for flat in trees]
+                self._trees = [unflatten(flat, job.payloads) for flat in trees]
                 return None
             case Answer(batch=batch):
                 return {
@@ -53,7 +55,8 @@ class Server:
         for warm in request.warm:
             peer.end_to_end(self._batch(warm))
         end_to_end = time_calls(lambda: peer.end_to_end(trees), request.repeats)
-        return Timed(end_to_end, peer.kernel_times(trees, request.repeats))
+        kernel = peer.kernel_times(trees, request.repeats)
+        return Timed(end_to_end, kernel, peer.arrays_times(trees, request.repeats) or kernel)
 
     def _batch(self, batch: range) -> list[Tree]:
         return [self._trees[number] for number in batch]

@@ -12,11 +12,14 @@ Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.mode
 
 from cortex import models, ra
 from cortex.compiler import Output, RecursiveFunction, compile, load
+from cortex.compiler.choices import Choices
 from cortex.linearize import CyclicSentence, Forest, Linearized, Node, Vocab, read_conllu, read_ptb
 from cortex.models import from_torch
+from cortex.tuning import Tuning, tune
 from ragged.errors import DataError, InternalError, ModelError, ScheduleError, UserError
 
 __all__ = [
+    "Choices",
     "CyclicSentence",
     "DataError",
     "Forest",
@@ -27,6 +30,7 @@ __all__ = [
     "Output",
     "RecursiveFunction",
     "ScheduleError",
+    "Tuning",
     "UserError",
     "Vocab",
     "compile",
@@ -36,4 +40,5 @@ __all__ = [
     "ra",
     "read_conllu",
     "read_ptb",
+    "tune",
 ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from ragged.runtime import executable
 from tests.support.golden import check_golden
@@ -15,7 +16,9 @@ TESTS = Path(__file__).resolve().parent
 # Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
 os.environ["CORTEX_CACHE_DIR"] = ""
 
-# "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones.
+# "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones. Hypothesis
+# mixes in constants of the local modules that a process has imported by then, which are others in each worker.
+providers._get_local_constants = lambda: providers._local_constants
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("ci")

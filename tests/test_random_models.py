@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis
-import numpy as np
 from hypothesis import strategies as st
 
 import cortex
@@ -17,21 +16,20 @@ from cortex import ra
 from cortex.compiler.generate import lowering_steps
 from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearized, linearize
+from ragged.auto.machine import Grid
+from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.walk import leaves
-from tests.support.agreement import Rows, check_agreement, error, interpreted, schedules
+from tests.support.agreement import Rows, check_agreement, interpreted, schedules
+from tests.support.conditioned import well_conditioned
 from tests.support.random_models import models
 from tests.support.random_structures import batches
 
-SHAKE = 2.0**-22
-WELL_CONDITIONED = 1e-6
-"""How much the oracle may move when its parameters do by `SHAKE`: beyond it, float32 cannot reach the bound."""
-
 SMALL = 100
 """The statements of a program that is lowered, run and interpreted for a team in about a second."""
-LARGEST = 400
+LARGEST = 250
 """A model of five branches on five conditions is larger than that: every one has a copy of what comes after it."""
 
 Batch = list[cortex.Node]
@@ -44,19 +42,8 @@ def cases(draw: st.DrawFn) -> tuple[ra.Model, dict[str, Any], Batch, list[Rows]]
     params = model.init_params(seed=draw(st.integers(0, 3)))
     batch = draw(batches(model.plan()))
     expected = ra.evaluate(model, params, batch)
-    hypothesis.assume(_well_conditioned(model, params, batch, expected))
+    hypothesis.assume(well_conditioned(model, params, batch, expected))
     return model, params, batch, expected
-
-
-def _well_conditioned(model: ra.Model, params: dict[str, Any], batch: Batch, expected: list[Rows]) -> bool:
-    random = np.random.default_rng(0)
-    shaken = {
-        name: array * (1.0 + SHAKE * random.choice([-1.0, 1.0], array.shape))
-        for name, array in params.items()
-    }
-    moved = ra.evaluate(model, shaken, batch)
-    pairs = [(m[name], e[name]) for m, e in zip(moved, expected, strict=True) for name in e]
-    return all(np.isfinite(e).all() and error(m, e) <= WELL_CONDITIONED for m, e in pairs)
 
 
 def most(share: float) -> hypothesis.settings:
@@ -67,12 +54,30 @@ def most(share: float) -> hypothesis.settings:
 @hypothesis.given(cases())
 def test_every_schedule_means_what_the_oracle_says(case):
     model, params, batch, expected = case
-    linearized = linearize(model.plan(), batch)
     for name, schedule in schedules(model).items():
+        linearized = linearize(schedule.plan(), batch)
         check_agreement(interpreted(schedule.lower(), linearized, params), expected, f"{name}, interpreted")
 
 
-@most(0.3)
+@most(0.06)
+@hypothesis.given(cases(), st.integers(1, 5), st.integers(1, 4), st.integers(0, 400), st.integers(0, 9))
+def test_a_grid_of_blocks_agrees_with_the_oracle_or_refuses(case, blocks, threads, shared_bytes, seed):
+    model, params, batch, expected = case
+    for name, schedule in schedules(model).items():
+        program, linearized = schedule.lower(), linearize(schedule.plan(), batch)
+        if len(list(leaves(program.kernel))) > SMALL:
+            continue
+        try:
+            steps = lowering_steps(program, 1, Grid(blocks, threads, shared_bytes))
+        except ScheduleError:
+            hypothesis.event("refused")
+            continue
+        hypothesis.event("taken")
+        found = interpreted(steps[-1].program, linearized, params, seed=seed)
+        check_agreement(found, expected, f"{name}, {blocks} blocks of {threads}")
+
+
+@most(0.2)
 @hypothesis.given(cases(), st.data())
 def test_machine_code_and_every_pass_agree_with_the_oracle(case, data):
     model, params, batch, expected = case
@@ -83,7 +88,7 @@ def test_machine_code_and_every_pass_agree_with_the_oracle(case, data):
     threads = data.draw(st.sampled_from([1, 2]), label="threads") if size <= SMALL else 1
     function = cortex.compile(ways[name], params, threads=threads)
     check_machine_code(function, batch, expected, name)
-    check_steps(ways[name], threads, params, linearize(model.plan(), batch), expected, name)
+    check_steps(ways[name], threads, params, linearize(ways[name].plan(), batch), expected, name)
 
 
 def _size(schedule: ra.Schedule) -> int:

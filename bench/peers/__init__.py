@@ -11,22 +11,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """`label` is for people; `module` has the class `Measured`; `packages` are the distributions to report."""
+    """`label` is for people; `module` has the class `Measured`; `packages` are the distributions to report.
+
+    An answer may be off by `largest_error`, see `bench.answers`: in float32 by what the project allows itself.
+    """
 
     label: str
     module: str
     packages: tuple[str, ...]
+    largest_error: float = 1e-5
 
 
 PEERS: dict[str, PeerInfo] = {
     "cortex": PeerInfo("Cortex", "bench.peers.cortex_compiled", ("cortex-compiler", "apache-tvm")),
+    "cortex-bf16": PeerInfo(
+        "Cortex in bfloat16", "bench.peers.cortex_rounded", ("cortex-compiler",), largest_error=1e-2
+    ),
     "dynet": PeerInfo("DyNet, autobatching", "bench.peers.dynet_autobatch", ("dyNET38",)),
     "torch-nodes": PeerInfo("PyTorch by node", "bench.peers.torch_nodes", ("torch",)),
     "torch-levels": PeerInfo("PyTorch by level", "bench.peers.torch_levels", ("torch",)),
     "torch-onednn": PeerInfo("PyTorch by level, oneDNN", "bench.peers.torch_levels_onednn", ("torch",)),
     "numpy": PeerInfo("NumPy by level", "bench.peers.numpy_levels", ("numpy",)),
+    "onednn": PeerInfo("C++ by level, oneDNN", "bench.peers.onednn_by_hand", ("onednn-cpu-gomp",)),
 }
-OWN = "cortex"
+OWN, ROUNDED, BY_HAND = "cortex", "cortex-bf16", "onednn"
+"""This project, the same with products in bfloat16, and the peer that it is compared with from flat arrays."""
 
 
 def find(name: str) -> PeerInfo:

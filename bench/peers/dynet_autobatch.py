@@ -5,8 +5,9 @@ The wheel (`dyNET38`) has neither a BLAS nor threads: DyNet computes with one, w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from dynet_config import set as configure
@@ -15,7 +16,7 @@ configure(autobatch=1, mem=1024)
 
 import dynet as dy  # noqa: E402  DyNet reads its configuration when it is imported
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated  # noqa: E402
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, ternary  # noqa: E402
 from bench.peers.peer import Peer  # noqa: E402
 from bench.trees import Tree  # noqa: E402
 
@@ -29,11 +30,20 @@ class Measured(Peer):
     def __init__(self, job: Job) -> None:
         # Parameters do not keep alive the collection that holds them.
         self._parameters = parameters = dy.ParameterCollection()
+        self._model: _Model
         match job.cell:
             case Cell.TREE_FC:
-                self._model: _TreeFC | _GatedCell | _MVRNN = _TreeFC(job, parameters)
+                self._model = _TreeFC(job, parameters)
             case Cell.MV_RNN:
                 self._model = _MVRNN(job, parameters)
+            case Cell.TREE_GRU_RECURSIVE:
+                self._model = _TreeGRU(job, parameters)
+            case Cell.DAG_RNN:
+                self._model = _DagRNN(job, parameters)
+            case Cell.GATED_DAG:
+                self._model = _GatedDag(job, parameters)
+            case Cell.TERNARY_LSTM:
+                self._model = _TernaryLSTM(job, parameters)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, parameters)
 
@@ -64,8 +74,14 @@ class Measured(Peer):
         return dict(zip(self._model.outputs, reversed(values), strict=True))
 
 
+class _Model(Protocol):
+    outputs: tuple[str, ...]
+
+    def node(self, tree: Tree) -> State: ...
+
+
 class _TreeFC:
-    outputs = ("h",)
+    outputs: tuple[str, ...] = ("h",)
 
     def __init__(self, job: Job, parameters: Any) -> None:
         p = job.params
@@ -84,7 +100,7 @@ class _GatedCell:
         def split(array: Array) -> list[Any]:
             return [parameters.parameters_from_numpy(part) for part in np.split(array, cell.gates)]
 
-        self.outputs = (cell.output,)
+        self.outputs: tuple[str, ...] = (cell.output,)
         self.U, self.b = split(cell.U), split(cell.b)
         self.U_f = parameters.parameters_from_numpy(cell.U_f)
         self.b_f = parameters.parameters_from_numpy(cell.b_f)
@@ -118,7 +134,7 @@ class _GatedCell:
 
 
 class _MVRNN:
-    outputs = ("v", "M")
+    outputs: tuple[str, ...] = ("v", "M")
 
     def __init__(self, job: Job, parameters: Any) -> None:
         p = job.params
@@ -134,6 +150,96 @@ class _MVRNN:
             dy.tanh(dy.affine_transform([self.b, self.W, seen])),
             self.W_M * dy.concatenate([M_l, M_r]),
         )
+
+
+class _TreeGRU:
+    outputs: tuple[str, ...] = ("h",)
+
+    def __init__(self, job: Job, parameters: Any) -> None:
+        self.emb = _table(parameters, job.params["emb_h"])
+        self.r, self.z, self.g = (_gate(job, parameters, letter) for letter in "rzg")
+
+    def node(self, tree: Tree) -> State:
+        if not tree.children:
+            return (self.emb[tree.word],)
+        ((left,), (right,)) = map(self.node, tree.children)
+        total = left + right
+        r, z = (dy.logistic(dy.affine_transform([*gate, total])) for gate in (self.r, self.z))
+        g = dy.tanh(dy.affine_transform([*self.g, dy.cmult(r, total)]))
+        return (g + dy.cmult(z, total - g),)
+
+
+class _OverDags(ABC):
+    """Computes each node of a structure once. What nodes carry is added, or `affine_transform` would not be batched."""
+
+    outputs: tuple[str, ...] = ("h",)
+
+    def node(self, tree: Tree) -> State:
+        return (self._once(tree, {}),)
+
+    def _once(self, tree: Tree, known: dict[int, Expr]) -> Expr:
+        if id(tree) not in known:
+            known[id(tree)] = self.h(tree, [self._once(child, known) for child in tree.children])
+        return known[id(tree)]
+
+    @abstractmethod
+    def h(self, tree: Tree, below: list[Expr]) -> Expr: ...
+
+
+class _DagRNN(_OverDags):
+    def __init__(self, job: Job, parameters: Any) -> None:
+        self.U, self.b = (parameters.parameters_from_numpy(job.params[name]) for name in ("U", "b"))
+
+    def h(self, tree: Tree, below: list[Expr]) -> Expr:
+        product = dy.affine_transform([self.b, self.U, dy.esum(below)]) if below else self.b
+        return dy.tanh(_carried(tree, "x_h") + product)
+
+
+class _GatedDag(_OverDags):
+    def __init__(self, job: Job, parameters: Any) -> None:
+        self.gates = {letter: _gate(job, parameters, letter) for letter in "zue"}
+
+    def h(self, tree: Tree, below: list[Expr]) -> Expr:
+        x_z, x_u, x_e = (_carried(tree, f"x_{letter}") for letter in "zue")
+        if not below:
+            return dy.cmult(dy.logistic(x_z + self.gates["z"][0]), dy.tanh(x_u + self.gates["u"][0]))
+        total = dy.esum(below)
+        z = dy.logistic(x_z + dy.affine_transform([*self.gates["z"], total]))
+        u = dy.tanh(x_u + dy.affine_transform([*self.gates["u"], total]))
+        edges = [dy.logistic(x_e + dy.affine_transform([*self.gates["e"], h])) for h in below]
+        kept = dy.tanh(dy.esum([dy.cmult(e, h) for e, h in zip(edges, below, strict=True)]) * 0.5)
+        return kept + dy.cmult(z, u - kept)
+
+
+class _TernaryLSTM:
+    outputs: tuple[str, ...] = ("h",)
+
+    def __init__(self, job: Job, parameters: Any) -> None:
+        matrix, bias = (np.split(array, 6) for array in ternary(job))
+        pairs = zip(bias, matrix, strict=True)
+        self.gates = [tuple(map(parameters.parameters_from_numpy, pair)) for pair in pairs]
+        self.tables = [_table(parameters, job.params[name]) for name in ("emb_h", "emb_c")]
+
+    def node(self, tree: Tree) -> State:
+        if not tree.children:
+            return self.tables[0][tree.word], self.tables[1][tree.word]
+        below = [self.node(child) for child in tree.children]
+        three = dy.concatenate([h for h, _ in below])
+        i, o, u, *forget = (dy.affine_transform([*gate, three]) for gate in self.gates)
+        c = dy.cmult(dy.logistic(i), dy.tanh(u))
+        for f, (_, c_below) in zip(forget, below, strict=True):
+            c = c + dy.cmult(dy.logistic(f), c_below)
+        return dy.cmult(dy.logistic(o), dy.tanh(c)), c
+
+
+def _gate(job: Job, parameters: Any, letter: str) -> tuple[Expr, Expr]:
+    """Return a gate's bias and matrix, as `affine_transform` takes them."""
+    bias, matrix = (parameters.parameters_from_numpy(job.params[f"{name}_{letter}"]) for name in "bU")
+    return bias, matrix
+
+
+def _carried(tree: Tree, name: str) -> Expr:
+    return dy.inputTensor(getattr(tree, name))
 
 
 def _table(parameters: Any, table: Array) -> Any:

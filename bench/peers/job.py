@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -23,16 +23,24 @@ class Cell(Enum):
     TREE_LSTM_RECURSIVE = "tree_lstm_recursive"
     ANOTHER_CELL = "another_cell"
     MV_RNN = "mv_rnn"
+    TREE_GRU_RECURSIVE = "tree_gru_recursive"
+    DAG_RNN = "dag_rnn"
+    GATED_DAG = "gated_dag"
+    TERNARY_LSTM = "ternary_lstm"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A cell of a size, its parameters (float32, C-contiguous), and how many threads there are to compute with."""
+    """A cell of a size, its parameters (float32, C-contiguous), and how many threads there are to compute with.
+
+    Where nodes carry vectors, `payloads` has by their names the rows that nodes carry, each node those of its word.
+    """
 
     cell: Cell
     hidden: int
     params: Mapping[str, Array]
     threads: int
+    payloads: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ def gated(job: Job) -> Gated:
     p = job.params
 
     def stack(name: str, gates: str) -> Array:
-        return np.concatenate([p[f"{name}_{gate}"] for gate in gates])
+        return stacked(job, name, gates)
 
     match job.cell:
         case Cell.TREE_LSTM:
@@ -76,3 +84,16 @@ def gated(job: Job) -> Gated:
             return Gated(*own, leaf_h=p["table_y"], leaf_c=p["table_z"], output="y")
         case _:
             raise ValueError(f"{job.cell} has no gates")
+
+
+def stacked(job: Job, name: str, gates: str) -> Array:
+    """Return the parameters of these gates one after another: matrices (gates x hidden, hidden), or vectors."""
+    return np.concatenate([job.params[f"{name}_{gate}"] for gate in gates])
+
+
+def ternary(job: Job) -> tuple[Array, Array]:
+    """Return the gates i, o, u, f_1, f_2, f_3 of three children as one matrix (6 hidden, 3 hidden), and the biases."""
+    p = job.params
+    blocks = [*(p[f"U_{gate}"] for gate in "iou"), *p["U_f"]]  # each (3, hidden, hidden), by child
+    matrix = np.concatenate([np.concatenate(list(block), axis=1) for block in blocks])
+    return matrix, np.concatenate([p[f"b_{gate}"] for gate in "ioufff"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated
-from bench.peers.levels import Levels, Room, level_by_level
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.levels import Levels, Room, levels_of
 from bench.peers.peer import Peer
 from bench.trees import Tree
 
@@ -19,28 +20,41 @@ class Measured(Peer):
     """The states of all nodes stand in one array, so that a level's children are one look-up."""
 
     def __init__(self, job: Job) -> None:
+        self._model: _Model
         match job.cell:
             case Cell.TREE_FC:
-                self._model: _TreeFC | _GatedCell | _MVRNN = _TreeFC(job)
+                self._model = _TreeFC(job)
             case Cell.MV_RNN:
                 self._model = _MVRNN(job)
+            case Cell.TREE_GRU_RECURSIVE:
+                self._model = _TreeGRU(job)
+            case Cell.DAG_RNN:
+                self._model = _DagRNN(job)
+            case Cell.GATED_DAG:
+                self._model = _GatedDag(job)
+            case Cell.TERNARY_LSTM:
+                self._model = _TernaryLSTM(job)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden)
+        self._levels = levels_of(job)
 
     def end_to_end(self, trees: Sequence[Tree]) -> Answers:
         """See `Peer`."""
-        return self._model.run(level_by_level(trees, self._model.table))
+        return self._model.run(self._levels(trees))
 
     def kernel(self, trees: Sequence[Tree]) -> Callable[[], object]:
         """See `Peer`."""
-        levels = level_by_level(trees, self._model.table)
+        levels = self._levels(trees)
         return lambda: self._model.run(levels)
+
+
+class _Model(Protocol):
+    def run(self, levels: Levels) -> Answers: ...
 
 
 class _TreeFC:
     def __init__(self, job: Job) -> None:
         self.W, self.b = _Weights(job.params["W"]), job.params["b"]
-        self.table = len(job.params["emb"])
         self.room = Room((job.hidden,), job.params["emb"])
 
     def run(self, levels: Levels) -> Answers:
@@ -59,7 +73,6 @@ class _GatedCell:
         self.W = None if cell.W is None else _Weights(cell.W)
         # In a row h, then c.
         table = None if cell.leaf_h is None else np.concatenate([cell.leaf_h, cell.leaf_c], axis=1)
-        self.table = None if table is None else len(table)
         self.room = Room((2 * hidden,), table)
 
     def run(self, levels: Levels) -> Answers:
@@ -95,7 +108,6 @@ class _MVRNN:
     def __init__(self, job: Job) -> None:
         p = job.params
         self.hidden, self.b, self.W, self.W_M = job.hidden, p["b"], _Weights(p["W"]), p["W_M"]
-        self.table = len(p["emb"])
         self.vectors = Room((job.hidden,), p["emb"])
         self.matrices = Room((job.hidden, job.hidden), p["emb_M"])
 
@@ -111,6 +123,103 @@ class _MVRNN:
             np.tanh(sums, out=v[begin:end])
             np.matmul(self.W_M, both.reshape(end - begin, 2 * H, H), out=M[begin:end])
         return {"v": v[levels.roots], "M": M[levels.roots]}
+
+
+class _TreeGRU:
+    def __init__(self, job: Job) -> None:
+        p = job.params
+        self.hidden, self.U, self.b = job.hidden, _Weights(stacked(job, "U", "rz")), stacked(job, "b", "rz")
+        self.U_g, self.b_g = _Weights(p["U_g"]), p["b_g"]
+        self.room = Room((job.hidden,), p["emb_h"])
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        h = self.room(levels.rows)
+        for begin, end, children in levels.upward():
+            total = h[children[:, 0]] + h[children[:, 1]]
+            sums = self.U(total)
+            sums += self.b
+            gates = _sigmoid(sums)
+            reset, z = gates[:, :H], gates[:, H:]
+            reset *= total
+            g = self.U_g(reset)
+            g += self.b_g
+            np.tanh(g, out=g)
+            total -= g
+            total *= z
+            np.add(total, g, out=h[begin:end])  # z h~ + (1 - z) g
+        return {"h": h[levels.roots]}
+
+
+class _DagRNN:
+    def __init__(self, job: Job) -> None:
+        self.U, self.b = _Weights(job.params["U"]), job.params["b"]
+        self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
+
+    def run(self, levels: Levels) -> Answers:
+        h = self.room(levels.rows)
+        for begin, end, children in levels.upward():
+            sums = self.U(h[children].sum(1))
+            sums += levels.carried(begin, end)
+            sums += self.b
+            np.tanh(sums, out=h[begin:end])
+        return {"h": h[levels.roots]}
+
+
+class _GatedDag:
+    def __init__(self, job: Job) -> None:
+        self.hidden, self.U, self.U_e = (
+            job.hidden,
+            _Weights(stacked(job, "U", "zu")),
+            _Weights(job.params["U_e"]),
+        )
+        self.b = stacked(job, "b", "zue")
+        # In a row h, then U_e h.
+        self.room = Room((2 * job.hidden,), np.zeros((1, 2 * job.hidden), np.float32))
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        state = self.room(levels.rows)
+        for begin, end, children in levels.upward():
+            x = levels.carried(begin, end) + self.b
+            below = state[children]  # (nodes, 3, 2 H)
+            h, edges = below[:, :, :H], below[:, :, H:]
+            edges += x[:, None, 2 * H :]
+            h *= _sigmoid(edges)
+            sums = self.U(state[children, :H].sum(1))
+            sums += x[:, : 2 * H]
+            kept = h.sum(1)
+            kept *= 0.5
+            np.tanh(kept, out=kept)
+            new = np.tanh(sums[:, H:], out=sums[:, H:])
+            new -= kept
+            new *= _sigmoid(sums[:, :H])
+            np.add(new, kept, out=state[begin:end, :H])  # z u + (1 - z) kept
+            state[begin:end, H:] = self.U_e(state[begin:end, :H])
+        return {"h": state[levels.roots, :H]}
+
+
+class _TernaryLSTM:
+    def __init__(self, job: Job) -> None:
+        matrix, self.b = ternary(job)
+        self.hidden, self.W = job.hidden, _Weights(matrix)
+        self.tables = job.params["emb_h"], job.params["emb_c"]
+        self.h, self.c = (Room((job.hidden,), table) for table in self.tables)
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        h, c = self.h(levels.rows), self.c(levels.rows)
+        for begin, end, children in levels.upward():
+            sums = self.W(h[children].reshape(end - begin, -1))
+            sums += self.b
+            u = np.tanh(sums[:, 2 * H : 3 * H])
+            u *= _sigmoid(sums[:, :H])
+            forget = _sigmoid(sums[:, 3 * H :])
+            for k in range(3):
+                u += forget[:, k * H : (k + 1) * H] * c[children[:, k]]
+            c[begin:end] = u
+            np.multiply(np.tanh(u, out=u), _sigmoid(sums[:, H : 2 * H]), out=h[begin:end])
+        return {"h": h[levels.roots]}
 
 
 class _Weights:

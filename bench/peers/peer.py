@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
+from typing import ClassVar
 
-from bench.peers.job import Answers, Job
+from bench.peers.job import Answers, Cell, Job
 from bench.trees import Tree
 
 
@@ -18,6 +19,9 @@ class Peer(ABC):
     It runs in a process of its own, so it may import what it likes and set up threads as it likes; it must not compute
     with more than `job.threads` of them.
     """
+
+    lacks: ClassVar[Mapping[Cell, str]] = {}
+    """The cells that it does not compute, and why."""
 
     @abstractmethod
     def __init__(self, job: Job) -> None: ...
@@ -37,6 +41,10 @@ class Peer(ABC):
         """Return what the kernel alone took, each time, in nanoseconds; None where there is no such thing."""
         run = self.kernel(trees)
         return None if run is None else time_calls(run, repeats)
+
+    def arrays_times(self, trees: Sequence[Tree], repeats: int) -> list[int] | None:
+        """Return what calls on a batch's flat arrays took, in nanoseconds; None where that is the kernel's time."""
+        return None
 
 
 def time_calls(call: Callable[[], object], repeats: int) -> list[int]:

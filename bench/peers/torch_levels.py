@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated
-from bench.peers.levels import Index, Levels, Room, level_by_level
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.levels import Index, Levels, Room, levels_of
 from bench.peers.peer import Peer
 from bench.trees import Tree
 
@@ -31,22 +33,32 @@ class Measured(Peer):
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.threads)
+        self._model: _Model
         match job.cell:
             case Cell.TREE_FC:
-                self._model: _TreeFC | _GatedCell | _MVRNN = _TreeFC(job, self.layer)
+                self._model = _TreeFC(job, self.layer)
             case Cell.MV_RNN:
                 self._model = _MVRNN(job, self.layer)
+            case Cell.TREE_GRU_RECURSIVE:
+                self._model = _TreeGRU(job, self.layer)
+            case Cell.DAG_RNN:
+                self._model = _DagRNN(job, self.layer)
+            case Cell.GATED_DAG:
+                self._model = _GatedDag(job, self.layer)
+            case Cell.TERNARY_LSTM:
+                self._model = _TernaryLSTM(job, self.layer)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, self.layer)
+        self._levels = levels_of(job)
 
     def end_to_end(self, trees: Sequence[Tree]) -> Answers:
         """See `Peer`."""
         with torch.inference_mode():
-            return self._model.run(level_by_level(trees, self._model.table))
+            return self._model.run(self._levels(trees))
 
     def kernel(self, trees: Sequence[Tree]) -> Callable[[], object]:
         """See `Peer`."""
-        levels = level_by_level(trees, self._model.table)
+        levels = self._levels(trees)
 
         def run() -> object:
             with torch.inference_mode():
@@ -55,10 +67,13 @@ class Measured(Peer):
         return run
 
 
+class _Model(Protocol):
+    def run(self, levels: Levels) -> Answers: ...
+
+
 class _TreeFC:
     def __init__(self, job: Job, layer: Layer) -> None:
         self.linear = layer(job.params["W"], job.params["b"])
-        self.table = len(job.params["emb"])
         self.room = Room((job.hidden,), job.params["emb"])
 
     def run(self, levels: Levels) -> Answers:
@@ -75,7 +90,6 @@ class _GatedCell:
         self.U, self.U_f = layer(cell.U, cell.b), layer(cell.U_f, cell.b_f)
         self.W = None if cell.W is None else layer(cell.W, cell.b)
         self.emb = None if cell.emb is None else torch.from_numpy(cell.emb)
-        self.table = None if cell.leaf_h is None else len(cell.leaf_h)
         self.h, self.c = Room((hidden,), cell.leaf_h), Room((hidden,), cell.leaf_c)
 
     def run(self, levels: Levels) -> Answers:
@@ -112,7 +126,6 @@ class _MVRNN:
         p = job.params
         self.hidden, self.linear = job.hidden, layer(p["W"], p["b"])
         self.W_M = torch.from_numpy(p["W_M"])
-        self.table = len(p["emb"])
         self.vectors = Room((job.hidden,), p["emb"])
         self.matrices = Room((job.hidden, job.hidden), p["emb_M"])
 
@@ -130,6 +143,77 @@ class _MVRNN:
             torch.tanh(self.linear(seen), out=v[begin:end])
             torch.matmul(self.W_M, both.view(-1, 2 * H, H), out=M[begin:end])
         return {"v": _roots(v, levels), "M": _roots(M, levels)}
+
+
+class _TreeGRU:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden = job.hidden
+        self.U = layer(stacked(job, "U", "rz"), stacked(job, "b", "rz"))
+        self.U_g = layer(job.params["U_g"], job.params["b_g"])
+        self.room = Room((job.hidden,), job.params["emb_h"])
+
+    def run(self, levels: Levels) -> Answers:
+        h = torch.from_numpy(self.room(levels.rows))
+        for begin, end, children in levels.upward():
+            total = h.index_select(0, _flat(children)).view(-1, 2, self.hidden).sum(1)
+            reset, z = self.U(total).sigmoid_().split(self.hidden, 1)
+            g = self.U_g(reset * total).tanh_()
+            torch.lerp(g, total, z, out=h[begin:end])
+        return {"h": _roots(h, levels)}
+
+
+class _DagRNN:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden, self.U = job.hidden, layer(job.params["U"], job.params["b"])
+        self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
+
+    def run(self, levels: Levels) -> Answers:
+        h = torch.from_numpy(self.room(levels.rows))
+        for begin, end, children in levels.upward():
+            sums = self.U(h.index_select(0, _flat(children)).view(end - begin, -1, self.hidden).sum(1))
+            torch.tanh(sums.add_(torch.from_numpy(levels.carried(begin, end))), out=h[begin:end])
+        return {"h": _roots(h, levels)}
+
+
+class _GatedDag:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden = job.hidden
+        self.U = layer(stacked(job, "U", "zu"), stacked(job, "b", "zu"))
+        self.U_e = layer(job.params["U_e"], job.params["b_e"])
+        zeros = np.zeros((1, job.hidden), np.float32)
+        self.room, self.edges = Room((job.hidden,), zeros), Room((job.hidden,), zeros)
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        h, edges = torch.from_numpy(self.room(levels.rows)), torch.from_numpy(self.edges(levels.rows))
+        for begin, end, children in levels.upward():
+            x, rows = torch.from_numpy(levels.carried(begin, end)), _flat(children)
+            below = h.index_select(0, rows).view(end - begin, -1, H)
+            sums = self.U(below.sum(1)).add_(x[:, : 2 * H])
+            e = edges.index_select(0, rows).view(below.shape).add_(x[:, None, 2 * H :]).sigmoid_()
+            z, u = sums[:, :H].sigmoid_(), sums[:, H:].tanh_()
+            torch.lerp((e * below).sum(1).mul_(0.5).tanh_(), u, z, out=h[begin:end])
+            edges[begin:end] = self.U_e(h[begin:end])
+        return {"h": _roots(h, levels)}
+
+
+class _TernaryLSTM:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden, self.W = job.hidden, layer(*ternary(job))
+        self.h, self.c = (Room((job.hidden,), job.params[table]) for table in ("emb_h", "emb_c"))
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        h, c = torch.from_numpy(self.h(levels.rows)), torch.from_numpy(self.c(levels.rows))
+        for begin, end, children in levels.upward():
+            rows = _flat(children)
+            sums = self.W(h.index_select(0, rows).view(end - begin, -1))
+            i, o = sums[:, : 2 * H].sigmoid_().split(H, 1)
+            u, forget = sums[:, 2 * H : 3 * H].tanh_(), sums[:, 3 * H :].sigmoid_().view(-1, 3, H)
+            kept = forget.mul_(c.index_select(0, rows).view(-1, 3, H)).sum(1)
+            torch.addcmul(kept, i, u, out=c[begin:end])
+            torch.mul(o, c[begin:end].tanh(), out=h[begin:end])
+        return {"h": _roots(h, levels)}
 
 
 def _flat(children: Index) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Cell, Gated, Job, gated
+from bench.peers.job import Answers, Cell, Gated, Job, gated, stacked, ternary
 from bench.peers.peer import Peer
 from bench.trees import Tree
 
@@ -19,11 +21,20 @@ class Measured(Peer):
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.threads)
+        self._model: _Model
         match job.cell:
             case Cell.TREE_FC:
-                self._model: _TreeFC | _GatedCell | _MVRNN = _TreeFC(job)
+                self._model = _TreeFC(job)
             case Cell.MV_RNN:
                 self._model = _MVRNN(job)
+            case Cell.TREE_GRU_RECURSIVE:
+                self._model = _TreeGRU(job)
+            case Cell.DAG_RNN:
+                self._model = _DagRNN(job)
+            case Cell.GATED_DAG:
+                self._model = _GatedDag(job)
+            case Cell.TERNARY_LSTM:
+                self._model = _TernaryLSTM(job)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden)
 
@@ -35,8 +46,14 @@ class Measured(Peer):
             return {name: torch.stack(part).numpy() for name, part in parts}
 
 
+class _Model(Protocol):
+    outputs: tuple[str, ...]
+
+    def node(self, tree: Tree) -> tuple[Tensor, ...]: ...
+
+
 class _TreeFC:
-    outputs = ("h",)
+    outputs: tuple[str, ...] = ("h",)
 
     def __init__(self, job: Job) -> None:
         self.emb = torch.from_numpy(job.params["emb"])
@@ -54,7 +71,7 @@ class _TreeFC:
 
 class _GatedCell:
     def __init__(self, cell: Gated, hidden: int) -> None:
-        self.outputs = (cell.output,)
+        self.outputs: tuple[str, ...] = (cell.output,)
         self.hidden, self.gates = hidden, cell.gates
         self.U, self.b = torch.from_numpy(cell.U), torch.from_numpy(cell.b)
         self.U_f, self.b_f = torch.from_numpy(cell.U_f).t(), torch.from_numpy(cell.b_f)
@@ -87,7 +104,7 @@ class _GatedCell:
 
 
 class _MVRNN:
-    outputs = ("v", "M")
+    outputs: tuple[str, ...] = ("v", "M")
 
     def __init__(self, job: Job) -> None:
         tensors = {name: torch.from_numpy(array) for name, array in job.params.items()}
@@ -100,6 +117,96 @@ class _MVRNN:
         (v_l, M_l), (v_r, M_r) = map(self.node, tree.children)
         v = torch.addmv(self.b, self.W, torch.cat((M_r @ v_l, M_l @ v_r))).tanh_()
         return v, self.W_M @ torch.cat((M_l, M_r))
+
+
+class _TreeGRU:
+    outputs: tuple[str, ...] = ("h",)
+
+    def __init__(self, job: Job) -> None:
+        p = job.params
+        self.emb, self.hidden = torch.from_numpy(p["emb_h"]), job.hidden
+        self.U, self.b = (torch.from_numpy(stacked(job, name, "rz")) for name in ("U", "b"))
+        self.U_g, self.b_g = torch.from_numpy(p["U_g"]), torch.from_numpy(p["b_g"])
+
+    def node(self, tree: Tree) -> tuple[Tensor, ...]:
+        return (self.h(tree),)
+
+    def h(self, tree: Tree) -> Tensor:
+        if not tree.children:
+            return self.emb[tree.word]
+        left, right = tree.children
+        total = self.h(left) + self.h(right)
+        r, z = torch.addmv(self.b, self.U, total).sigmoid_().split(self.hidden)
+        g = torch.addmv(self.b_g, self.U_g, r * total).tanh_()
+        return torch.lerp(g, total, z)
+
+
+class _OverDags(ABC):
+    """Computes each node of a structure once."""
+
+    outputs: tuple[str, ...] = ("h",)
+
+    def node(self, tree: Tree) -> tuple[Tensor, ...]:
+        return (self._once(tree, {}),)
+
+    def _once(self, tree: Tree, known: dict[int, Tensor]) -> Tensor:
+        if id(tree) not in known:
+            known[id(tree)] = self.h(tree, [self._once(child, known) for child in tree.children])
+        return known[id(tree)]
+
+    @abstractmethod
+    def h(self, tree: Tree, below: list[Tensor]) -> Tensor: ...
+
+
+class _DagRNN(_OverDags):
+    def __init__(self, job: Job) -> None:
+        self.U, self.b = torch.from_numpy(job.params["U"]), torch.from_numpy(job.params["b"])
+
+    def h(self, tree: Tree, below: list[Tensor]) -> Tensor:
+        x = self.b + _carried(tree, "x_h")
+        return torch.addmv(x, self.U, torch.stack(below).sum(0)).tanh_() if below else x.tanh_()
+
+
+class _GatedDag(_OverDags):
+    def __init__(self, job: Job) -> None:
+        self.hidden = job.hidden
+        self.U, self.b = (torch.from_numpy(stacked(job, name, "zu")) for name in ("U", "b"))
+        self.U_e, self.b_e = torch.from_numpy(job.params["U_e"]).t(), torch.from_numpy(job.params["b_e"])
+
+    def h(self, tree: Tree, below: list[Tensor]) -> Tensor:
+        sums = self.b + torch.cat((_carried(tree, "x_z"), _carried(tree, "x_u")))
+        if not below:
+            z, u = sums.split(self.hidden)
+            return z.sigmoid_() * u.tanh_()
+        states = torch.stack(below)
+        z, u = torch.addmv(sums, self.U, states.sum(0)).split(self.hidden)
+        e = torch.addmm(self.b_e + _carried(tree, "x_e"), states, self.U_e).sigmoid_()
+        kept = (e * states).sum(0).mul_(0.5).tanh_()
+        return torch.lerp(kept, u.tanh_(), z.sigmoid_())
+
+
+class _TernaryLSTM:
+    outputs: tuple[str, ...] = ("h",)
+
+    def __init__(self, job: Job) -> None:
+        self.hidden = job.hidden
+        self.W, self.b = map(torch.from_numpy, ternary(job))
+        self.h, self.c = (torch.from_numpy(job.params[table]) for table in ("emb_h", "emb_c"))
+
+    def node(self, tree: Tree) -> tuple[Tensor, ...]:
+        if not tree.children:
+            return self.h[tree.word], self.c[tree.word]
+        below = [self.node(child) for child in tree.children]
+        sums = torch.addmv(self.b, self.W, torch.cat([state[0] for state in below]))
+        i, o, u, *forget = sums.split(self.hidden)
+        c = i.sigmoid_() * u.tanh_()
+        for f, state in zip(forget, below, strict=True):
+            c.addcmul_(f.sigmoid_(), state[1])
+        return o.sigmoid_() * c.tanh(), c
+
+
+def _carried(tree: Tree, name: str) -> Tensor:
+    return torch.from_numpy(getattr(tree, name))
 
 
 def _looked_up(cell: Gated) -> Callable[[int], State]:

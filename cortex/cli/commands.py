@@ -34,12 +34,19 @@ def _show() -> click.Command:
     return show
 
 
+def _tune() -> click.Command:
+    from cortex.cli.tune import command
+
+    return command
+
+
 # A command is imported when it is asked for: `doctor` has to run where the compiler cannot be imported.
 _COMMANDS: dict[str, Callable[[], click.Command]] = {
     "demo": _demo,
     "doctor": _doctor,
     "run": _run,
     "show": _show,
+    "tune": _tune,
 }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from importlib import metadata
 from pathlib import Path
 
 from cortex.cli.finding import Finding
+from ragged.codegen.cuda.nvcc import find_nvcc
 
 _CPUINFO = Path("/proc/cpuinfo")
 _OLDEST = (3, 11)
@@ -50,14 +50,14 @@ def processor() -> Finding:
 
 def extras() -> list[Finding]:
     """Find what only some uses need: nvcc and torch."""
-    nvcc = shutil.which("nvcc") or _under_cuda_home()
+    nvcc = find_nvcc()
     torch = _version("torch")
     return [
         Finding(
             "nvcc",
             nvcc is not None,
-            nvcc or "not on the PATH, nor under CUDA_HOME",
-            "" if nvcc else "for target='cuda' only: install the CUDA toolkit",
+            nvcc or "not on the PATH, nor under CUDA_HOME, nor a Python package",
+            "" if nvcc else "for target='cuda' only: pip install nvidia-cuda-nvcc",
             required=False,
         ),
         Finding(
@@ -74,11 +74,6 @@ def _fields(text: str) -> dict[str, str]:
     """Return what /proc/cpuinfo says of the first processor."""
     pairs = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _under_cuda_home() -> str | None:
-    home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
-    return shutil.which("nvcc", path=str(Path(home) / "bin"))
 
 
 def _version(package: str) -> str | None:

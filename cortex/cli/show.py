@@ -18,7 +18,11 @@ from cortex.compiler.function import STAGES
     default="ilir",
     show_default=True,
     help="ra: the model; schedule: the choices about its recursion; ilir: the loops that it becomes; loops: the "
-    "program after all passes; checks: what was proven, and how; tir, asm: the kernel as TVM and the machine have it.",
+    "program after all passes; checks: what was proven, and how; tir, asm: the kernel as TVM and the machine have it; "
+    "cuda: its source for a GPU.",
+)
+@click.option(
+    "--target", help="What it is compiled for: cpu, cuda -arch=sm_90.  [cpu, or cuda for the stage cuda]"
 )
 @click.option("--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state.")
 @click.option(
@@ -28,12 +32,20 @@ from cortex.compiler.function import STAGES
 @click.option("--input", "given", help="How a node's input is given: word, vector or projected.")
 @json_option
 def show(
-    name: str, stage: str, hidden: int, embed: int | None, words: int, given: str | None, as_json: bool
+    name: str,
+    stage: str,
+    target: str | None,
+    hidden: int,
+    embed: int | None,
+    words: int,
+    given: str | None,
+    as_json: bool,
 ) -> None:
     """Print a stage of a library model on its way to machine code."""
     options = {"embed": embed, "input": given}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=words))
-    text = compile(model, model.init_params(seed=0)).show(stage)
+    target = target or ("cuda" if stage == "cuda" else "cpu")
+    text = compile(model, model.init_params(seed=0), target=target).show(stage)
     if as_json:
         print_json({"model": name, "stage": stage, "text": text})
     else:

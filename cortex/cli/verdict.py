@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from cortex.cli.check import BOUND
 from cortex.cli.measure import Batch, Report
 from cortex.cli.report import print_table, print_text
 from cortex.compiler import Spread
+from cortex.compiler.agreement import BOUND
 
 _HEADINGS = (
     "model",

@@ -24,7 +24,7 @@ from ragged.kernels.artifact import (
     software,
     without_folders,
 )
-from ragged.kernels.kernel import Kernel, load_kernel
+from ragged.kernels.kernel import CUBIN, Kernel, load_kernel
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.team import check_workers
 
@@ -51,7 +51,7 @@ class Vocabulary:
     unknown: str | None
 
 
-FORM = Form("compiled function", 2, Saved, frozenset((CODE, PARAMETERS)), frozenset((_VOCABULARY,)))
+FORM = Form("compiled function", 3, Saved, frozenset((CODE, PARAMETERS)), frozenset((_VOCABULARY, CUBIN)))
 
 
 def save(made: Made, params: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
@@ -77,7 +77,7 @@ def read_artifact(data: bytes, threads: int | None) -> tuple[Made, dict[str, Arr
     vocab = _vocabulary(members.get(_VOCABULARY))
     model = saved.model
     check_names(saved.kernel.executable.interface, "model", model.parameters, model.outputs)
-    kernel = load_kernel(saved.kernel, members[CODE])
+    kernel = load_kernel(saved.kernel, members[CODE], members.get(CUBIN))
     return Made(kernel, model, threads, workers, saved.keep_nodes, vocab, saved.children), params
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
+from cortex.compiler.choices import DEFAULT, Choices, scheduled
 from cortex.compiler.described import describe
 from cortex.compiler.function import RecursiveFunction
 from cortex.compiler.made import Made
 from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.linearize import Vocab
 from cortex.ra.model import Model
-from cortex.ra.schedule import Schedule, default_schedule
+from cortex.ra.schedule import Schedule
+from ragged.auto import choices as loops
 from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
 from ragged.ir.program import Program
@@ -19,6 +21,9 @@ from ragged.kernels.cached import find_or_make
 from ragged.kernels.kernel import LoadedKernel
 from ragged.kernels.key import Recipe
 from ragged.runtime.team import check_workers
+
+Precision: TypeAlias = Literal["float32", "bf16"]
+"""What the factors of products with parameters are rounded to."""
 
 
 def compile(
@@ -29,23 +34,35 @@ def compile(
     threads: int | None = None,
     vocab: Vocab | None = None,
     keep: Literal["nodes", "roots"] = "nodes",
+    precision: Precision = "float32",
     children: str | tuple[str, ...] | None = None,
+    table_bytes: int = 0,
+    choices: Choices = DEFAULT,
     cache: bool = True,
 ) -> RecursiveFunction:
     """Compile a model for one machine and bind its parameters.
 
     Args:
         model: what `ra.recursion_op` or a constructor of `cortex.models` returned, or an `ra.Schedule` of it. A
-            model is scheduled with its nodes batched by height and its leaves specialized.
+            model is scheduled with its nodes batched by height, and its leaves and branches specialized.
         params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
             copied.
-        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
+        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another. "cuda -arch=sm_90"
+            compiles the kernel for GPUs, on a machine without one too: see docs/cuda.md. Needs nvcc.
         threads: the most threads that a call may use, the calling one among them; None is one for each core that
             this process may use. The results have the same bits for any number. See `ragged.runtime.team`.
         vocab: the numbers of the words in bracketed strings; without it strings are refused.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
+        precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16, of which half as
+            many bytes are read and two are multiplied by one instruction where the processor has it (AVX512-BF16). The
+            sums, and all else, stay in float32. docs/schedule.md says what error that makes.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
             default `children`, or else `left` and `right`.
+        table_bytes: the most bytes of tables over what nodes carry, such as the product of a weight matrix with the
+            embedding of each word: made when parameters are bound, and looked up in place of computing. By default
+            there are none; `fn.show("schedule")` says what there could be. A schedule says so itself, by `tabulate`.
+            Tables are in float32 whatever the `precision`.
+        choices: what the schedule chooses otherwise than by default; `cortex.tune` looks for better ones.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
             `ragged.kernels.cached`.
 
@@ -54,7 +71,10 @@ def compile(
 
     Raises:
         ModelError: the parameters are not the model's.
-        UserError: the target, `threads` or `keep` is not known.
+        UserError: the target, `threads`, `keep`, `precision` or `table_bytes` is not known; or there is no nvcc for
+            "cuda".
+        ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; or `choices`
+            are not possible for this machine or this model. A `UserError`.
 
     Example::
 
@@ -64,31 +84,65 @@ def compile(
     """
     if keep not in ("nodes", "roots"):
         raise UserError(f"compile: keep={keep!r} is neither 'nodes' nor 'roots'")
+    if precision not in get_args(Precision):
+        raise UserError(
+            f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
+            because="it says what is multiplied; what is summed up, and all else, is float32",
+        )
     if threads is not None and (type(threads) is not int or threads < 1):
         raise UserError(
             f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
         )
+    _check_tables(model, table_bytes)
     workers = check_workers(threads)
-    schedule = model if isinstance(model, Schedule) else default_schedule(model)
+    schedule = scheduled(model, choices, table_bytes)
     program = schedule.lower()
-    kernel = _kernel(program, target, workers, cache=cache)
-    made = Made(kernel, describe(schedule, program), threads, workers, keep == "nodes", vocab, children)
+    kernel = _kernel(program, target, workers, precision, choices.of_loops, cache=cache)
+    described = describe(schedule, program, choices.of_recursion())
+    made = Made(kernel, described, threads, workers, keep == "nodes", vocab, children)
     return RecursiveFunction(made, params)
 
 
-def recipe_of(program: Program, target: TargetLike, workers: int) -> Recipe:
+def _check_tables(model: Model | Schedule, table_bytes: int) -> None:
+    if type(table_bytes) is not int or table_bytes < 0:
+        raise UserError(
+            f"compile: table_bytes={table_bytes!r} is no number of bytes", fix="a number from 0 up"
+        )
+    if isinstance(model, Schedule) and table_bytes:
+        raise UserError(
+            f"compile: table_bytes={table_bytes} with a schedule",
+            because="a schedule says itself what is in tables",
+            fix="s.tabulate(tensor), or give compile the model",
+        )
+
+
+def recipe_of(
+    program: Program,
+    target: TargetLike,
+    workers: int,
+    precision: Precision = "float32",
+    choices: loops.Choices = loops.DEFAULT,
+) -> Recipe:
     """Return what a lowered program's kernel is made from and for, as the cache knows it."""
     dims = {NODE: "node", CHILD: "child", BATCH: "batch"}
-    return Recipe((program,), target, workers, "recursive models", dims)
+    return Recipe((program,), target, workers, f"recursive models in {precision}", dims, choices)
 
 
-def _kernel(program: Program, target: TargetLike, workers: int, *, cache: bool) -> LoadedKernel:
+def _kernel(
+    program: Program,
+    target: TargetLike,
+    workers: int,
+    precision: Precision,
+    choices: loops.Choices,
+    *,
+    cache: bool,
+) -> LoadedKernel:
     """Return the kernel of a lowered program, from the cache or new."""
 
     def make() -> LoadedKernel:
         # Here, so that what is cached does not cost the compiler's import.
         from cortex.compiler.generate import generate_kernel
 
-        return generate_kernel(program, target, workers)
+        return generate_kernel(program, target, workers, choices, rounded=precision == "bf16")
 
-    return find_or_make(recipe_of(program, target, workers), make, cache=cache)
+    return find_or_make(recipe_of(program, target, workers, precision, choices), make, cache=cache)

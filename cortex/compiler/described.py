@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from cortex.compiler.patience import operations_of
 from cortex.ilir.plan import Plan
 from cortex.ra.schedule import Schedule
 from ragged.ir.dtype import DType
+from ragged.ir.expr import Buffer, Const
 from ragged.ir.program import Program
 
 
@@ -23,7 +26,8 @@ class Parameter:
 class Described:
     """A scheduled model: what it asks of structures and parameters, its outputs, and the texts that `show` prints.
 
-    `finite` are the parameters that must hold numbers alone; `operations` is about how many are done for a node.
+    `finite` are the parameters that must hold numbers alone; `operations` is about how many are done for a node;
+    `table_bytes` are those of tables over what nodes carry.
     """
 
     plan: Plan
@@ -31,12 +35,13 @@ class Described:
     finite: tuple[str, ...]
     outputs: tuple[str, ...]
     operations: int
+    table_bytes: int
     model: str
     schedule: str
 
 
-def describe(schedule: Schedule, program: Program) -> Described:
-    """Return the description of a schedule's model; `program` is what it is lowered to."""
+def describe(schedule: Schedule, program: Program, notes: Iterable[str] = ()) -> Described:
+    """Return the description of a schedule's model; `program` is what it is lowered to, `notes` go before the log."""
     model = schedule.model
     parameters = {
         name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
@@ -48,6 +53,12 @@ def describe(schedule: Schedule, program: Program) -> Described:
         tuple(sorted(schedule.finite)),
         tuple(model.results),
         operations_of(program),
+        sum(_bytes(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
         repr(model),
-        schedule.log(),
+        "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
     )
+
+
+def _bytes(buffer: Buffer) -> int:
+    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return prod(extents) * buffer.dtype.bytes

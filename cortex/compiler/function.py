@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from time import perf_counter_ns
 from typing import NoReturn
 
 from cortex.compiler.arguments import Arguments
@@ -11,17 +12,17 @@ from cortex.compiler.artifact import save
 from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
-from cortex.compiler.patience import Patience
+from cortex.compiler.patience import Patience, shares_columns
 from cortex.compiler.profile import Profile
+from cortex.compiler.stream import stream
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer, Vocab
 from ragged.errors import UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
 from ragged.kernels.profile import percentiles, spread
-from ragged.runtime.call import Caller, bind
 
-STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm")
+STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm", "cuda")
 """What `show` prints, from the user's model down."""
 
 
@@ -41,8 +42,11 @@ class RecursiveFunction:
         self._params = bind_parameters(made.model.parameters, params, made.model.finite)
         kernel = made.kernel
         named = {name: self._params[own] for name, own in kernel.named(Role.PARAMETER).items()}
-        self._caller = Caller(kernel.call_stages, bind(kernel.entries, named), workers=made.workers)
-        self._patience = Patience(made.model.operations, made.workers)
+        begin = perf_counter_ns()
+        self._caller = kernel.caller(named, made.workers)
+        self._bind_us = (perf_counter_ns() - begin) / 1000
+        columns = shares_columns(kernel.kernel.listings.get("steps", ""))
+        self._patience = Patience(made.model.operations, made.workers, columns=columns)
         self._arguments = Arguments(self._caller.wanted)
         self._outputs = kernel.named(Role.OUTPUT)
 
@@ -54,11 +58,29 @@ class RecursiveFunction:
         Raises:
             DataError: something in `data` is not what the model takes; nothing has been computed.
         """
-        linearized = self._linearizer(data)
+        return self._run(self._linearizer(data))
+
+    def _run(self, linearized: Linearized) -> Output:
         patience = self._patience(linearized.num_nodes, linearized.num_batches)
         arrays = self._caller(self._arguments(linearized), patience=patience)
         outputs = {self._outputs[name]: array for name, array in arrays.items()}
         return Output(outputs, linearized, keep_nodes=self._made.keep_nodes)
+
+    def stream(self, batches: Iterable[object]) -> Iterator[Output]:
+        """Yield what calls on each of `batches` return, in order; the next one is linearized while one is computed.
+
+        Each batch is what a call takes. Where batches take a millisecond and more to linearize, they are read in
+        another thread, one ahead of the results. It pays where a processor is free of the kernel's workers.
+
+        Raises:
+            DataError: as a call does, when the batch's turn comes; the stream ends there.
+
+        Example::
+
+            for out in fn.stream(batches_of(trees, 64)):
+                write(out["h"])
+        """
+        return stream(batches, self._linearizer, self._run)
 
     def linearize(self, data: object) -> Linearized:
         """Return the arrays of a batch, to be given to calls instead of the batch: linearizing is paid for once.
@@ -102,10 +124,11 @@ class RecursiveFunction:
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation.
 
-        "ra" is the model; "schedule" the choices about its recursion, then the steps that its loops were scheduled
-        by; "ilir" the loops that it became; "loops" the program after all passes; "checks" what became of each bound
-        check, and why; "tir" and "asm" the kernel as TVM has it and as the machine does. These two are made anew, by
-        the compiler.
+        "ra" is the model; "schedule" the choices about its recursion, with what could be in tables too, then the steps
+        that its loops were scheduled by; "ilir" the loops that it became; "loops" the program after all passes;
+        "checks" what became of each bound check, and why; "tir" and "asm" the kernel as TVM has it and as the machine
+        does. These two are made anew, by the compiler. Of a kernel for a GPU there is "cuda", its source, in place of
+        "tir", and "asm" is its PTX.
 
         Raises:
             UserError: there is no such stage; or the compiler here makes other code of the loops of a saved function.
@@ -121,6 +144,13 @@ class RecursiveFunction:
                 return listings[stage]
             case "loops":
                 return made.kernel.kernel.programs[0]
+            case "cuda" if "cuda" in listings:
+                return listings["cuda"]
+            case "cuda":
+                raise UserError(
+                    f"show: there is no 'cuda' of this function, which is for '{made.kernel.kernel.executable.target}'",
+                    fix='compile it with target="cuda -arch=sm_90", which needs no GPU',
+                )
             case "tir" | "asm":
                 from ragged.kernels.generate import list_code  # here: it imports the compiler
 
@@ -131,9 +161,7 @@ class RecursiveFunction:
     def profile(self, data: object, repeats: int = 20) -> Profile:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
         linearized = self._linearizer(data)
-        arguments = self._arguments(linearized)
-        patience = self._patience(linearized.num_nodes, linearized.num_batches)
-        stages = [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
+        stages = self._timed(linearized, repeats)
         return Profile(
             linearized.num_structures,
             linearized.num_nodes,
@@ -142,7 +170,18 @@ class RecursiveFunction:
             percentiles([times.get(StageKind.PRELUDE, 0) for times in stages]),
             percentiles([times[StageKind.KERNEL] for times in stages]),
             spread(lambda: self(data), repeats),
+            self._bind_us,
+            self._made.model.table_bytes,
         )
+
+    def kernel_times(self, data: object, repeats: int) -> list[int]:
+        """Return the nanoseconds that the kernel takes on `data`, `repeats` times after one run that is not counted."""
+        return [times[StageKind.KERNEL] for times in self._timed(self._linearizer(data), repeats)]
+
+    def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:
+        arguments = self._arguments(linearized)
+        patience = self._patience(linearized.num_nodes, linearized.num_batches)
+        return [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled: unpickling runs whatever a file says."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortex.compiler.pipeline import passes_for
-from ragged.codegen.target import TargetLike
+from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.machine import Grid
+from ragged.codegen.target import TargetLike, grid_for
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.kernels import generate
@@ -17,23 +19,29 @@ from ragged.kernels.kernel import LoadedKernel
 from ragged.passes.pipeline import Step, run_passes
 
 
-def lowering_steps(program: Program, threads: int) -> tuple[Step, ...]:
+def lowering_steps(
+    program: Program, threads: int, grid: Grid | None = None, choices: Choices = DEFAULT
+) -> tuple[Step, ...]:
     """Return a program as each pass leaves it, the given one first and the one that code is made of last."""
-    return run_passes(program, passes_for(threads))
+    return run_passes(program, passes_for(threads, grid, choices))
 
 
-def generate_kernel(program: Program, target: TargetLike, threads: int) -> LoadedKernel:
-    """Compile a lowered program for at most so many threads, and load it.
+def generate_kernel(
+    program: Program, target: TargetLike, threads: int, choices: Choices = DEFAULT, *, rounded: bool = False
+) -> LoadedKernel:
+    """Compile a lowered program for at most so many threads, and load it. `rounded` is as in `passes_for`.
 
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+        ScheduleError: the choices are not possible on this machine.
     """
-    return generate.generate_kernel((program,), passes_for(threads), target, _listings)
+    passes = passes_for(threads, grid_for(target), choices, rounded=rounded)
+    return generate.generate_kernel((program,), passes, target, _listings)
 
 
 def _listings(steps: Sequence[Step]) -> dict[str, str]:
     return {
         "ilir": to_text(steps[0].program),
-        "steps": "\n".join(notes_of(steps, "default_schedule")),
+        "steps": "\n".join(notes_of(steps, "round_products", "default_schedule")),
         "checks": "\n".join(dict.fromkeys(notes_of(steps, "discharge_checks"))),
     }

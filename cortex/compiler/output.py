@@ -68,7 +68,7 @@ class Output:
     def keys(self, structure: int) -> list[object]:
         """Return the caller's node, key or token behind each row of `nodes(...)[structure]`."""
         begin, end = self._linearized.row_begin[structure : structure + 2]
-        return self._linearized.keys[begin:end]
+        return self._linearized.keys_between(begin, end)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)

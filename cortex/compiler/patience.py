@@ -13,22 +13,30 @@ from ragged.kernels.patience import patience_for
 class Patience:
     """The patience of calls of one program, in nanoseconds, by their nodes and batches.
 
-    `operations` is how many the program does for a node, see `operations_of`.
+    `operations` is how many the program does for a node, see `operations_of`; `columns` says whether workers share the
+    columns of a batch, see `shares_columns`, or its nodes.
     """
 
-    __slots__ = ("_operations", "_threads")
+    __slots__ = ("_columns", "_operations", "_threads")
 
-    def __init__(self, operations: int, threads: int) -> None:
+    def __init__(self, operations: int, threads: int, *, columns: bool) -> None:
         self._operations = operations
         self._threads = threads
+        self._columns = columns
 
     def __call__(self, nodes: int, batches: int) -> int:
         """Return the patience of a call on so many nodes in so many batches; 0 is to do without helpers.
 
-        Workers share the nodes of a batch, so in a chain, whose batches are of one node, there is nothing to gain.
+        Workers that share the nodes of a batch gain nothing in a chain, whose batches are of one node. Those that share
+        columns do, if a node is worth their meeting at it.
         """
-        together = max(1.0, min(self._threads, nodes / batches))
-        return patience_for(self._operations * nodes, together)
+        together = self._threads if self._columns else max(1.0, min(self._threads, nodes / max(1, batches)))
+        return patience_for(self._operations * nodes, together, batches)
+
+
+def shares_columns(steps: str) -> bool:
+    """Return whether workers share the columns of a batch, by the log of its loops' schedule."""
+    return "s.apply(slice_columns, " in steps
 
 
 def operations_of(program: Program) -> int:

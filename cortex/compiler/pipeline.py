@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import this_machine
+from ragged.auto.grid_schedule import GridSchedule
+from ragged.auto.machine import Grid, this_machine
+from ragged.auto.round_products import RoundProducts
+from ragged.errors import ScheduleError
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_bound_checks import insert_bound_checks
 from ragged.passes.pipeline import Pass
 
 
-def passes_for(threads: int) -> tuple[Pass, ...]:
-    """Return the passes for a kernel that at most so many threads run."""
+def passes_for(
+    threads: int, grid: Grid | None = None, choices: Choices = DEFAULT, *, rounded: bool = False
+) -> tuple[Pass, ...]:
+    """Return the passes for a kernel that at most so many threads run, or a GPU's grid of blocks if there is one.
+
+    `rounded` rounds the factors of products with parameters to bfloat16.
+
+    Raises:
+        ScheduleError: the choices are not possible on this machine, or there are any about a GPU's kernel.
+    """
+    machine = this_machine()
+    schedule = DefaultSchedule(machine, threads, choices) if grid is None else GridSchedule(grid, machine)
+    if grid is not None and choices != DEFAULT:
+        raise ScheduleError(
+            "choices: a kernel for a GPU takes none",
+            because="they are about a processor's registers, caches and cores",
+            fix="target='cpu'; a GPU's blocks and threads are said in the target",
+        )
     return (
         Pass(insert_order_checks, "first, while the loops over nodes are as lowering left them"),
         Pass(insert_bound_checks, "on the program as the model says it: every access is still at its node"),
         Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
-        Pass(DefaultSchedule(this_machine(), threads), "while temporaries are whole and sums are reductions"),
+        Pass(
+            check_classes, "with the facts that proofs used: loops over classes of nodes rely on more of them"
+        ),
+        *((Pass(RoundProducts(), "while sums are as the model says them"),) if rounded else ()),
+        Pass(schedule, "while temporaries are whole and sums are reductions"),
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )

@@ -6,11 +6,12 @@ nest covers all nodes and asks `is_leaf` inside (CORTEX section 3.1, Listing 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from cortex.ilir.parts import Parts
 from cortex.ilir.structure import BATCH, CHILD, NODE, STEP, TOP, Steps, StructureFunctions
-from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var, add, sub
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var, add, sub
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import Check, For, If, Label, Let, LoopKind, Stmt, block
 
@@ -53,20 +54,51 @@ def node_loops(
     else is asked for.
     """
     if unrolled is not None:
-        inner = _all_steps(functions, unrolled, cases.inner or cases.leaf)
-        return block(_batch(functions, Const(0), cases.leaf), inner)
+        steps = _all_steps(functions, unrolled, cases.inner or cases.leaf)
+        return block(_batch(functions, Const(0), cases.leaf), steps)
     if cases.inner is None:
         return _all_batches(functions, cases.leaf) if batched else _all_nodes(functions, cases.leaf)
     if not specialized:
         either = _either(functions, cases.leaf, cases.inner)
         return _all_batches(functions, either) if batched else _all_nodes(functions, either)
     if batched:
-        return block(_batch(functions, Const(0), cases.leaf), _later_batches(functions, cases.inner))
+        inner = cases.inner
+        first = _batch(functions, Const(0), cases.leaf)
+        return block(first, _later_batches(functions, lambda b: _batch(functions, b, inner)))
     leaves = sub(Call(functions.num_nodes), functions.num_inner)
     return block(
         _downward(leaves, Call(functions.num_nodes), cases.leaf, LoopKind.PARALLEL),
         _downward(Call(functions.num_inner), Call(functions.num_inner), cases.inner, LoopKind.SERIAL),
     )
+
+
+def class_loops(
+    functions: StructureFunctions,
+    leaves: Sequence[NodeBody],
+    inner: Sequence[NodeBody],
+    unrolled: Unrolled | None = None,
+) -> Stmt:
+    """Return the loops that run, batch by batch, what is done at the nodes of each class, in the plan's order.
+
+    Where leaves, or inner nodes, are of one class, the loop is over a whole batch. An `unrolled` recursion has one
+    class of inner nodes.
+    """
+    parts = functions.classes
+    first = _batch_by_class(functions, Const(0), leaves, parts[: len(leaves)])
+    if unrolled is not None:
+        (body,) = inner
+        return block(first, _all_steps(functions, unrolled, body))
+    later = parts[len(leaves) :]
+    return block(first, _later_batches(functions, lambda b: _batch_by_class(functions, b, inner, later)))
+
+
+def _batch_by_class(
+    functions: StructureFunctions, batch: Expr, bodies: Sequence[NodeBody], parts: Iterable[Parts]
+) -> Stmt:
+    if len(bodies) == 1:
+        return _batch(functions, batch, bodies[0])
+    loops = (_nodes(p.begin, p.length, batch, body) for p, body in zip(parts, bodies, strict=True))
+    return block(*loops)
 
 
 def _either(functions: StructureFunctions, leaf: NodeBody, inner: NodeBody) -> NodeBody:
@@ -91,17 +123,17 @@ def _all_batches(functions: StructureFunctions, body: NodeBody) -> Stmt:
     )
 
 
-def _later_batches(functions: StructureFunctions, body: NodeBody) -> Stmt:
-    """Return the loop over every batch but the leaves'."""
+def _later_batches(functions: StructureFunctions, body: Callable[[Expr], Stmt]) -> Stmt:
+    """Return the loop over every batch but the leaves'; `body` is what is done in one."""
     step, batch = Var("step"), Var("b")
-    inner = Let(batch, add(Ref(step), 1), _batch(functions, Ref(batch), body))
+    inner = Let(batch, add(Ref(step), 1), body(Ref(batch)))
     return For(step, sub(Call(functions.num_batches), 1), inner, LoopKind.SERIAL, BATCH)
 
 
 def _all_steps(functions: StructureFunctions, unrolled: Unrolled, body: NodeBody) -> Stmt:
     """Return the loop over steps: in each, the nodes below a top and then the top, independent of other tops."""
     steps, step, place, node = unrolled.steps, Var("s"), Var("n"), Var("node")
-    below = _Below(functions, Call(steps.end, (Ref(step),)), body)
+    below = _Below(functions, steps, Binary(BinaryOp.MUL, Ref(step), Const(steps.heights)), body)
     index = add(Call(steps.top_begin, (Ref(step),)), place)
     top = Let(node, Call(steps.top, (index,)), below.then(Ref(node), unrolled.depth))
     over = For(place, Call(steps.tops, (Ref(step),)), top, LoopKind.PARALLEL, TOP)
@@ -110,10 +142,11 @@ def _all_steps(functions: StructureFunctions, unrolled: Unrolled, body: NodeBody
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """Writes what is done at the nodes of one step; their numbers are below `end`, those of all before it are not."""
+    """Writes what is done at the nodes of one step: those of heights above `before`, which no earlier step has."""
 
     functions: StructureFunctions
-    end: Expr
+    steps: Steps
+    before: Expr
     body: NodeBody
 
     def then(self, node: Expr, depth: int) -> Stmt:
@@ -121,13 +154,13 @@ class _Below:
         here = self.body(node)
         place, child = Var("k"), Var("below")
         edge = add(Call(self.functions.child_begin, (node,)), place)
-        inside = Binary(BinaryOp.LT, Ref(child), self.end)
+        height = Call(self.steps.height, (Ref(child),))
         if depth == 0:
-            message = "node {0} is computed too late for its parent {1}: it is numbered below {2}"
-            early = Binary(BinaryOp.GE, Ref(child), self.end)
-            visit: Stmt = Check(Label("step.order"), early, message, (Ref(child), node, self.end))
+            message = "node {0} is computed too late for its parent {1}: it has height {2}, and steps before end at {3}"
+            early = Binary(BinaryOp.LE, height, self.before)
+            visit: Stmt = Check(Label("step.order"), early, message, (Ref(child), node, height, self.before))
         else:
-            visit = If(inside, self.then(Ref(child), depth - 1))
+            visit = If(Binary(BinaryOp.GT, height, self.before), self.then(Ref(child), depth - 1))
         count = Call(self.functions.num_children, (node,))
         return block(
             For(place, count, Let(child, Call(self.functions.child, (edge,)), visit), dim=CHILD), here
@@ -136,6 +169,11 @@ class _Below:
 
 def _batch(functions: StructureFunctions, batch: Expr, body: NodeBody) -> Stmt:
     """Return the loop over one batch's nodes, which do not depend on each other."""
+    return _nodes(functions.batch_begin, functions.batch_length, batch, body)
+
+
+def _nodes(begin: Function, length: Function, batch: Expr, body: NodeBody) -> Stmt:
+    """Return the loop over `length(batch)` nodes from `begin(batch)` on."""
     step, node = Var("n"), Var("node")
-    bound = Let(node, add(Call(functions.batch_begin, (batch,)), step), body(Ref(node)))
-    return For(step, Call(functions.batch_length, (batch,)), bound, LoopKind.PARALLEL, NODE)
+    bound = Let(node, add(Call(begin, (batch,)), step), body(Ref(node)))
+    return For(step, Call(length, (batch,)), bound, LoopKind.PARALLEL, NODE)

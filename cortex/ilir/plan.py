@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from cortex.ilir.classes import NodeClass
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 
@@ -64,6 +65,12 @@ class Payload:
         other = "" if self.required is Presence.ALL else f", else {self.default}"
         return f"{self.name}: {self.dtype.value}{shape}{within}, {carriers[self.required]}{other}"
 
+    def interval(self, *, leaf: bool) -> tuple[int, int] | None:
+        """Return the range of what a leaf, or else an inner node, reads, its default with it if that counts."""
+        if self.range is None or self.required.at(leaf):
+            return self.range
+        return min(self.range[0], int(self.default)), max(self.range[1], int(self.default) + 1)
+
     def __post_init__(self) -> None:
         if self.dtype is DType.BOOL:
             raise InternalError(f"Payload: {self.name!r} is of dtype bool, which nodes cannot carry")
@@ -84,7 +91,9 @@ class Plan:
     inner node. Below `min_children` that child is always there; from it on it may be missing, and child_j
     is -1. `carriers` names the integer payloads of which the kernel reads a list of the nodes that carry one, those
     with a value from zero up. `unrolled` says that inner nodes are taken in steps of that many heights and one more:
-    the kernel reads the top nodes of each step; none where it is 0.
+    the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one height, those
+    of leaves first: a node is of the first class of its kind all of whose conditions hold, or of the last where none
+    does. Without classes nothing is told apart.
     """
 
     kind: StructureKind
@@ -94,6 +103,7 @@ class Plan:
     positions: tuple[int, ...]
     carriers: tuple[str, ...] = ()
     unrolled: int = 0
+    classes: tuple[NodeClass, ...] = ()
 
     def __post_init__(self) -> None:
         if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):
@@ -107,8 +117,20 @@ class Plan:
             listed = self.payload(name)
             if listed is None or not listed.dtype.is_int or listed.shape:
                 raise InternalError(f"Plan: carriers are listed of {name!r}, which is no integer payload")
+        self._check_classes()
         if self.most_children is not None and self.min_children > self.most_children:
             raise InternalError(f"Plan: {self.min_children} children at least, {self.most_children} at most")
+
+    def _check_classes(self) -> None:
+        leaves = [each.leaf for each in self.classes]
+        if self.classes and (leaves != sorted(leaves, reverse=True) or len(set(leaves)) != 2):
+            raise InternalError("Plan: classes are of leaves first, then of inner nodes, and of both")
+        for condition in (condition for each in self.classes for condition in each.conditions):
+            asked = None if condition.payload is None else self.payload(condition.payload)
+            if condition.payload is not None and (asked is None or not asked.dtype.is_int or asked.shape):
+                raise InternalError(
+                    f"Plan: classes ask for {condition.payload!r}, which is no integer payload"
+                )
 
     @property
     def most_children(self) -> int | None:
@@ -126,6 +148,7 @@ class Plan:
         if self.unrolled:
             lines[0] += f", and {self.unrolled + 1} heights make a step"
         lines += [f"  {payload}" for payload in self.payloads]
+        lines += [f"  by themselves: {each}" for each in self.classes if each.conditions]
         return "\n".join(lines)
 
     def payload(self, name: str) -> Payload | None:

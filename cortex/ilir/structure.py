@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cortex.ilir.parts import Parts, class_facts, class_parts
 from cortex.ilir.plan import Payload, Plan
 from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
-from ragged.ir.facts import Fact, Follows, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.facts import Descends, Fact, Follows, Layered, Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
 
 NODE = Dim("N")
@@ -50,21 +51,31 @@ class Carriers:
 class Steps:
     """The steps in which inner nodes are taken: `count` of them, children before parents.
 
-    A step is some heights. The ids in it are below `end(s)`; those of earlier steps, and of leaves, are not.
-    `top(t)` for `top_begin(s) <= t < top_begin(s + 1)`, `tops(s)` of them, are the nodes in it whose parent is not;
-    all other nodes in it are below these.
+    Step `s` is `heights` heights, those above `s * heights`; leaves have height 0. `top(t)` for
+    `top_begin(s) <= t < top_begin(s + 1)`, `tops(s)` of them, are the nodes in it whose parent is not; all other nodes
+    in it are below these. `group(n)` is the `t` of the top that `n` is, or is below in the same step, and -1 at a leaf.
     """
 
+    heights: int
     count: Function
     top_count: Function
-    end: Function
     top_begin: Function
     tops: Function
     top: Function
+    height: Function
+    group: Function
 
     def all(self) -> tuple[Function, ...]:
         """Return the functions, in the order of a program's arguments."""
-        return (self.count, self.top_count, self.end, self.top_begin, self.tops, self.top)
+        return (
+            self.count,
+            self.top_count,
+            self.top_begin,
+            self.tops,
+            self.top,
+            self.height,
+            self.group,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +83,8 @@ class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
-    the nodes that carry one, where the plan lists them; `steps` is there where the plan is unrolled.
+    the nodes that carry one, where the plan lists them; `steps` is there where the plan is unrolled; `classes` are the
+    parts of batches that the nodes of each of the plan's classes are.
     """
 
     num_nodes: Function
@@ -88,6 +100,7 @@ class StructureFunctions:
     payloads: Mapping[str, Function]
     carriers: Mapping[str, Carriers]
     steps: Steps | None
+    classes: tuple[Parts, ...]
     facts: tuple[Fact, ...]
 
     def all(self) -> tuple[Function, ...]:
@@ -106,6 +119,7 @@ class StructureFunctions:
             *self.payloads.values(),
             *(function for listed in self.carriers.values() for function in listed.all()),
             *(() if self.steps is None else self.steps.all()),
+            *(function for parts in self.classes for function in parts.all()),
         )
 
 
@@ -156,14 +170,30 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         facts.append(Range(listed.inner, Const(0), add(Call(listed.count), 1)))
         facts.append(Range(listed.node, Const(0), Call(num_nodes)))
         facts.append(Monotone(listed.node, strict=True))
-    steps = _steps() if plan.unrolled else None
+    steps = _steps(plan.unrolled + 1, num_nodes) if plan.unrolled else None
     if steps is not None:
         facts.append(Range(steps.count, Const(0), Call(num_batches)))
         facts.append(Range(steps.top_count, Const(0), add(Call(num_inner), 1)))
-        facts.append(Range(steps.end, Const(0), add(Call(num_nodes), 1)))
         facts.append(Range(steps.top_begin, Const(0), add(Call(steps.top_count), 1)))
         facts.append(PrefixSum(steps.top_begin, steps.tops))
         facts.append(Range(steps.top, Const(0), Call(num_inner)))
+        facts.append(_height_range(steps.height, num_inner, num_batches))
+        facts.append(Layered(steps.top, steps.top_begin, steps.group, steps.height, steps.heights))
+        facts.append(Descends(child, steps.group, steps.height, steps.heights, via=child_begin))
+        facts.extend(
+            Descends(
+                pointer, steps.group, steps.height, steps.heights, optional=position >= plan.min_children
+            )
+            for position, pointer in positions.items()
+        )
+    classes = class_parts(plan, batch_begin, batch_length)
+    facts += class_facts(
+        plan,
+        classes,
+        (batch_begin, batch_length),
+        lambda payload: num_children if payload is None else payloads[payload],
+        positions,
+    )
     return StructureFunctions(
         num_nodes,
         num_inner,
@@ -178,6 +208,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         payloads,
         carriers,
         steps,
+        classes,
         tuple(facts),
     )
 
@@ -191,17 +222,19 @@ def _carriers(payload: str) -> Carriers:
     return Carriers(count, inner, _array(_NODE + payload, "p", Call(count)))
 
 
-def _steps() -> Steps:
+def _steps(heights: int, num_nodes: Function) -> Steps:
     count, top_count = (Function(name, (), Source.STRUCTURE) for name in ("num_steps", "num_tops"))
     begin = _array("top_begin", "s", add(Call(count), 1))
     tops = _difference("step_tops", begin, Call(count), "s")
     return Steps(
+        heights,
         count,
         top_count,
-        _array("step_end", "s", Call(count)),
         begin,
         tops,
         _array("step_top", "t", Call(top_count)),
+        _array("height", "n", Call(num_nodes)),
+        _array("step_group", "n", Call(num_nodes)),
     )
 
 
@@ -242,14 +275,23 @@ def carriers_of(function: Function) -> tuple[str, int] | None:
     return None
 
 
+def _height_range(height: Function, num_inner: Function, num_batches: Function) -> Fact:
+    """Return the range of heights: leaves have 0, and no other node."""
+    leaf = _at_leaf(height, num_inner)
+    lower, upper = Select(leaf, Const(0), Const(1)), Select(leaf, Const(1), Call(num_batches))
+    return Range(height, lower, upper)
+
+
+def _at_leaf(function: Function, num_inner: Function) -> Expr:
+    """Return whether the node that `function` is asked about is a leaf."""
+    return Binary(BinaryOp.GE, Ref(function.params[0].var), Call(num_inner))
+
+
 def _payload_range(payload: Payload, function: Function, num_inner: Function) -> Fact:
     """Return the range of a payload that indexes a table; its default counts where a node may lack it."""
-    assert payload.range is not None
-    default = int(payload.default)
-    must, may = payload.range, (min(payload.range[0], default), max(payload.range[1], default + 1))
-    at_leaf = must if payload.required.at(leaf=True) else may
-    at_inner = must if payload.required.at(leaf=False) else may
-    leaf = Binary(BinaryOp.GE, Ref(function.params[0].var), Call(num_inner))
+    at_leaf, at_inner = payload.interval(leaf=True), payload.interval(leaf=False)
+    assert at_leaf is not None and at_inner is not None
+    leaf = _at_leaf(function, num_inner)
     lower, upper = (
         Const(low) if low == high else Select(leaf, Const(low), Const(high))
         for low, high in zip(at_leaf, at_inner, strict=True)

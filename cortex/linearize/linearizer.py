@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
@@ -36,7 +38,10 @@ class Linearizer:
 
     def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
         self.plan = plan
-        self._engine = _native.Engine(plan, check_vocab(vocab), check_names(children), _LIMIT)
+        slots = [field.name for field in fields(Linearized)]
+        self._engine = _native.Engine(
+            plan, check_vocab(vocab), check_names(children), _LIMIT, Linearized, slots
+        )
 
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
@@ -44,7 +49,7 @@ class Linearizer:
             if data.plan != self.plan:
                 raise faults.other_plan(data.plan, self.plan)
             return data
-        return Linearized(self.plan, *self._engine.linearize(data))
+        return self._engine.linearize(data)
 
 
 def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
+from cortex.linearize.lengths import check_lengths
 
 Ints = npt.NDArray[np.int32]
 
@@ -17,7 +18,7 @@ Ints = npt.NDArray[np.int32]
 class Linearized:
     """A batch of structures as arrays: C-contiguous, owned by it, and changed by no later call.
 
-    Node ids follow Appendix B of the CORTEX paper: by falling height, then structure, then post-order row. So
+    Node ids follow Appendix B of the CORTEX paper: by falling height, then class, structure, post-order row. So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one
     height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the
     leaves. There is always a batch 0, which an empty batch of structures leaves empty.
@@ -28,11 +29,17 @@ class Linearized:
     (num_nodes, *shape) by node id; carriers[name], the ids of the nodes that carry a payload that the plan
     lists, rising, and how many of them are inner nodes; roots (number of roots,) as node ids and root_begin
     (num_structures + 1,); rows (num_nodes,), the node id of each post-order row, and row_begin
-    (num_structures + 1,); keys, for each row the caller's node, token, label or number.
+    (num_structures + 1,); row_keys, for each row the caller's node, token, label or number: a list, or an array
+    where all are numbers.
 
-    A plan that is unrolled by d takes the inner nodes in steps of d + 1 heights, from height 1 up. step_end
-    (num_steps,) is the id after the highest one in a step; step_top (num_tops,) has the nodes of each step whose
-    parent is not in it, rising, from top_begin (num_steps + 1,) on. Any other plan has no steps.
+    A plan that is unrolled by d takes the inner nodes in steps of d + 1 heights, from height 1 up. step_top
+    (num_tops,) has the nodes of each step whose parent is not in it, rising, from top_begin (num_steps + 1,) on.
+    height (num_nodes,) is that of each node, 0 for leaves, and step_group (num_nodes,) says of an inner node which
+    top, as a place in step_top, it is or is below of in the same step; -1 for leaves. Any other plan has no steps, and
+    these are empty.
+
+    A plan with classes tells nodes of one height apart: class_length[c] (num_batches,) says how many nodes of each
+    batch are of class c, which come after those of classes before it. The last class has what is left of a batch.
     """
 
     plan: Plan
@@ -50,11 +57,27 @@ class Linearized:
     carriers: dict[str, tuple[Ints, int]]
     num_steps: int
     num_tops: int
-    step_end: Ints
     top_begin: Ints
     step_top: Ints
+    height: Ints
+    step_group: Ints
+    class_length: tuple[Ints, ...]
     roots: Ints
     root_begin: Ints
     rows: Ints
     row_begin: Ints
-    keys: list[object]
+    row_keys: list[object] | Ints
+
+    def __post_init__(self) -> None:
+        """Refuse arrays and sizes that do not fit: who exchanges some comes here, the native linearizer does not."""
+        check_lengths(self)
+
+    @property
+    def keys(self) -> list[object]:
+        """For each row the caller's node, token, label or number."""
+        return self.keys_between(0, self.num_nodes)
+
+    def keys_between(self, begin: int, end: int) -> list[object]:
+        """Return the keys of the rows from begin to end."""
+        keys = self.row_keys[begin:end]
+        return keys if isinstance(keys, list) else keys.tolist()

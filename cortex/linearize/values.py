@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from cortex.ilir.parts import class_length_of
 from cortex.ilir.structure import carriers_of, position_of
 from cortex.linearize.result import Linearized
 from ragged.ir.expr import Function, Source
@@ -27,6 +28,9 @@ def reader_of(function: Function) -> Reader:
     listed = carriers_of(function)
     if listed is not None:
         return _carriers(*listed)
+    part = class_length_of(function)
+    if part is not None:
+        return lambda linearized: linearized.class_length[part]
     found: Reader = attrgetter(name)
     return found
 

@@ -31,7 +31,11 @@ class Vocab:
         rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if not isinstance(word, str):
-                raise DataError(f"Vocab: word {row} is {word!r}, not a string")
+                raise DataError(
+                    f"Vocab: word {row} is {word!r}, not a string",
+                    because="the words of a tree or a file are found among them by their text",
+                    fix=f"{str(word)!r}, if that is its text",
+                )
             if word in rows:
                 raise DataError(
                     f"Vocab: the word {word!r} comes twice",

@@ -36,7 +36,12 @@ def nary_tree_lstm(
         >>> model = nary_tree_lstm(hidden=256, embed=300, vocab=20_000, arity=3)
     """
     if arity < 1:
-        raise ModelError(f"nary_tree_lstm: arity={arity} allows no recursion", at=Location.capture())
+        raise ModelError(
+            f"nary_tree_lstm: arity={arity} allows no recursion",
+            at=Location.capture(),
+            because="it is the most children that a node has",
+            fix="arity=2 for binary trees",
+        )
     N, H = ra.N, hidden
     Wx = projections(input, "iouf", hidden, embed, vocab)
     h_ph, c_ph = (ra.placeholder((N, H), name=name, default=0.0) for name in ("h_ph", "c_ph"))

@@ -59,7 +59,11 @@ def node_input(
     what = f"node_input '{name}'"
     stored = stored_dtype(what, dtype, at)
     if default is not None and stored.is_int and not isinstance(default, (int, np.integer)):
-        raise ModelError(f"{what}: the default {default!r} is no integer, the payload is", at=at)
+        raise ModelError(
+            f"{what}: the default {default!r} is no integer, the payload is",
+            at=at,
+            fix="default=-1, or the dtype of the default",
+        )
     fill = None if default is None else int(default) if stored.is_int else float(default)
     return NodeInput(name, (N, *dense_shape(what, shape, at)), stored, default=fill, at=at)
 
@@ -118,7 +122,9 @@ def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str 
 def if_then_else(
     shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None
 ) -> IfThenElse:
-    """Choose between two computes by a condition on the structure: `ra.isleaf(n)` or `ra.num_children(n)`.
+    """Choose between two computes by a condition on the structure.
+
+    It is of `ra.isleaf(n)`, `ra.num_children(n)` and integers that the node carries, its type: `kind[n] == 3`.
 
     Args:
         shape: (ra.N, *extents), of both computes.
@@ -157,7 +163,11 @@ def _indices(names: list[str], dims: Shape, at: Location | None) -> tuple[IndexV
 def _choice(value: Any, at: Location | None) -> tuple[Expr, Body, Body]:
     """Return the parts of what an if_then_else's function gave."""
     if not isinstance(value, tuple) or len(value) != 3:
-        raise ModelError("if_then_else: the function returns (condition, then, else)", at=at)
+        raise ModelError(
+            "if_then_else: the function returns (condition, then, else)",
+            at=at,
+            fix="lambda n, i: (ra.isleaf(n), leaf, inner)",
+        )
     condition, then, orelse = value
     for branch in (then, orelse):
         if not isinstance(branch, Body):

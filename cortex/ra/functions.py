@@ -28,7 +28,7 @@ from cortex.ra.expr import (
     unary,
 )
 from cortex.ra.node import ChildVar, Node
-from cortex.ra.shapes import counted
+from cortex.ra.shapes import check_function, counted
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
@@ -163,10 +163,15 @@ def _over_children(combiner: Combiner, node: Node, function: Callable[[ChildVar]
 
 def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> str:
     """Return what the function calls its one argument."""
+    check_function(
+        what, function, f"{what}(..., lambda {'k' if what.endswith('children') else 'j'}: ...)", at
+    )
     named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     if len(named) != 1:
         raise ModelError(
-            f"{what}: the function takes {counted(len(named), 'argument')}, and is given one", at=at
+            f"{what}: the function takes {counted(len(named), 'argument')}, and is given one",
+            at=at,
+            fix="lambda k: ...",
         )
     return named[0].name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,16 @@ class Model(Recursion):
     def __repr__(self) -> str:
         return listing(self)
 
+    def __getitem__(self, index: object) -> Never:
+        # Who reads one recursion in another writes this first.
+        name = next(iter(self.results))
+        raise ModelError(
+            f"a recursion with the output '{name}' is read like a tensor",
+            at=Location.capture(),
+            because="a model is one recursion: the results of another are known when that has run",
+            fix=f'compile it apart, and give its out.nodes("{name}") to the other as a payload',
+        )
+
 
 def recursion_op(
     placeholder: Placeholder | Mapping[str, tuple[Placeholder, Body]],
@@ -102,4 +113,5 @@ def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
 
 def _normal(seed: list[int], shape: tuple[int, ...]) -> NDArray[np.generic]:
     deviation = 1 / np.sqrt(shape[-1]) if shape else 1.0
-    return (np.random.default_rng(seed).standard_normal(shape) * deviation).astype(np.float32)
+    # What NumPy makes of one number is no array.
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape) * deviation, np.float32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Never, TypeAlias, cast
+from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
 import numpy as np
 
@@ -56,8 +56,39 @@ class Handle(ABC):
             raise ModelError(
                 f"'{self.text()}.child({position!r})': a child's position is a whole number from 0 on",
                 at=Location.capture(),
+                fix=f"{self.text()}.child(0) is the first child",
             )
         return ChildAt(self._node, int(position))
+
+    @property
+    def parent(self) -> Never:
+        """Refused: a recursion runs from the leaves up."""
+        raise ModelError(
+            f"'{self.text()}.parent': a recursive call at a node's parent (P.2)",
+            at=Location.capture(),
+            because="a recursion runs from the leaves up, and the result of a parent is computed from this one",
+            fix="run over ra.Dag() with the edges reversed, so that a parent is its children's child",
+        )
+
+    @property
+    def children(self) -> Never:
+        """Refused: how many there are is not known while the model is written."""
+        raise _no_list(f"{self.text()}.children")
+
+    def __iter__(self) -> Never:
+        raise _no_list(self.text())
+
+    if not TYPE_CHECKING:  # a type checker is to report what there is not
+
+        def __getattr__(self, name: str) -> Never:
+            if name.startswith("_"):  # what Python and its tools ask of any object
+                raise AttributeError(name)
+            raise ModelError(
+                f"'{self.text()}.{name}': a node has children, and nothing else",
+                at=Location.capture(),
+                because="it is a handle: what nodes carry is a tensor, which is read at a node",
+                fix=f'{name} = ra.node_input("{name}"), and {name}[{self.text()}]',
+            )
 
     def text(self) -> str:
         """Return the handle as the user wrote it, or nearly."""
@@ -151,6 +182,15 @@ def _no_number(text: str) -> ModelError:
         at=Location.capture(),
         because="what is computed at a node may be read at that node and at its children only",
         fix="read at n, n.left, n.right or n.child(j), or over all children with ra.sum_children",
+    )
+
+
+def _no_list(text: str) -> ModelError:
+    return ModelError(
+        f"'{text}': Python cannot loop over a node's children (P.1)",
+        at=Location.capture(),
+        because="the model is written once for all nodes, and how many children one has is known when it runs",
+        fix="ra.sum_children(n, lambda k: ...), ra.max_children, or n.child(j) for the one at a position",
     )
 
 

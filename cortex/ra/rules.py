@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cortex.ra.base import Tensor, own_name
 from cortex.ra.node import Computed, Handle
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -52,13 +53,23 @@ def mixes_types(text: str, because: str, fix: str) -> ModelError:
 
 def not_a_value(value: object) -> ModelError:
     """Return the error for something that stands where a number or an expression is asked for."""
-    shown = f"'{value.text()}'" if isinstance(value, (Handle, Computed)) else repr(value)
     return ModelError(
-        f"{shown} stands where a number or an expression is needed",
+        f"{shown(value)} stands where a number or an expression is needed",
         at=Location.capture(),
         because=f"it is a {type(value).__name__}",
         fix="read a tensor at indices, as in h[n, i]",
     )
+
+
+def shown(value: object) -> str:
+    """Return how a message calls what a user gave: parts of a model as they are written, in quotes."""
+    match value:
+        case Handle() | Computed():
+            return f"'{value.text()}'"
+        case Tensor():
+            return f"'{own_name(value)}'"
+        case _:
+            return repr(value)
 
 
 def _kind(logical: bool) -> str:

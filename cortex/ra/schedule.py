@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from cortex.ilir.plan import Plan
 from cortex.ra.base import Tensor
 from cortex.ra.demands import distinguishes_leaves
-from cortex.ra.lower import Choices, Lowered, independent, lower, scheduled_plan
-from cortex.ra.lower.decide import LEAF, atoms, key
+from cortex.ra.lower import Choices, Lowered, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import refactor
-from cortex.ra.structure import Dag
-from cortex.ra.tensor import IfThenElse, InputTensor
+from cortex.ra.specialize import added, asked, branch_checks, check_counts, code
+from cortex.ra.tabulate import affordable, check_tabulates, offer
+from cortex.ra.tensor import Compute, IfThenElse, InputTensor
+from cortex.ra.unroll import check_unrolls
 from ragged.errors import Location, ScheduleError
+from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 
 
@@ -63,36 +68,46 @@ class Schedule:
         self._log.append("s.dynamic_batch()")
 
     def specialize_if_else(self, branch: Tensor) -> None:
-        """Give leaves and inner nodes loops of their own instead of a check at each node.
+        """Give the nodes of each side of a branch loops of their own instead of a check at each node.
 
-        `branch` is a tensor of the model made by `if_then_else` on `isleaf`; all branches on the same condition are
-        specialized with it.
+        `branch` is a tensor of the model made by `if_then_else`. Of its condition, all is specialized that `specialize`
+        takes; all branches on the same conditions are specialized with it.
 
         Raises:
-            ScheduleError: `branch` is no such tensor, is not of this model, or is specialized already.
+            ScheduleError: `branch` is no such tensor, is not of this model, asks nothing that can be specialized, or is
+                specialized already.
         """
         branch = self._current.get(branch, branch)
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
-        if branch not in self.model.computes:
-            raise ScheduleError(f"specialize_if_else: '{name}' is not a tensor of this model", at=at)
-        if not isinstance(branch, IfThenElse):
-            raise ScheduleError(
-                f"specialize_if_else: '{name}' has no branches",
-                at=at,
-                because="it was made by compute",
-                fix="name a tensor that if_then_else made",
-            )
-        if not any(key(atom) == LEAF for atom in atoms(branch.condition)):
-            raise ScheduleError(
-                f"specialize_if_else: the condition of '{name}' does not ask for leaves",
-                at=at,
-                because=f"it is {branch.condition.text()}, which does not split the numbering of nodes in two",
-            )
-        if self._choices.specialized:
-            raise ScheduleError(f"specialize_if_else: '{name}' is specialized already", at=at)
-        self._choices = replace(self._choices, specialized=True)
+        checks = branch_checks(self.model, branch, at)
+        choices = added(self._choices, checks, branch=True)
+        check_counts(self.model, self._choices, choices, f"specialize_if_else: '{name}'", at)
+        self._choices = choices
         self._log.append(f"s.specialize_if_else({name})")
+
+    def specialize(self, condition: Callable[..., Any]) -> None:
+        """Give the nodes at which a condition holds loops of their own, and the others theirs.
+
+        `condition` takes a node and returns what the model asks of it, in a branch, in `ra.where` or by an index:
+        comparisons of `ra.num_children(n)`, or of a payload that is one integer, with a number, and `ra.isleaf(n)`,
+        joined by `&`, `|` and `~`. In each class of nodes that they tell apart, what they decide is decided: branches
+        are gone, what equals a number is that number, as an index and as a bound of loops over children. Nodes of one
+        height are sorted by class. Where nodes are not batched, or unrolled, the check is made once at each node.
+
+        Example::
+
+            s.specialize(lambda n: kind[n] == 3)
+
+        Raises:
+            ScheduleError: it is no such condition, is specialized already, or would change nothing.
+        """
+        at = Location.capture()
+        atoms = asked(self.model, condition, at)
+        choices = added(self._choices, atoms, branch=False)
+        check_counts(self.model, self._choices, choices, "specialize: the condition", at)
+        self._choices = choices
+        self._log.append(f"s.specialize(lambda n: {code(atoms)})")
 
     def specialize_leaves(self) -> None:
         """Give leaves loops of their own in which what comes of their having no children is left out.
@@ -125,7 +140,7 @@ class Schedule:
         at = Location.capture()
         if self._choices.hoisted:
             raise ScheduleError("hoist_inputs: inputs are hoisted already", at=at, fix="ask for it once")
-        if not independent(self.model):
+        if not hoistable(self.model, self._choices):
             raise ScheduleError(
                 "hoist_inputs: there is nothing to hoist",
                 at=at,
@@ -133,6 +148,48 @@ class Schedule:
             )
         self._choices = replace(self._choices, hoisted=True)
         self._log.append("s.hoist_inputs()")
+
+    def hoist_constants(self) -> None:
+        """Compute what is the same at all nodes of a case once, when parameters are bound (CORTEX section 4.3).
+
+        That is what depends on parameters alone: a state that all leaves of a kind start from, say. It follows from
+        what is specialized which nodes are a case, so this comes after.
+
+        Raises:
+            ScheduleError: it was asked for before, or there is nothing of the kind.
+        """
+        at = Location.capture()
+        if self._choices.constants:
+            raise ScheduleError(
+                "hoist_constants: constants are hoisted already", at=at, fix="ask for it once"
+            )
+        choices = replace(self._choices, constants=True)
+        lowered = lower(self.model, choices)
+        if to_text(lowered.program) == to_text(self.lower()):
+            raise ScheduleError(
+                "hoist_constants: there is nothing to hoist",
+                at=at,
+                because="what is computed at a node depends on the node, in each case that is specialized",
+            )
+        self._choices, self._lowered = choices, (choices, lowered)
+        self._log.append("s.hoist_constants()")
+
+    def tabulate(self, op: Tensor) -> None:
+        """Look `op` up in a table with a row for each value of an integer that nodes carry, and no longer compute it.
+
+        It depends at a node on parameters and on one payload, whose values are known because it indexes a parameter:
+        the product of a weight matrix with the embedding of a word, say. The table is made when parameters are bound,
+        with a row for nodes that carry none where there may be such. Each row is computed like what it stands for, and
+        has the same bits.
+
+        Raises:
+            ScheduleError: `op` is no compute of the model, is in a table already, depends on children or on anything
+                but one such payload, only looks a parameter up, or its table would be larger than 4 GiB.
+        """
+        op = self._current.get(op, op)
+        compute = check_tabulates(self.model, op, self._choices.tables, Location.capture())
+        self._choices = replace(self._choices, tables=(*self._choices.tables, compute))
+        self._log.append(f"s.tabulate({self.model.names[op]})")
 
     def refactor(self, op: Tensor) -> None:
         """Let each node compute for its parent what `op` takes from a child (CORTEX section 3.1, refactoring).
@@ -152,6 +209,8 @@ class Schedule:
             done.current
         )
         self.model = done.model
+        tables = (self._current.get(each, each) for each in self._choices.tables)
+        self._choices = replace(self._choices, tables=tuple(t for t in tables if isinstance(t, Compute)))
         self._finite |= done.finite
         self._lowered = None
 
@@ -160,41 +219,14 @@ class Schedule:
 
         A step is `depth` + 1 heights of inner nodes and no longer one: all nodes whose parents are in later steps are
         independent, and each first computes the nodes of the step below it, so that what these return is read right
-        where it was made. There are that many times fewer steps. The default schedule leaves such a kernel to one
-        worker: that independence is known from the linearizer alone, and follows from no fact.
+        where it was made. There are that many times fewer steps. That the tops do not depend on each other is proven
+        from two facts, `Layered` and `Descends`, which each call checks.
 
         Raises:
             ScheduleError: the model runs over a Dag, `depth` is no number from 1 up, the nodes are not batched, or are
                 unrolled already.
         """
-        at = Location.capture()
-        if isinstance(self.model.structure, Dag):
-            raise ScheduleError(
-                "unroll: the model runs over a Dag",
-                at=at,
-                because="a node that several parents share would be computed again for each (CORTEX, section 3.1)",
-                fix="unroll models over ra.Tree() and ra.Sequence()",
-            )
-        if type(depth) is not int or depth < 1:
-            raise ScheduleError(
-                f"unroll: {depth!r} is no depth",
-                at=at,
-                because="a step holds a node and so many levels of its descendants",
-                fix="a whole number from 1 on",
-            )
-        if not self._choices.batched:
-            raise ScheduleError(
-                "unroll: the nodes are not batched",
-                at=at,
-                because="a step takes several batches at once, and nodes run one after another",
-                fix="dynamic_batch first",
-            )
-        if self._choices.unrolled:
-            raise ScheduleError(
-                f"unroll: the recursion is unrolled by {self._choices.unrolled} already",
-                at=at,
-                fix="ask for it once, with the depth that you need",
-            )
+        check_unrolls(self.model, self._choices, depth, Location.capture())
         self._choices = replace(self._choices, unrolled=depth)
         self._log.append(f"s.unroll({depth})")
 
@@ -216,21 +248,39 @@ class Schedule:
             self._lowered = (self._choices, lower(self.model, self._choices))
         return self._lowered[1]
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The buffers of the program that have a row for each value of a payload."""
+        return self._lower().tables
+
+    @property
+    def offer(self) -> str | None:
+        """What else could be in tables and how large they would be, as a comment; None if there is nothing."""
+        return offer(self.model, self._choices.tables)
+
     def log(self) -> str:
         """Return the choices made so far as code that makes them again on a new schedule `s`."""
         return "\n".join(self._log)
 
 
-def default_schedule(model: Model) -> Schedule:
-    """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first."""
+def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True) -> Schedule:
+    """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
+
+    What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first where there
+    are any, unless `hoist_inputs` says otherwise.
+    """
     schedule = Schedule(model)
     schedule.dynamic_batch()
     for tensor in model.computes:
-        if isinstance(tensor, IfThenElse) and any(key(atom) == LEAF for atom in atoms(tensor.condition)):
-            schedule.specialize_if_else(tensor)
-            break
+        if isinstance(tensor, IfThenElse):
+            # An earlier branch may ask the same, and some conditions no schedule can specialize.
+            with suppress(ScheduleError):
+                schedule.specialize_if_else(tensor)
     if distinguishes_leaves(model):
         schedule.specialize_leaves()
-    if independent(model):
-        schedule.hoist_inputs()
+    for compute in affordable(model, table_bytes):
+        schedule.tabulate(compute)
+    for hoist in (schedule.hoist_constants, *((schedule.hoist_inputs,) if hoist_inputs else ())):
+        with suppress(ScheduleError):  # where a model has none
+            hoist()
     return schedule

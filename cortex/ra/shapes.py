@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cortex.ra.base import Dim, K, N, Shape
+from cortex.ra.rules import shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
 
@@ -87,6 +88,7 @@ def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None)
 
 def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Location | None) -> list[str]:
     """Return what the function calls the index of each dimension; arguments with a default are its own."""
+    check_function(what, function, f"lambda {', '.join(_indices(shape))}: ...", at)
     named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     positional = [p for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.VAR_POSITIONAL for p in named):
@@ -97,9 +99,20 @@ def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Locati
             f"{what}: the function takes {counted(len(positional), 'argument')}, shape {described(shape)} has "
             f"{counted(len(shape), 'dimension')}",
             at=at,
-            fix=f"lambda {', '.join(('n', *('k' for dim in shape if dim is K), *'ijlm')[: len(shape)])}: ...",
+            fix=f"lambda {', '.join(_indices(shape))}: ...",
         )
     return [p.name for p in positional]
+
+
+def check_function(what: str, function: object, example: str, at: Location | None) -> None:
+    """Refuse what is no function; `example` is one that would do."""
+    if not callable(function):
+        raise ModelError(
+            f"{what}: {shown(function)} is no function",
+            at=at,
+            because="the model calls it, with the indices that there are",
+            fix=example,
+        )
 
 
 def assigned_name(at: Location | None, function: str) -> str:
@@ -111,6 +124,11 @@ def assigned_name(at: Location | None, function: str) -> str:
 
 
 _NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)
+
+
+def _indices(shape: Shape) -> tuple[str, ...]:
+    """Return names for the indices of a shape, as examples have them."""
+    return ("n", *("k" for dim in shape if dim is K), *"ijlm")[: len(shape)]
 
 
 def _check_extent(what: str, dim: object, at: Location | None) -> None:

@@ -15,6 +15,7 @@ from typing import Never, TypeAlias
 from cortex.ra.base import Tensor, own_name
 from cortex.ra.expr import Expr, Index, IndexVar, Read, lift
 from cortex.ra.node import ChildVar, Handle, NodeVar
+from cortex.ra.rules import shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX
 
@@ -35,6 +36,24 @@ class Indexed(Tensor):
             at=Location.capture(),
             fix="reduce over a dense index with ra.sum, over children with ra.sum_children",
         )
+
+    def __add__(self, other: object) -> Never:
+        raise _whole(f"{shown(self)} + {shown(other)}")
+
+    def __sub__(self, other: object) -> Never:
+        raise _whole(f"{shown(self)} - {shown(other)}")
+
+    def __mul__(self, other: object) -> Never:
+        raise _whole(f"{shown(self)} * {shown(other)}")
+
+    def __rmul__(self, other: object) -> Never:
+        raise _whole(f"{shown(other)} * {shown(self)}")
+
+    def __truediv__(self, other: object) -> Never:
+        raise _whole(f"{shown(self)} / {shown(other)}")
+
+    def __matmul__(self, other: object) -> Never:
+        raise _whole(f"{shown(self)} @ {shown(other)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,3 +110,12 @@ Body: TypeAlias = Compute | IfThenElse
 def dense(tensor: Tensor) -> tuple[int, ...]:
     """Return the dense extents of a tensor: its shape without N and K."""
     return tuple(extent for extent in tensor.shape if isinstance(extent, int))
+
+
+def _whole(text: str) -> ModelError:
+    return ModelError(
+        f"{text}: arithmetic on a whole tensor",
+        at=Location.capture(),
+        because="a model says what one element of each tensor is",
+        fix="read elements, a[n, i] + b[n, i]; a matrix times a vector is ra.sum(extent, lambda j: W[i, j] * x[n, j])",
+    )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import this_machine
+from ragged.codegen.target import read_target, require_cpu
 from ragged.kernels import generate
 from ragged.kernels.generate import notes_of
 from ragged.kernels.kernel import LoadedKernel
@@ -31,6 +32,9 @@ def generate_kernel(recipe: Recipe) -> LoadedKernel:
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
     """
+    target = read_target(recipe.target)
+    if target is not None:
+        require_cpu(target)
     return generate.generate_kernel(recipe.programs, passes_for(recipe.threads), recipe.target, _listings)
 
 

@@ -300,7 +300,7 @@ class Schedule(Decide):
 
     def lower(self) -> Program:
         """Return the program as it is now, without functions that it no longer uses; it prints."""
-        return drop_unused(self.loops.program).program
+        return drop_unused(self.loops.checked()).program
 
     def preludes(self) -> tuple[Program, ...]:
         """Return the programs that fill the tables of the program as it is now, in the order in which they run."""

@@ -6,9 +6,12 @@ of model persistence. What reads whole rows of what came before starts a loop of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
 from ragged.auto.products import weighted
@@ -23,11 +26,8 @@ from ragged.schedule.fission import fission
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.slice_columns import slice_columns
 
-VECTORS = 4
-"""The vectors of columns of a slice: as many as a register tile has."""
 
-
-def share_columns(schedule: Schedule, machine: Machine) -> None:
+def share_columns(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Slice the columns of parallel loops around products with a parameter.
 
     Sums of products that differ only in what they read and write become one nest in a loop; those over the children of
@@ -35,23 +35,28 @@ def share_columns(schedule: Schedule, machine: Machine) -> None:
     as the model says it: every temporary is materialised.
     """
     for loop in _worth(schedule.program):
-        roll_products(schedule, loop)
+        if choices.roll:
+            roll_products(schedule, loop)
         for part in fuse_edges(schedule, loop):
-            _slice(schedule, machine, part)
+            if choices.columns:
+                slice_loop(schedule, part, partial(_width, machine, choices.slice_vectors))
 
 
 def _worth(program: Program) -> list[Var]:
     """Return the outermost parallel loops around products with a parameter."""
     updates = weighted(program)
-    found: list[Var] = []
+    return [loop.var for loop in outermost(program) if any(leaf.label in updates for leaf in leaves(loop))]
+
+
+def outermost(program: Program) -> list[For]:
+    """Return the outermost parallel loops of the kernel, in the order of the text."""
+    found: list[For] = []
     for site in sites(program):
         loop = site.stmt
         if site.stage.kind is not StageKind.KERNEL or not isinstance(loop, For):
             continue
-        if loop.kind is not LoopKind.PARALLEL or any(o.kind is LoopKind.PARALLEL for o in site.loops):
-            continue
-        if any(leaf.label in updates for leaf in leaves(loop)):
-            found.append(loop.var)
+        if loop.kind is LoopKind.PARALLEL and all(o.kind is not LoopKind.PARALLEL for o in site.loops):
+            found.append(loop)
     return found
 
 
@@ -64,8 +69,11 @@ class _Column:
     extent: int
 
 
-def _slice(schedule: Schedule, machine: Machine, loop: Var) -> None:
-    """Slice a loop over a batch; where one set of slices does not do for all of it, cut it in two and try again."""
+def slice_loop(schedule: Schedule, loop: Var, width: Callable[[int], int]) -> None:
+    """Slice a loop over a batch; where one set of slices does not do for all of it, cut it in two and try again.
+
+    `width` says how many of so many columns are a slice, or raises `ScheduleError` where there are too few of them.
+    """
     columns = [_column(part) for part in parts_of(loop_of(schedule.program, loop))]
     known = [column for column in columns if column is not None]
     current, start = loop, 0
@@ -82,8 +90,8 @@ def _slice(schedule: Schedule, machine: Machine, loop: Var) -> None:
                     here, rest = schedule.apply(fission, current, name_of(group[-1].part)).loops[current]
                 if len({column.extent for column in group}) > 1:
                     raise ScheduleError("columns of several extents")
-                width = _width(machine, group[0].extent)
-                schedule.apply(slice_columns, here, tuple(column.var for column in group), width)
+                columns_of = tuple(column.var for column in group)
+                schedule.apply(slice_columns, here, columns_of, width(group[0].extent))
             except ScheduleError:
                 continue
             if rest is None:
@@ -113,7 +121,7 @@ def _is_rolled(loop: For) -> bool:
     return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
-def _width(machine: Machine, extent: int) -> int:
+def _width(machine: Machine, most_vectors: int, extent: int) -> int:
     """Return the columns of a slice: a few vectors, and slices that can be shared out evenly.
 
     The measure is what the busiest core does, in vectors; a tile of few vectors keeps the units less busy.
@@ -127,7 +135,7 @@ def _width(machine: Machine, extent: int) -> int:
         vectors, slices = -(-width // lanes), -(-extent // width // machine.cores)
         return slices * (vectors + 0.5), width % lanes != 0, -width
 
-    most = min(VECTORS * lanes, extent // machine.cores)
+    most = min(most_vectors * lanes, extent // machine.cores)
     widths = [width for width in range(lanes, most + 1) if extent % width == 0]
     if not widths:
         raise ScheduleError(f"{extent} columns are too few to share")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
 from ragged.auto.products import products
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
+from ragged.auto.tile_tables import tile_tables
 from ragged.auto.vectorize_columns import vectorize_columns
 from ragged.errors import ScheduleError
 from ragged.ir.program import Program
@@ -23,12 +25,18 @@ from ragged.schedule.schedule import Schedule
 class DefaultSchedule:
     """A pass that schedules a program for one machine by public primitives; its notes are their log.
 
-    `threads` is the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment
-    with the reason is the last of the notes.
+    `choices` are the numbers that it goes by; those that are not the default are comments before the log. `threads` is
+    the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment with the
+    reason is the last of the notes.
     """
 
     machine: Machine
     threads: int = 1
+    choices: Choices = DEFAULT
+
+    def __post_init__(self) -> None:
+        """Refuse choices that the machine has no room for, with a `ScheduleError`."""
+        self.choices.check(self.machine)
 
     @property
     def __name__(self) -> str:
@@ -38,20 +46,23 @@ class DefaultSchedule:
         """Return the scheduled program. Comes before `fuse_multiply_add`.
 
         First loops are arranged and shared out, while temporaries are materialised and loops still parallel; then
-        storage is contracted, again once iterations of a worker follow each other; tiles come last.
+        storage is contracted, again once iterations of a worker follow each other; tiles come last. What proofs on the
+        way assumed of data is checked in the prelude.
         """
         schedule = Schedule(program, trusted=True)
-        share_columns(schedule, self.machine)
+        share_columns(schedule, self.machine, self.choices)
         schedule.apply(contract_storage)
         reason = share_out(schedule, self.threads)
         schedule.apply(contract_storage)
         sums = {product.update for product in products(schedule.program)}
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
-        tile_batches(schedule)
-        tile_products(schedule, self.machine)
+        tile_batches(schedule, self.choices)
+        tile_products(schedule, self.machine, self.choices)
+        tile_tables(schedule, self.machine, self.choices)
         vectorize_columns(schedule, self.machine)  # what tiles have added
-        notes = (*schedule.log().splitlines(), *(() if reason is None else (f"# one worker: {reason}",)))
-        return Rewritten(schedule.program, schedule.forwarding, notes)
+        log = (*self.choices.notes(), *schedule.log().splitlines())
+        notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
+        return Rewritten(schedule.checked(), schedule.forwarding, notes)
 
 
 def share_out(schedule: Schedule, threads: int) -> str | None:

@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_SHARED = {"sm_80": 163, "sm_86": 99, "sm_89": 99, "sm_90": 227, "sm_90a": 227, "sm_100": 227, "sm_120": 99}
+"""KiB of shared memory that a block may have, by architecture (CUDA C++ Programming Guide, compute capabilities)."""
+_PROCESSORS = {
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_89": 142,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 188,
+}
+"""Multiprocessors of the largest GPU on sale with it."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _LANES = (("avx512f", 64, 32), ("avx2", 32, 16), ("asimd", 16, 32))
 """What a processor says of its vectors: a flag, bytes of a register, and how many there are."""
@@ -28,6 +40,30 @@ class Machine:
     def lanes(self, element_bytes: int) -> int:
         """Return how many elements a vector register holds."""
         return self.vector_bytes // element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A GPU as a grid that runs at once: blocks, one for each multiprocessor, their threads, and what they share.
+
+    `shared_bytes` is the memory on chip of each block.
+    """
+
+    blocks: int
+    threads: int
+    shared_bytes: int
+
+
+def grid_of(architecture: str, blocks: int | None, threads: int | None, shared_bytes: int | None) -> Grid:
+    """Return the grid for an architecture ("sm_90"); numbers that are given stand in place of what is known of it.
+
+    What is not known of an architecture is taken to be as small as it is on any.
+    """
+    return Grid(
+        blocks or _PROCESSORS.get(architecture, min(_PROCESSORS.values())),
+        threads or 256,
+        shared_bytes or _SHARED.get(architecture, min(_SHARED.values())) * 1024,
+    )
 
 
 @cache

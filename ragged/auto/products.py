@@ -16,7 +16,7 @@ from ragged.schedule.legality import mentions
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix.
+    """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix; or of pairs.
 
     `outputs` are the loops right around it, outermost first, of constant extents; lets may stand between.
     `vector` is the one of them to compute side by side, if there is one: consecutive elements of one operand, or
@@ -34,10 +34,10 @@ class Product:
     along: Expr | None
 
 
-def products(program: Program) -> Iterator[Product]:
-    """Yield the sums of products of the kernel, in the order of the text."""
+def products(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Product]:
+    """Yield the sums of products of a stage, in the order of the text."""
     for site in sites(program):
-        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
+        if site.stage.kind is stage and isinstance(site.stmt, Reduce):
             found = _product(site, site.stmt)
             if found is not None:
                 yield found
@@ -70,7 +70,7 @@ def _product(site: Site, update: Reduce) -> Product | None:
     value = update.value
     if update.combiner is not Combiner.SUM or len(update.axes) != 1 or not update.buffer.dtype.is_float:
         return None
-    if not (isinstance(value, Binary) and value.op is BinaryOp.MUL):
+    if not (isinstance(value, Binary) and value.op in (BinaryOp.MUL, BinaryOp.DOT)):
         return None
     axis, outputs = site.loops[-1], _outputs(site)
     init = _init(site, update)

@@ -12,6 +12,9 @@ from ragged.schedule.roll import roll
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.stack import stack
 
+_FIXED = (Role.PARAMETER, Role.BOUND)
+"""What weights are: parameters, or tables made of them."""
+
 
 def roll_products(schedule: Schedule, loop: Var) -> None:
     """Make one nest of each run of products in a loop that differ in parameter and result alone."""
@@ -50,7 +53,7 @@ def _result(nest: For) -> Buffer:
 
 
 def _weights(nest: For) -> Buffer:
-    return next(buffer for buffer in _read(nest) if buffer.role is Role.PARAMETER)
+    return next(buffer for buffer in _read(nest) if buffer.role in _FIXED)
 
 
 def _read(nest: For) -> list[Buffer]:
@@ -68,7 +71,7 @@ def _rollable(nest: For) -> bool:
     ):
         return False
     operands = _read(nest)
-    return len(operands) == 2 and sum(buffer.role is Role.PARAMETER for buffer in operands) == 1
+    return len(operands) == 2 and sum(buffer.role in _FIXED for buffer in operands) == 1
 
 
 def _alike(a: For, b: For) -> bool:

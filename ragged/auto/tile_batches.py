@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.products import products, shared
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -21,28 +22,25 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.specialize import specialize
 from ragged.schedule.split import Tail, split
 
-TOGETHER = 4
-"""Iterations that are computed together: with four vectors of columns, as many sums as registers hold well."""
-STACK_BYTES = 96 * 1024
-"""The most bytes of temporaries that iterations computed together may have on the stack."""
 
-
-def tile_batches(schedule: Schedule) -> None:
-    """Run loops over batches four iterations at a time, sum by sum; the rest by its number.
+def tile_batches(schedule: Schedule, choices: Choices = DEFAULT) -> None:
+    """Run loops over batches some iterations at a time (four by default), sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
-    read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for four.
+    read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for all.
     What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
-    for loop in list(_batches(schedule.program)):
+    if choices.together == 1:
+        return
+    for loop in list(_batches(schedule.program, choices)):
         before = schedule.checkpoint()
         try:
-            _together(schedule, loop)
+            _together(schedule, loop, choices.together)
         except ScheduleError:
             schedule.restore(before)
 
 
-def _batches(program: Program) -> Iterator[Var]:
+def _batches(program: Program, choices: Choices) -> Iterator[Var]:
     """Yield the innermost loops of unknown extent around products whose columns their iterations share."""
     for site in sites(program):
         loop = site.stmt
@@ -52,7 +50,7 @@ def _batches(program: Program) -> Iterator[Var]:
             or loop.kind is not LoopKind.SERIAL
         ):
             continue
-        if isinstance(loop.extent, Const) or not _fits(loop):
+        if isinstance(loop.extent, Const) or not _fits(loop, choices):
             continue
         updates = set(_direct(loop.body))
         if updates and updates & shared(program, loop.var):
@@ -75,13 +73,13 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
             return
 
 
-def _together(schedule: Schedule, loop: Var) -> None:
+def _together(schedule: Schedule, loop: Var, count: int) -> None:
     _hold_scattered(schedule, loop)
     repeats = _repeats(schedule.program, loop)
-    _, inner, *tails = schedule.apply(split, loop, TOGETHER, Tail.PEEL).loops[loop]
+    _, inner, *tails = schedule.apply(split, loop, count, Tail.PEEL).loops[loop]
     _product_by_product(schedule, inner)
     for tail in tails if repeats else ():  # a loop that is padded leaves none
-        for fewer in schedule.apply(specialize, tail, tuple(range(1, TOGETHER))).loops[tail]:
+        for fewer in schedule.apply(specialize, tail, tuple(range(1, count))).loops[tail]:
             _product_by_product(schedule, fewer)
 
 
@@ -154,11 +152,11 @@ def _allocated(loop: For) -> list[Buffer]:
     return found
 
 
-def _fits(loop: For) -> bool:
-    """True if four times the temporaries of an iteration are few enough."""
+def _fits(loop: For, choices: Choices) -> bool:
+    """True if the temporaries of the iterations that are computed together are few enough."""
     total = 0
     for inner in statements(loop.body):
         if isinstance(inner, Alloc):
             extents = [extent.value for extent in inner.buffer.shape if isinstance(extent, Const)]
             total += int(prod(extents)) * inner.buffer.dtype.bytes
-    return TOGETHER * total <= STACK_BYTES
+    return choices.together * total <= choices.temporaries

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ragged.auto.bodies import loop_of
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.program import StageKind
 from ragged.ir.stmt import For, Label
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.fission import fission
@@ -19,11 +21,6 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import Tail, split
 from ragged.schedule.unroll import unroll
 from ragged.schedule.vectorize import vectorize
-
-MOST_VECTORS = 8
-"""Accumulators of one row that are kept in registers: enough to hide the latency of a multiply-add on two units."""
-ROWS = 4
-"""Rows of a matrix product that share each vector that is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +32,42 @@ class Packing:
     width: int
 
 
-def tile_products(schedule: Schedule, machine: Machine) -> None:
+def tile_products(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
 
     The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
-    registers; where the other operand has rows that share the columns, four of them together. The order of each
-    sum stays. What a primitive refuses is left as it is.
+    registers; where the other operand has rows that share the columns, some of them together, four by default. The
+    order of each sum stays. What a primitive refuses is left as it is.
     """
+    updates = [product.update for product in products(schedule.program)]
+    tile_sums(schedule, machine, choices, updates, StageKind.KERNEL)
+
+
+def tile_sums(
+    schedule: Schedule, machine: Machine, choices: Choices, updates: Iterable[Label], stage: StageKind
+) -> None:
+    """Do so for the products of a stage with these updates, and pack what that stage reads."""
     packings: dict[Buffer, set[tuple[int, int]]] = {}
-    for label in [product.update for product in products(schedule.program)]:
-        for packing in _tile(schedule, machine, label):
+    for label in updates:
+        for packing in _tile(schedule, machine, choices, label, stage):
             packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
     for buffer, ways in packings.items():
-        _pack(schedule, buffer, ways)
+        _pack(schedule, buffer, ways, stage)
 
 
-def _tile(schedule: Schedule, machine: Machine, update: Label) -> Iterator[Packing]:
+def _tile(
+    schedule: Schedule, machine: Machine, choices: Choices, update: Label, stage: StageKind
+) -> Iterator[Packing]:
     """Tile one product, and what its width leaves over as products of their own."""
     pending = [update]
     while pending:
         label = pending.pop()
-        product = next((p for p in products(schedule.program) if p.update is label), None)
+        product = next((p for p in products(schedule.program, stage) if p.update is label), None)
         if product is None:
             continue
         before = schedule.checkpoint()
         try:
-            width, rest = _tile_once(schedule, machine, product)
+            width, rest = _tile_once(schedule, machine, choices, product)
         except ScheduleError:
             schedule.restore(before)
             continue
@@ -69,15 +76,17 @@ def _tile(schedule: Schedule, machine: Machine, update: Label) -> Iterator[Packi
             yield Packing(product.packed[0], product.packed[1], width)
 
 
-def _tile_once(schedule: Schedule, machine: Machine, product: Product) -> tuple[int, tuple[Label, ...]]:
+def _tile_once(
+    schedule: Schedule, machine: Machine, choices: Choices, product: Product
+) -> tuple[int, tuple[Label, ...]]:
     """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
     extent = _extent(loop)
     lanes = _lanes(machine, extent) if product.vector is not None else 1
-    rows = _rows(product, loop)
-    most = MOST_VECTORS // (2 if rows > 1 else 1)
+    rows = _rows(product, loop, choices)
+    most = choices.tile[1] if rows > 1 else choices.row_vectors
     pieces = _pieces(extent, lanes)
-    held = pieces <= MOST_VECTORS and rows * pieces + pieces < machine.vector_registers
+    held = pieces <= choices.row_vectors and rows * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
     width = extent if fits else lanes * _vectors(extent // lanes, most)
     if width < 2:
@@ -99,9 +108,21 @@ def _tile_once(schedule: Schedule, machine: Machine, product: Product) -> tuple[
     written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
     schedule.apply(reorder, (product.axis.var, *summed))
+    turn = _turn(schedule, product.axis, choices.scalar_steps if product.vector is None else choices.steps)
     for nest in (started, summed, written):
         _lay_out(schedule, nest, lanes)
+    if turn is not None:
+        schedule.apply(unroll, turn)
     return width, rest
+
+
+def _turn(schedule: Schedule, axis: For, most: int) -> Var | None:
+    """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
+    extent = axis.extent
+    if not isinstance(extent, Const):
+        return None
+    steps = next(count for count in range(most, 0, -1) if int(extent.value) % count == 0)
+    return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
 def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
@@ -133,26 +154,29 @@ def _lay_out(schedule: Schedule, nest: list[Var], lanes: int) -> None:
     schedule.apply(unroll, columns)
 
 
-def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]]) -> None:
-    """Pack a parameter so that what is read side by side is side by side in memory."""
+def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage: StageKind) -> None:
+    """Pack a parameter so that what a stage reads side by side is side by side in memory."""
     if len({dimension for dimension, _ in ways}) > 1:
         return
     dimension, width = next(iter(ways))
     extent = buffer.shape[dimension]
     name, last = f"{buffer.name}_packed", len(buffer.shape)
+    tiles: tuple[tuple[int, int], ...] = ()
+    order = (*(place for place in range(last) if place != dimension), dimension)
     if len(ways) == 1 and isinstance(extent, Const) and extent.value % width == 0:
+        tiles = ((dimension, width),)
         order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
-        schedule.apply(pack, buffer, name, ((dimension, width),), order)
+    if stage is StageKind.BIND:
+        schedule.apply(pack, buffer, f"{name}_first", tiles, order, first=True)
     else:
-        order = (*(place for place in range(last) if place != dimension), dimension)
-        schedule.apply(pack, buffer, name, (), order)
+        schedule.apply(pack, buffer, name, tiles, order)
 
 
-def _rows(product: Product, vector: For) -> int:
+def _rows(product: Product, vector: For, choices: Choices) -> int:
     """Return how many rows to compute together."""
     if product.vector is None or product.rows is None or product.rows is vector:
         return 1
-    return next(count for count in (ROWS, 3, 2, 1) if _extent(product.rows) % count == 0)
+    return next(count for count in range(choices.tile[0], 0, -1) if _extent(product.rows) % count == 0)
 
 
 def _lanes(machine: Machine, extent: int) -> int:

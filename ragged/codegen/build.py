@@ -15,7 +15,14 @@ from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
 from ragged.codegen.lower_llvm import lower_for_llvm
-from ragged.codegen.target import Target, TargetLike, architecture_of, parse_target, require_cpu
+from ragged.codegen.target import (
+    Target,
+    TargetLike,
+    architecture_of,
+    features_of,
+    parse_target,
+    require_cpu,
+)
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
 from ragged.errors import InternalError
 from ragged.ir.program import Program, StageKind
@@ -155,8 +162,8 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
         packed = tvm.transform.Sequential(passes)(module)
-    processor = architecture_of(target)
+    processor, features = architecture_of(target), features_of(target)
     lowered = tvm.IRModule(
-        {name: lower_for_llvm(function, processor) for name, function in packed.functions.items()}
+        {name: lower_for_llvm(function, processor, features) for name, function in packed.functions.items()}
     )
     return tvm.get_global_func("target.build.llvm")(lowered, native)

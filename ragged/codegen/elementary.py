@@ -1,4 +1,4 @@
-"""The functions that generated code calls and LLVM inlines: exact products, exp, tanh, sigmoid, floor division.
+"""What generated code calls and LLVM inlines: exact products, pairs, exp, tanh, sigmoid, floor division.
 
 Vectors, their remainders and scalars go through the same operations, so a value has the same bits wherever its
 element stands. exp, tanh and sigmoid of float32 hold to 1e-6 of the value wherever it is a normal number, at the
@@ -99,6 +99,49 @@ def sigmoid(w: Writer, x: Operand) -> Operand:
     return w.op("fdiv", one, w.op("fadd", one, exp(w, w.emit(f"fneg {w.type} {x}"))))
 
 
+def pair(w: Writer, first: Operand, second: Operand) -> Operand:
+    """Return two floats rounded to bfloat16, the first in the upper half."""
+    words = w.type.of("i32")
+    upper = w.op("shl", _upper_half(w, first), words.number(16), words)
+    return w.convert("bitcast", w.op("or", upper, _upper_half(w, second), words), words, w.type)
+
+
+def _upper_half(w: Writer, x: Operand) -> Operand:
+    """Return the bits of the nearest bfloat16, the even one of two that are as near; of NaN a quiet one."""
+    words = w.type.of("i32")
+    bits = w.convert("bitcast", x, w.type, words)
+    upper = w.op("lshr", bits, words.number(16), words)
+    odd = w.op("and", upper, words.number(1), words)
+    up = w.op("add", bits, w.op("add", odd, words.number(0x7FFF), words), words)
+    rounded = w.op("lshr", up, words.number(16), words)
+    quiet = w.op("or", upper, words.number(0x40), words)
+    ordered = w.op("fcmp ord", x, x)
+    return w.emit(f"select {w.type.of('i1')} {ordered}, {words} {rounded}, {words} {quiet}")
+
+
+def dot(w: Writer, a: Operand, b: Operand, c: Operand) -> Operand:
+    """Return `c` with the products of two pairs added, the first ones' first."""
+    (a0, a1), (b0, b1) = _halves(w, a), _halves(w, b)
+    return w.fma(a1, b1, w.fma(a0, b0, c))
+
+
+def _halves(w: Writer, x: Operand) -> tuple[Operand, Operand]:
+    words = w.type.of("i32")
+    bits = w.convert("bitcast", x, w.type, words)
+    first = w.op("and", bits, words.number(-0x10000), words)
+    second = w.op("shl", bits, words.number(16), words)
+    return w.convert("bitcast", first, words, w.type), w.convert("bitcast", second, words, w.type)
+
+
+def dot_bf16(w: Writer, a: Operand, b: Operand, c: Operand) -> Operand:
+    """Return what `dot` does by one instruction of AVX512-BF16, which adds the product of the upper halves first."""
+    pairs = Lanes("bfloat", 2 * w.type.lanes)
+    x, y = (w.convert("bitcast", each, w.type, pairs) for each in (a, b))
+    name = f"@llvm.x86.avx512bf16.dpbf16ps.{32 * w.type.lanes}"
+    w.declared.add(f"declare {w.type} {name}({w.type}, {pairs}, {pairs})\n")
+    return w.emit(f"call {w.type} {name}({w.type} {c}, {pairs} {x}, {pairs} {y})")
+
+
 def floor_division(w: Writer, a: Operand, b: Operand) -> Operand:
     """Return the quotient of integers, rounded toward minus infinity."""
     quotient = w.op("sdiv", a, b)
@@ -121,6 +164,9 @@ def _is_rounded_up(w: Writer, a: Operand, b: Operand) -> Operand:
 OPERATIONS: dict[str, tuple[int, Callable[..., Operand]]] = {
     "fma": (3, Writer.fma),
     "mul": (2, Writer.mul),
+    "pair": (2, pair),
+    "dot": (3, dot),
+    "dot_bf16": (3, dot_bf16),
     "exp": (1, exp),
     "tanh": (1, tanh),
     "sigmoid": (1, sigmoid),

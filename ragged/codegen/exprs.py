@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from tvm import tirx
 
 from ragged.codegen.faults import is_lazy
-from ragged.codegen.ops import TirExpr, elementary, fma, literal, multiplied, negated, unequal
+from ragged.codegen.ops import TirExpr, dot, elementary, fma, literal, multiplied, negated, pair, unequal
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import (
     Binary,
@@ -75,6 +75,8 @@ class Expressions:
                 return self._unary(op, self.emit(operand), operand.dtype)
             case Binary():
                 return self._binary(expr)
+            case Fma(a=a, b=b, c=c) if a.dtype is DType.BFLOAT16X2:
+                return dot(self.emit(a), self.emit(b), self.emit(c))
             case Fma(a=a, b=b, c=c):
                 return fma(self.emit(a), self.emit(b), self.emit(c), c.dtype)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
@@ -92,6 +94,10 @@ class Expressions:
 
     def combine(self, op: BinaryOp, lhs: TirExpr, rhs: TirExpr, dtype: DType) -> TirExpr:
         """Return `lhs op rhs` of two operands of `dtype`, both evaluated."""
+        if op is BinaryOp.DOT:
+            return dot(lhs, rhs, literal(0.0, DType.FLOAT32))
+        if op is BinaryOp.PAIR:
+            return pair(lhs, rhs)
         if dtype.is_float:
             if op is BinaryOp.MUL:
                 return multiplied(lhs, rhs, dtype)

@@ -6,6 +6,7 @@ where a constant was folded in between.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +22,17 @@ from ragged.codegen.ops import BARRIER, CLAIM, OPERATIONS, TirExpr
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
 
-def lower_for_llvm(function: Any, processor: str) -> Any:
+_PAIRED = (4, 8, 16)
+"""The lanes that AVX512-BF16 has instructions for."""
+
+
+def lower_for_llvm(function: Any, processor: str, features: Collection[str] = ()) -> Any:
     """Return a `tirx.PrimFunc` with the operations of `ragged.codegen.ops` and floor division lowered.
 
-    `processor` is the first word of LLVM's triple. Comes last, after loops have become vectors.
+    `processor` is the first word of LLVM's triple, `features` are what it has. Comes last, after loops have become
+    vectors.
     """
-    lowering = _Lowering(processor)
+    lowering = _Lowering(processor, "avx512bf16" in features)
     rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
     body = tvm_ffi.structural_map(function.body, rules)
     text = helpers_text(lowering.used) + "".join(lowering.texts.values())
@@ -40,6 +46,7 @@ class _Lowering:
     """Replaces single nodes and collects the helpers that are used."""
 
     processor: str
+    has_pairs: bool
     used: set[Helper] = field(default_factory=set)
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -52,6 +59,8 @@ class _Lowering:
         if name == CLAIM:
             return self._extern("ragged_claim", team_text.CLAIM, call.args)
         operation = OPERATIONS.get(name)
+        if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in _PAIRED:
+            operation = "dot_bf16"
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
 
     def _extern(self, name: str, text: str, args: Any) -> TirExpr:

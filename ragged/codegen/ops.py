@@ -21,10 +21,11 @@ TirStmt = Any
 """A tirx statement."""
 
 FMA, MUL = "ragged.fma", "ragged.mul"
+PAIR, DOT = "ragged.pair", "ragged.dot"
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
 BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
 """`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
-OPERATIONS = {FMA: "fma", MUL: "mul", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
+OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
 """The names in TIR, and what those who lower them call them."""
 
 _PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
@@ -38,6 +39,11 @@ for _name in (BARRIER, CLAIM):
     register_op_attr(_name, "TScriptPrinterName", _name)
 
 
+def stored_as(dtype: DType) -> str:
+    """Return the TIR type of an element. A pair has the bits of a float32, which is what it is handed about as."""
+    return "float32" if dtype is DType.BFLOAT16X2 else dtype.value
+
+
 def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     """Return a constant."""
     if dtype.is_float:
@@ -48,6 +54,16 @@ def literal(value: float | int | bool, dtype: DType) -> TirExpr:
 def fma(a: TirExpr, b: TirExpr, c: TirExpr, dtype: DType) -> TirExpr:
     """Return `a * b + c` of floats, rounded once."""
     return tirx.call_intrin(dtype.value, FMA, a, b, c)
+
+
+def dot(a: TirExpr, b: TirExpr, c: TirExpr) -> TirExpr:
+    """Return `c` and the products of two pairs: that of the first ones added to it, then that of the second ones."""
+    return tirx.call_intrin("float32", DOT, a, b, c)
+
+
+def pair(first: TirExpr, second: TirExpr) -> TirExpr:
+    """Return two float32 rounded to bfloat16, the first one in the upper half."""
+    return tirx.call_intrin("float32", PAIR, first, second)
 
 
 def multiplied(a: TirExpr, b: TirExpr, dtype: DType) -> TirExpr:

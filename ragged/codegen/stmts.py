@@ -10,7 +10,7 @@ from tvm import tirx
 from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr, TirStmt, literal
+from ragged.codegen.ops import TirExpr, TirStmt, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
@@ -106,7 +106,7 @@ class Statements:
         return result
 
     def _variable(self, var: Var) -> TirExpr:
-        bound = tirx.Var(identifier(var.name), var.dtype.value)
+        bound = tirx.Var(identifier(var.name), stored_as(var.dtype))
         self.expressions.variables[var] = bound
         return bound
 
@@ -156,7 +156,7 @@ class Statements:
             return []
         flat = tirx.decl_buffer(
             (self._stack_elements(buffer),),
-            buffer.dtype.value,
+            stored_as(buffer.dtype),
             identifier(buffer.name),
             data_alignment=buffer.align,
             scope="local",
@@ -189,6 +189,11 @@ class Statements:
                 assert self.team is not None, "the stage has a team's loop"
                 self.expressions.variables[loop.var] = self.team.worker
                 return self.emit(loop.body, None)
+            case LoopKind.THREADS:
+                raise ScheduleError(
+                    f"the iterations of loop '{loop.var.name}' are the threads of a block, which a CPU has none of",
+                    fix='target="cuda -arch=sm_90", or serial',
+                )
             case LoopKind.UNROLLED if isinstance(loop.extent, Const):
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if can_vectorize(loop):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from ragged.auto.machine import Grid, grid_of
 from ragged.errors import ScheduleError, UserError
 
 Setting: TypeAlias = str | int | bool | tuple[str, ...]
@@ -19,6 +20,8 @@ TargetLike: TypeAlias = "str | Mapping[str, Any] | Target"
 _EXAMPLES = (
     "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
 )
+_ARCHITECTURE = "sm_90"
+"""What "cuda" alone means."""
 _LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
 _COMMON = ("keys", "tag", "host")
 _LLVM = ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width")
@@ -27,10 +30,13 @@ _CUDA = (
     "max_num_threads",
     "max_threads_per_block",
     "max_shared_memory_per_block",
+    "multiprocessors",
     "thread_warp_size",
 )
 _ARITHMETIC = ("avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
 """What the features that generated code is made of begin with."""
+_VERSIONS = "avx10"
+"""What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
 _OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 
@@ -114,7 +120,7 @@ def host_target() -> Target:
     differing = sorted(
         f"{'+' if on else '-'}{feature}"
         for feature, on in present.items()
-        if str(feature).startswith(_ARITHMETIC) and bool(on) != (feature in promised)
+        if _is_arithmetic(str(feature)) and bool(on) != (feature in promised)
     )
     settings: dict[str, Setting] = {"mattr": tuple(differing)} if differing else {}
     return Target("llvm", (*settings.items(), ("mcpu", name)))
@@ -131,7 +137,7 @@ def features_of(target: Target) -> tuple[str, ...]:
     features = {str(feature) for feature in codegen.llvm_get_cpu_features(named)}
     for change in changes if isinstance(changes, tuple) else ():
         (features.add if change.startswith("+") else features.discard)(change.lstrip("+-"))
-    return tuple(sorted(feature for feature in features if feature.startswith(_ARITHMETIC)))
+    return tuple(sorted(filter(_is_arithmetic, features)))
 
 
 def architecture_of(target: Target) -> str:
@@ -142,12 +148,52 @@ def architecture_of(target: Target) -> str:
     return str(triple).partition("-")[0]
 
 
+def cuda_architecture(target: TargetLike) -> str | None:
+    """Return what nvcc calls the GPUs that a target means, "sm_90"; None if it means a CPU.
+
+    Raises `UserError` as `read_target`.
+    """
+    read = read_target(target)
+    if read is None or read.kind != "cuda":
+        return None
+    return str(dict(read.settings).get("arch", _ARCHITECTURE))
+
+
+def grid_for(target: TargetLike) -> Grid | None:
+    """Return the grid of blocks that a target's kernels are for; None if it means a CPU.
+
+    Its architecture says it, and the target's `multiprocessors` (blocks), `max_threads_per_block` and
+    `max_shared_memory_per_block` (bytes) where they are given. Raises `UserError` as `read_target`, and for a number
+    that is none.
+    """
+    architecture = cuda_architecture(target)
+    if architecture is None:
+        return None
+    read = read_target(target)
+    assert read is not None, "None is a CPU"
+    settings = dict(read.settings)
+    names = ("multiprocessors", "max_threads_per_block", "max_shared_memory_per_block")
+    return grid_of(architecture, *(_positive(name, settings.get(name), read) for name in names))
+
+
+def _is_arithmetic(feature: str) -> bool:
+    return feature.startswith(_ARITHMETIC) and not feature.startswith(_VERSIONS)
+
+
+def _positive(name: str, value: Setting | None, target: Target) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or value < 1:
+        raise UserError(f"target: -{name}={value} in '{target}' is no number from 1 up")
+    return value
+
+
 def require_cpu(target: Target) -> None:
-    """Raise `ScheduleError` unless code can be generated for `target` now."""
+    """Raise `ScheduleError` unless TVM is to generate code for `target`."""
     if target.kind != "llvm":
         raise ScheduleError(
-            f"compile: cannot generate code for '{target}' yet",
-            because="this version generates code for CPUs only",
+            f"compile: cannot generate code for '{target}' of this",
+            because="code for GPUs is generated of recursive models' kernels alone",
             fix="target='cpu'",
         )
 

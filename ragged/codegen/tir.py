@@ -11,7 +11,7 @@ from tvm.ir import PointerType, PrimType
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr
+from ragged.codegen.ops import TirExpr, stored_as
 from ragged.codegen.stmts import Statements, sequence
 from ragged.codegen.team import Team, check_team, has_team, shared_buffers
 from ragged.codegen.vector import root
@@ -125,7 +125,7 @@ class _Builder:
         return self.params[-1]
 
     def _param_pointer(self, name: str, dtype: DType) -> TirExpr:
-        self.params.append(tirx.Var(identifier(name), PointerType(PrimType(dtype.value))))
+        self.params.append(tirx.Var(identifier(name), PointerType(PrimType(stored_as(dtype)))))
         return self.params[-1]
 
     def _pointer(self, argument: Argument) -> TirExpr:
@@ -136,7 +136,9 @@ class _Builder:
         return self._flat(argument.name, argument.dtype, size, pointer, argument.align)
 
     def _flat(self, name: str, dtype: DType, size: TirExpr, pointer: TirExpr, align: int) -> TirBuffer:
-        buffer = tirx.decl_buffer((size,), dtype.value, identifier(name), data=pointer, data_alignment=align)
+        buffer = tirx.decl_buffer(
+            (size,), stored_as(dtype), identifier(name), data=pointer, data_alignment=align
+        )
         self.declarations.append(tirx.DeclBuffer(buffer, data=pointer))
         return buffer
 

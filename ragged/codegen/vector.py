@@ -30,7 +30,7 @@ def _is_plain(stmt: Stmt) -> bool:
         case Alloc() | Check() | Barrier() | Intrinsic():
             return False
         case For(kind=kind):
-            return kind not in (LoopKind.TEAM, LoopKind.VECTORIZED)
+            return kind not in (LoopKind.TEAM, LoopKind.THREADS, LoopKind.VECTORIZED)
         case _:
             return True
 

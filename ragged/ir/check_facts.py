@@ -12,8 +12,20 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from ragged.ir.expr import Call, Expr, Function, Ref, Var
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.interpret.evaluate import Evaluate, Evaluator
 from ragged.ir.interpret.faults import Fault
 from ragged.ir.interpret.memory import Frame
@@ -52,6 +64,12 @@ def _violations(fact: Fact, data: _Data) -> Iterator[str]:
             return _tiling(fact, data)
         case Follows():
             return _follows(fact, data)
+        case Uniform():
+            return _uniform(fact, data)
+        case Layered():
+            return _layered(fact, data)
+        case Descends():
+            return _descends(fact, data)
         case _:
             assert_never(fact)
 
@@ -144,6 +162,57 @@ def _follows(fact: Follows, data: _Data) -> Iterator[str]:
                 if target < end and not (fact.optional and target < 0):
                     bound = f"{_term(begin, b)} + {_term(length, b)} = {end}"
                     yield f"{_term(pointer, e)} = {target} is below {bound}"
+
+
+def _uniform(fact: Uniform, data: _Data) -> Iterator[str]:
+    function, begin, length = fact.function, fact.begin, fact.length
+    variable, places = function.params[0].var, data.count(function)
+    holds = Binary(fact.op, Call(function, (Ref(variable),)), fact.value)
+    for p in range(min(data.count(begin), data.count(length))):
+        low = data.call(begin, p)
+        end = low + data.call(length, p)
+        for n in range(max(low, 0), min(end, places)):
+            if not data.value(holds, {variable: n}):
+                value = data.value(fact.value, {variable: n})
+                found = f"{_term(function, n)} = {data.call(function, n)}"
+                yield f"{found} is not {fact.op.value} {value}, and {n} is in [{low}, {end})"
+
+
+def _layered(fact: Layered, data: _Data) -> Iterator[str]:
+    top, begin, layers = fact.top, fact.begin, fact.layers
+    nodes = min(data.count(fact.group), data.count(fact.height))
+    for s in range(data.count(begin) - 1):
+        start, stop = data.call(begin, s), data.call(begin, s + 1)
+        for t in range(max(start, 0), min(stop, data.count(top))):
+            n = data.call(top, t)
+            if not 0 <= n < nodes:
+                yield f"{_term(top, t)} = {n} is no node"
+                continue
+            if data.call(fact.group, n) != t:
+                yield f"{_term(fact.group, n)} = {data.call(fact.group, n)} is not {t}, whose top it is"
+            if not s * layers < data.call(fact.height, n) <= (s + 1) * layers:
+                yield f"{_term(fact.height, n)} = {data.call(fact.height, n)} is not in step {s}"
+
+
+def _descends(fact: Descends, data: _Data) -> Iterator[str]:
+    pointer, via, group, height = fact.pointer, fact.via, fact.group, fact.height
+    nodes = min(data.count(group), data.count(height))
+    pointers = data.count(pointer)
+    for n in range(nodes if via is None else min(nodes, data.count(via) - 1)):
+        edges = (n, n + 1) if via is None else (data.call(via, n), data.call(via, n + 1))
+        for e in range(max(edges[0], 0), min(edges[1], pointers)):
+            m = data.call(pointer, e)
+            if m < 0 and fact.optional:
+                continue
+            if not 0 <= m < nodes:
+                yield f"{_term(pointer, e)} = {m} is no node"
+                continue
+            above, below = data.call(height, n), data.call(height, m)
+            if below >= above:
+                yield f"{_term(pointer, e)} = {m} has height {below}, and {n} has {above}"
+            own = data.call(group, m) == data.call(group, n)
+            if not own and below > (above - 1) // fact.layers * fact.layers:
+                yield f"{_term(pointer, e)} = {m} is in the step of {n}, and not of its group"
 
 
 @dataclass(slots=True)

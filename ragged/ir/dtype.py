@@ -8,18 +8,23 @@ import numpy as np
 
 
 class DType(Enum):
-    """An element type; its value is the name that programs print and NumPy knows."""
+    """An element type; its value is the name that programs print.
+
+    BFLOAT16X2 is two floats of sixteen bits side by side, each the upper half of a float32: what processors multiply in
+    pairs. `BinaryOp.PAIR` makes it, `BinaryOp.DOT` and `Fma` take it.
+    """
 
     BOOL = "bool"
     INT32 = "int32"
     INT64 = "int64"
+    BFLOAT16X2 = "bfloat16x2"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy dtype of the same name."""
-        return np.dtype(self.value)
+        """The NumPy dtype of the same name; of BFLOAT16X2, which NumPy does not know, that of its bits."""
+        return np.dtype("uint32" if self is DType.BFLOAT16X2 else self.value)
 
     @property
     def is_float(self) -> bool:

@@ -39,6 +39,23 @@ def difference(a: Program, b: Program) -> str | None:
     return None
 
 
+def alike(a: Stmt, b: Stmt) -> bool:
+    """Return whether two statements of one program do the same to the same functions and buffers.
+
+    What they bind and how they are labelled may have other names; buffers of one name are one.
+    """
+    match = _Match()
+    try:
+        match.same(a, b, "statement")
+    except _Different:
+        return False
+    return all(
+        b is a or (isinstance(a, Buffer) and a.name == b.name)
+        for a, b in match.forward.items()
+        if isinstance(a, Function | Buffer)
+    )
+
+
 class _Different(Exception):
     """The first place where two programs differ."""
 

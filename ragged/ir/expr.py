@@ -228,12 +228,22 @@ class Binary:
     @property
     def dtype(self) -> DType:
         """The type of the value."""
-        return DType.BOOL if self.op.is_comparison or self.op.is_logical else self.lhs.dtype
+        match self.op:
+            case BinaryOp.PAIR:
+                return DType.BFLOAT16X2
+            case BinaryOp.DOT:
+                return DType.FLOAT32
+            case op:
+                return DType.BOOL if op.is_comparison or op.is_logical else self.lhs.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Fma:
-    """`a * b + c`, rounded once."""
+    """`a * b + c`, rounded once.
+
+    Of two pairs (BFLOAT16X2) and a float32 it is `fma(a1, b1, fma(a0, b0, c))`: the first ones' product is added first.
+    Processors that do this in one step take a subnormal for zero, and give none.
+    """
 
     a: Expr
     b: Expr

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ragged.errors import InternalError
 from ragged.ir.expr import Expr, Function
+from ragged.ir.ops import BinaryOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,59 @@ class Follows:
     optional: bool = False
 
 
-Fact: TypeAlias = Range | Monotone | Injective | PrefixSum | Owner | Tiling | Follows
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """What the places of some ranges have in common: one comparison of what `function` is there, `op` and `value`.
+
+    For every `p` in the domains of `begin` and `length` and every `n` in `begin(p) .. begin(p) + length(p)` in the
+    domain of `function`: `function(n) op value`. The value may use the function's own parameter and sizes. So a range
+    of sorted places says what they were sorted by.
+    """
+
+    function: Function
+    op: BinaryOp
+    value: Expr
+    begin: Function
+    length: Function
+
+    def __post_init__(self) -> None:
+        if not self.op.is_comparison:
+            raise InternalError(f"Uniform: '{self.op.value}' compares nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """The tops of step `s` are each of a group of its own, and their heights are in layer `s`.
+
+    For every `s` and every `t` in `begin(s) .. begin(s + 1)` in the domain: `group(top(t)) = t` and
+    `s * layers < height(top(t)) <= (s + 1) * layers`.
+    """
+
+    top: Function
+    begin: Function
+    group: Function
+    height: Function
+    layers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Descends:
+    """What a node points to is lower, and of the node's group unless it lies in a layer below.
+
+    For every `n` in the domain of `height`, with `m = pointer(n)` (or `pointer(e)` for `via(n) <= e < via(n + 1)`, if
+    `via` is given): `height(m) < height(n)`, and `group(m) = group(n)` or
+    `height(m) <= (height(n) - 1) // layers * layers`. Where it is `optional`, `m` may be negative instead, and points
+    nowhere.
+    """
+
+    pointer: Function
+    group: Function
+    height: Function
+    layers: int
+    via: Function | None = None
+    optional: bool = False
+
+
+Fact: TypeAlias = (
+    Range | Monotone | Injective | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
+)

@@ -28,7 +28,7 @@ from ragged.ir.facts import Fact
 from ragged.ir.nesting import Nesting
 from ragged.ir.stage import Stage
 from ragged.ir.stmt import Block, Label, Stmt
-from ragged.ir.text.decl_out import buffer_text, facts_by_function, function_text, subject
+from ragged.ir.text.decl_out import buffer_text, fact_text, facts_by_function, function_text, subject
 from ragged.ir.text.expr_out import show
 from ragged.ir.text.names import Names
 from ragged.ir.text.stmt_out import Line, StmtPrinter, flat, quoted
@@ -55,6 +55,13 @@ def stmt_text(stmt: Stmt) -> str:
 def expr_text(expr: Expr) -> str:
     """Return the text of an expression alone; names are unique in it."""
     return show(Names(), expr)
+
+
+def known_text(fact: Fact) -> str:
+    """Return the text of a fact alone, over the parameters of the function that it is about."""
+    names, function = Names(), subject(fact)
+    with names.scope(*(param.var for param in function.params)):
+        return fact_text(names, fact)
 
 
 def annotated(program: Program, at: Culprit | None, note: str) -> str:

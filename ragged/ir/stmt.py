@@ -29,7 +29,8 @@ class LoopKind(Enum):
 
     SERIAL: one after another. PARALLEL: independent of each other, in any order or at once. VECTORIZED and
     UNROLLED: as SERIAL, and say how code is generated. TEAM: one iteration for each worker of a resident team;
-    they run at once and meet at barriers.
+    they run at once and meet at barriers. THREADS: a worker that is a block of threads, one iteration for each; they
+    run at once, along with those of all other blocks.
     """
 
     SERIAL = "serial"
@@ -37,10 +38,11 @@ class LoopKind(Enum):
     VECTORIZED = "vectorized"
     UNROLLED = "unrolled"
     TEAM = "team"
+    THREADS = "threads"
 
 
 class BarrierScope(Enum):
-    """Who meets at a barrier."""
+    """Who meets at a barrier: all workers with all their threads, or the threads of one block among themselves."""
 
     TEAM = "team"
     BLOCK = "block"
@@ -88,7 +90,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """No worker of `scope` goes on before all have come here; what was written before is seen after."""
+    """Nobody of `scope` goes on before all have come here; what they wrote before is seen by them after."""
 
     label: Label
     scope: BarrierScope = BarrierScope.TEAM

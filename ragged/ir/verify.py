@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ragged.ir.checks.declarations import check_buffers, check_declared_once, check_facts, check_functions
-from ragged.ir.checks.loops import check_barriers, check_reductions, check_teams, check_vectors
+from ragged.ir.checks.loops import check_barriers, check_reductions, check_teams, check_threads, check_vectors
 from ragged.ir.checks.messages import check_messages
 from ragged.ir.checks.scopes import check_allocated_once, check_bound_once, check_labels, check_scopes
 from ragged.ir.checks.stages import check_bind, check_stages, check_writes
@@ -30,6 +30,7 @@ CHECKS: tuple[Callable[[Program], None], ...] = (
     check_bind,
     check_reductions,
     check_teams,
+    check_threads,
     check_vectors,
     check_barriers,
 )

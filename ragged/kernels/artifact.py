@@ -17,7 +17,7 @@ from ragged.codegen.entry import CheckSite
 from ragged.codegen.interface import Interface
 from ragged.errors import DataError, InternalError, Location, ModelError, UserError
 from ragged.ir.expr import Role
-from ragged.kernels.kernel import Kernel, LoadedKernel
+from ragged.kernels.kernel import CUBIN, Kernel, LoadedKernel
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +26,7 @@ CODE, PARAMETERS = "code.so", "parameters.safetensors"
 
 
 def members_of(loaded: LoadedKernel, params: Mapping[str, Array]) -> dict[str, bytes]:
-    """Return the members `CODE` and `PARAMETERS` of a function's file.
+    """Return the members `CODE` and `PARAMETERS` of a function's file, and `CUBIN` if it has one.
 
     Raises:
         UserError: there is no code that can be saved.
@@ -37,7 +37,8 @@ def members_of(loaded: LoadedKernel, params: Mapping[str, Array]) -> dict[str, b
             because="it was compiled where no linker was found, straight into the process",
             fix="install binutils or a C compiler (`ld` or `cc` on the PATH), and compile it again",
         )
-    return {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params))}
+    device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
+    return {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device}
 
 
 def read_parameters(members: Mapping[str, bytes]) -> dict[str, Array]:

@@ -15,7 +15,7 @@ import platformdirs
 
 from ragged.codegen.interface import Interface
 from ragged.errors import Location, UserError
-from ragged.kernels.kernel import Kernel, LoadedKernel, load_kernel
+from ragged.kernels.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
 from ragged.kernels.key import Recipe, changed_since_import, key_of, locations
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.disk_cache import DiskCache
@@ -39,7 +39,7 @@ class _Entry:
     origins: tuple[tuple[tuple[int, ...], ...], ...]
 
 
-_FORM = Form("cached kernel", 2, _Entry, frozenset((_CODE,)))
+_FORM = Form("cached kernel", 2, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)))
 
 
 def cache_folder() -> Path | None:
@@ -96,7 +96,7 @@ class KernelCache:
             kernel = entry.kernel
             pairs = zip(kernel.executable.interfaces, entry.origins, strict=True)
             located = [_with_locations(each, origins, self._locations) for each, origins in pairs]
-            return load_kernel(_with_interfaces(kernel, located), members[_CODE])
+            return load_kernel(_with_interfaces(kernel, located), members[_CODE], members.get(CUBIN))
         except (UserError, IndexError, ValueError):
             return None
 
@@ -114,7 +114,8 @@ class KernelCache:
         plain = [each.located(lambda site: replace(site, at=None)) for each in interfaces]
         origins = tuple(tuple(tuple(first[at] for at in stage) for stage in each) for each in sites)
         entry = _Entry(_with_interfaces(loaded.kernel, plain), origins)
-        self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code}))
+        device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
+        self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code, **device}))
 
 
 def _with_interfaces(kernel: Kernel, interfaces: list[Interface]) -> Kernel:

@@ -6,16 +6,23 @@ Whoever compiles imports this module where he has to: a kernel that is cached, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ragged.codegen.build import Generated, generate_together
+from ragged.codegen.cuda.kernel import CudaKernel, cuda_kernel
+from ragged.codegen.cuda.nvcc import cubin, ptx
 from ragged.codegen.link import link
-from ragged.codegen.target import TargetLike, architecture_of, features_of
-from ragged.errors import UserError
+from ragged.codegen.target import TargetLike, architecture_of, cuda_architecture, features_of, read_target
+from ragged.errors import ScheduleError, UserError
+from ragged.ir.expr import Role
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Block
+from ragged.ir.walk import written
 from ragged.kernels.kernel import Kernel, LoadedKernel, load_kernel
 from ragged.passes.pipeline import Pass, Step, run_passes
+from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
 
 Listings = Callable[[Sequence[Step]], dict[str, str]]
@@ -27,23 +34,59 @@ def generate_kernel(
 ) -> LoadedKernel:
     """Compile lowered programs and load them: the first through `passes`, its preludes as they are.
 
+    A kernel for a GPU is compiled for that, and all else for this machine's processor.
+
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
     """
+    architecture = cuda_architecture(target)
     steps = run_passes(programs[0], passes)
     final = (steps[-1].program, *programs[1:])
-    made = generate_together(final, target)
-    executable = _executable(made)
-    kernel = Kernel(executable, tuple(map(to_text, final)), listings(steps))
-    executable.check_processor()
+    texts, listed = tuple(map(to_text, final)), listings(steps)
+    if architecture is None:
+        made = generate_together(final, target)
+        return _loaded(Kernel(_executable(made), texts, listed), made, None)
+    device = cuda_kernel(final[0])
+    code = cubin(device.source, architecture)
+    made = generate_together((without_kernel(final[0]), *final[1:]), "cpu")
+    executable = replace(_executable(made), target=str(read_target(target)))
+    listed["cuda"] = device.source
+    return _loaded(Kernel(executable, texts, listed, _launch(device, architecture)), made, code)
+
+
+def without_kernel(program: Program) -> Program:
+    """Return a program whose kernel does nothing: the rest of one whose kernel runs on a GPU.
+
+    Raises:
+        ScheduleError: its prelude fills arrays, which nobody copies there.
+    """
+    prelude = program.stage(StageKind.PRELUDE)
+    filled = set() if prelude is None else written(prelude.body)
+    for buffer in filled:
+        if buffer.role is not Role.LOCAL:
+            raise ScheduleError(
+                f"compile: the prelude of '{program.name}' fills '{buffer.name}'",
+                because="a prelude runs on the host, and what it fills is not copied to a GPU",
+                fix="target='cpu', or leave the work in the kernel",
+            )
+    stages = (replace(s, body=Block()) if s.kind is StageKind.KERNEL else s for s in program.stages)
+    return replace(program, stages=tuple(stages))
+
+
+def _launch(device: CudaKernel, architecture: str) -> Launch:
+    return Launch(device.name, device.blocks, device.threads, device.shared_bytes, architecture)
+
+
+def _loaded(kernel: Kernel, made: Sequence[Generated], cubin: bytes | None) -> LoadedKernel:
+    kernel.executable.check_processor()
     code = link(made[0].object_code())
     if code is not None:
         try:
-            return load_kernel(kernel, code)
+            return load_kernel(kernel, code, cubin)
         except UserError:  # a folder for temporary files from which nothing may be run
             pass
-    entries, *preludes = (each.entries(made[0].jit) for each in executable.interfaces)
-    return LoadedKernel(kernel, None, entries, tuple(preludes))
+    entries, *preludes = (each.entries(made[0].jit) for each in kernel.executable.interfaces)
+    return LoadedKernel(kernel, None, entries, tuple(preludes), cubin)
 
 
 def list_code(kernel: Kernel, code: bytes | None, stage: str) -> str:
@@ -52,6 +95,8 @@ def list_code(kernel: Kernel, code: bytes | None, stage: str) -> str:
     Raises:
         UserError: what the compiler makes of them here and now is not `code`: it is another version of it.
     """
+    if kernel.launch is not None:
+        return _list_device(kernel, kernel.launch.architecture, stage)
     made = generate_together([parse(text) for text in kernel.programs], kernel.executable.target)[0]
     if code is not None and code != link(made.object_code()):
         raise UserError(
@@ -62,9 +107,19 @@ def list_code(kernel: Kernel, code: bytes | None, stage: str) -> str:
     return made.tir(StageKind.KERNEL) if stage == "tir" else made.asm(StageKind.KERNEL)
 
 
-def notes_of(steps: Sequence[Step], name: str) -> tuple[str, ...]:
-    """Return what the pass of that name had to say."""
-    return next(step.notes for step in steps if step.name == name)
+def _list_device(kernel: Kernel, architecture: str, stage: str) -> str:
+    if stage == "tir":
+        raise UserError(
+            "show: there is no 'tir' of a kernel for a GPU",
+            because="its source is generated from the loops themselves",
+            fix='show("cuda"), or show("loops")',
+        )
+    return ptx(kernel.listings["cuda"], architecture)
+
+
+def notes_of(steps: Sequence[Step], *names: str) -> tuple[str, ...]:
+    """Return what the passes of these names had to say, in the order that they ran in."""
+    return tuple(note for step in steps if step.name in names for note in step.notes)
 
 
 def _executable(made: Sequence[Generated]) -> Executable:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import this_machine
 from ragged.codegen.target import TargetLike, read_target
 from ragged.errors import Location
@@ -34,8 +35,8 @@ _TOOLS = ("tvm", "tvm_ffi", "z3")
 class Recipe:
     """What a kernel is compiled from and for: lowered programs, the kernel's first and then its preludes.
 
-    `pipeline` names the passes, which follow from `threads` and the machine; `dims` are the names of dims that passes
-    know by identity.
+    `pipeline` names the passes, which follow from `threads`, `choices` and the machine; `dims` are the names of dims
+    that passes know by identity.
     """
 
     programs: tuple[Program, ...]
@@ -43,6 +44,7 @@ class Recipe:
     threads: int
     pipeline: str
     dims: Mapping[Dim, str] = field(default_factory=dict)
+    choices: Choices = DEFAULT
 
 
 def key_of(recipe: Recipe) -> str:
@@ -67,6 +69,7 @@ def key_of(recipe: Recipe) -> str:
         "machine": repr(this_machine()),
         "threads": recipe.threads,
         "pipeline": recipe.pipeline,
+        "choices": repr(recipe.choices),
         "compiler": compiler_identity(),
     }
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

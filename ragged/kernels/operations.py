@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ragged.ir.expr import Binary, Fma, Unary
-from ragged.ir.ops import UnaryOp
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Expr, Fma, Unary
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.stmt import Reduce, Store
 from ragged.ir.walk import expressions, subexpressions
 
@@ -14,9 +15,21 @@ _MEMORY = 16
 
 
 def float_operations(stmt: Store | Reduce) -> int:
-    """Return how many operations on floats a statement's expressions are, each counting as one."""
+    """Return how many operations on floats a statement has in its expressions: of pairs, those on each half."""
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
-    return sum(part.dtype.is_float for part in parts if isinstance(part, Binary | Unary | Fma))
+    return sum(_operations(part) for part in parts)
+
+
+def _operations(part: Expr) -> int:
+    match part:
+        case Binary(op=BinaryOp.DOT):
+            return 3  # two products and their sum
+        case Fma(a=a) if a.dtype is DType.BFLOAT16X2:
+            return 2
+        case Binary() | Unary() | Fma():
+            return int(part.dtype.is_float)
+        case _:
+            return 0
 
 
 def flops(stmt: Store | Reduce) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.ir.expr import Call, Function, Ref, Source, Var
+from ragged.ir.expr import Binary, Call, Function, Ref, Source, Var
 from ragged.ir.facts import Owner, PrefixSum
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.layout.tables import Offsets, Owners, Table
+from ragged.schedule.fold import ONE, plus
+from ragged.schedule.linear import linear
 
 
 def derived_tables(program: Program, known: Sequence[Table]) -> tuple[Table, ...]:
@@ -22,7 +25,7 @@ def derived_tables(program: Program, known: Sequence[Table]) -> tuple[Table, ...
                 if offset not in tables and offset.source is Source.PRELUDE:
                     tables[offset] = _offsets(offset, length)
             case Owner(owner=owner, offset=offset) if owner not in tables:
-                rows = tables[offset]
+                rows = tables.get(offset) or _given(offset)
                 assert isinstance(rows, Offsets), "rows are those of a prefix sum"
                 tables[owner] = Owners(owner, rows)
             case _:
@@ -34,3 +37,11 @@ def _offsets(offset: Function, length: Function) -> Offsets:
     place = Var("p")
     (param,) = length.params
     return Offsets(offset, ((place, param.extent),), Call(length, (Ref(place),)))
+
+
+def _given(offset: Function) -> Offsets:
+    """Return the offsets of rows that somebody else fills: a row is as long as from its offset to the next."""
+    (param,) = offset.params
+    place = Var("p")
+    length = Binary(BinaryOp.SUB, Call(offset, (plus(Ref(place), ONE),)), Call(offset, (Ref(place),)))
+    return Offsets(offset, ((place, linear(Binary(BinaryOp.SUB, param.extent, ONE)).expr),), length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import assert_never
 
+from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Role, Source, Var
 from ragged.ir.ops import BinaryOp
@@ -38,6 +39,9 @@ def prelude_programs(
         for table in needed:  # its shape has to be known when its program begins
             if _shape_of(table) <= done and _made_of(table) <= done | {each.function for each in now}:
                 now.append(table)
+        if not now:
+            names = ", ".join(f"'{table.function.name}'" for table in needed)
+            raise InternalError(f"the tables {names} are made of each other")
         suffix = "prelude" if not programs else f"prelude_{len(programs) + 1}"
         programs.append(_program(f"{name}_{suffix}", functions, now))
         done |= {table.function for table in now}
@@ -69,7 +73,7 @@ def _made_of(table: Table) -> set[Function]:
         ):
             return _filled(called((*(extent for _, extent in domain), value)))
         case Owners(offsets=offsets):
-            return _made_of(offsets) | {offsets.function}
+            return _made_of(offsets) | _filled((offsets.function,))
         case _:
             assert_never(table)
 

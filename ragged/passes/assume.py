@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ragged.errors import InternalError
+from ragged.ir.equal import alike
 from ragged.ir.expr import Binary, Buffer, Call, Const, Ref, Source, Var
 from ragged.ir.facts import Fact, Injective, Monotone, Owner, PrefixSum
 from ragged.ir.ops import BinaryOp
-from ragged.ir.printer import stmt_text
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import Block, Check, For, Label, Stmt, block
 from ragged.ir.text.decl_out import subject
@@ -40,17 +40,17 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
     if not facts:
         return program
     old = program.stage(StageKind.PRELUDE)
-    known = {} if old is None else {stmt_text(part): part for part in _parts(old.body)}
+    known = () if old is None else _parts(old.body)
     checks: list[Stmt] = []
     buffers = list(program.buffers)
     for fact in program.facts:
         if fact not in facts:
             continue
         stmt, table = _check(program, fact, f"{subject(fact).name}_seen")
-        missing = [part for part in _parts(stmt) if stmt_text(part) not in known]
+        missing = _missing(stmt, known)
         if missing and table is not None:
             stmt, table = _check(program, fact, program.free_name(table.name))
-            missing = list(_parts(stmt))
+            missing = _parts(stmt)
             buffers += [] if table is None else [table]
         checks += missing
     if not checks:
@@ -63,8 +63,13 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
 
 def because(facts: Iterable[Fact]) -> str:
     """Return by what something is proven, in words."""
-    names = sorted(f"{type(fact).__name__} of {subject(fact).name}" for fact in facts)
+    names = sorted(map(name_of, facts))
     return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
+
+
+def name_of(fact: Fact) -> str:
+    """Return what a fact is called in lists: its kind, and the function that it is about."""
+    return f"{type(fact).__name__} of {subject(fact).name}"
 
 
 def _check(program: Program, fact: Fact, name: str) -> tuple[Stmt, Buffer | None]:
@@ -93,6 +98,11 @@ def _established(fact: Fact) -> Stmt:
             raise InternalError(f"no prelude fills '{subject(fact).name}' so that it is injective")
         case _:
             return fact_check(fact)
+
+
+def _missing(stmt: Stmt, known: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """Return the parts of a statement that are not among `known`, under whatever names."""
+    return tuple(part for part in _parts(stmt) if not any(alike(part, each) for each in known))
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:

@@ -14,6 +14,7 @@ from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce, Stmt, Sto
 from ragged.ir.walk import statements, subexpressions
 from ragged.passes.homes import Slice, Slices, accesses, binders_of, home_of, homes
 
+AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 STACK_BYTES = 16 * 1024
 """The largest temporary that is allocated in the loop (bytes); a larger one gets storage for the whole call."""
 
@@ -121,7 +122,7 @@ def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]
 def _serial(body: Stmt, buffer: Buffer) -> bool:
     """True if no loop that runs iterations at once stands over an access."""
     for stmt in statements(body):
-        concurrent = isinstance(stmt, For) and stmt.kind in (LoopKind.PARALLEL, LoopKind.TEAM)
+        concurrent = isinstance(stmt, For) and stmt.kind in AT_ONCE
         if concurrent and any(True for _ in accesses(stmt, buffer)):
             return False
     return True
@@ -135,7 +136,7 @@ def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
     found: list[For] = []
     for stage in program.stages:
         for stmt in statements(stage.body):
-            concurrent = isinstance(stmt, For) and stmt.kind in (LoopKind.PARALLEL, LoopKind.TEAM)
+            concurrent = isinstance(stmt, For) and stmt.kind in AT_ONCE
             if isinstance(stmt, For) and concurrent and any(True for _ in accesses(stmt, buffer)):
                 found.append(stmt)
             bound = isinstance(stmt, For | Let) and stmt.var in homes

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from ragged.ir.expr import Binary, Expr, Unary
 from ragged.ir.facts import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewritten
-from ragged.ir.stmt import Block, Check, Stmt, block
-from ragged.passes.assume import assume, because
+from ragged.ir.stmt import Block, Check, For, Let, Stmt, block
+from ragged.passes.assume import assume
+from ragged.passes.list_checks import Finding, list_checks
 from ragged.prove import Proof, Prover, Unproven, prover_of
 from ragged.prove.placed import Placed
 
@@ -34,8 +34,8 @@ def discharge_checks(program: Program) -> Rewritten:
         with kernel:
             lh[node, i] = h[left(node), i]
 
-    A check that is not proven stays where it is. The notes say of each check whether it went, by which
-    facts, or why not. Comes after `insert_bound_checks`.
+    A check that is not proven stays where it is; a loop that held nothing else goes with those that are. The notes say
+    of each check whether it went, by which facts, or why not (`list_checks`). Comes after `insert_bound_checks`.
     """
     rewriter = _Discharge(prover=prover_of(program))
     stages = {
@@ -47,18 +47,14 @@ def discharge_checks(program: Program) -> Rewritten:
     stages.setdefault(StageKind.PRELUDE, Stage(StageKind.PRELUDE, Block()))
     ordered = tuple(stages[kind] for kind in StageKind if kind in stages)
     rewritten = rewriter.finish(program, assume(replace(program, stages=ordered), rewriter.assumed))
-    return replace(rewritten, notes=tuple(rewriter.notes))
-
-
-def _why(unproven: Unproven) -> str:
-    return unproven.reason if unproven.example is None else f"{unproven.reason}: {unproven.example}"
+    return replace(rewritten, notes=list_checks(rewriter.findings))
 
 
 @dataclass
 class _Discharge(Placed):
     prover: Prover = field(kw_only=True)
     assumed: set[Fact] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -67,6 +63,10 @@ class _Discharge(Placed):
             case Block(body=body):
                 with self.inside(self.context):
                     return block(*self.sequence(body))
+            case For() | Let():
+                inner = super().stmt(stmt)
+                assert isinstance(inner, For | Let)
+                return Block() if inner.body == Block() else inner
             case _:
                 return super().stmt(stmt)
 
@@ -80,14 +80,12 @@ class _Discharge(Placed):
 
     def check(self, stmt: Check) -> Stmt:
         """Return nothing in place of a check that is proven, else the check."""
-        match self.answer(stmt.condition):
-            case Proof(facts=facts):
-                self.assumed |= facts
-                self.notes.append(f"proven: {expr_text(stmt.condition)}  {because(facts)}")
-                return Block()
-            case Unproven() as unproven:
-                self.notes.append(f"kept:   {expr_text(stmt.condition)}  ({_why(unproven)})")
-                return stmt
+        answer = self.answer(stmt.condition)
+        self.findings.append(Finding(stmt, answer))
+        if isinstance(answer, Unproven):
+            return stmt
+        self.assumed |= answer.facts
+        return Block()
 
     def answer(self, goal: Expr) -> Proof | Unproven:
         """Prove a goal here: if it can be anywhere in these loops, what holds here in particular is not asked about.

@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Var, add, sub, within
-from ragged.ir.facts import Follows, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import Descends, Follows, Layered, Monotone, Owner, PrefixSum, Range, Tiling, Uniform
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
 
-Checked: TypeAlias = Range | Monotone | PrefixSum | Owner | Tiling | Follows
+Checked: TypeAlias = Range | Monotone | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
 """The facts whose checks need no memory of their own; `ragged.passes.check_injective` has the other."""
+
+
+_WORDS = {
+    BinaryOp.EQ: "to be",
+    BinaryOp.NE: "not to be",
+    BinaryOp.LT: "to be below",
+    BinaryOp.LE: "to be at most",
+    BinaryOp.GT: "to be above",
+    BinaryOp.GE: "to be at least",
+}
 
 
 def fact_check(fact: Checked) -> Stmt:
@@ -34,6 +44,12 @@ def fact_check(fact: Checked) -> Stmt:
             return _tiling(fact)
         case Follows():
             return _follows(fact)
+        case Uniform():
+            return _uniform(fact)
+        case Layered():
+            return _layered(fact)
+        case Descends():
+            return _descends(fact)
         case _:
             assert_never(fact)
 
@@ -165,6 +181,102 @@ def _later(fact: Follows, arg: Expr, end: Expr) -> Stmt:
         holds = Binary(BinaryOp.OR, Binary(BinaryOp.LT, found, Const(0)), holds)
     text = f"{pointer.name}({{0}}) = {{1}} is not in a batch before: those start at {{2}}"
     return _check(pointer, holds, text, arg, found, end)
+
+
+def _uniform(fact: Uniform) -> Stmt:
+    """Return the loops over ranges and their places; those outside the function's domain have nothing to check."""
+    row, step, place = Var("p"), Var("i"), Var("n")
+    param = fact.function.params[0]
+    found, value = Call(fact.function, (Ref(place),)), substitute(fact.value, {param.var: Ref(place)})
+    text = f"{fact.function.name}({{0}}) = {{1}} in a range where it has {_WORDS[fact.op]} {{2}}"
+    check = _check(fact.function, Binary(fact.op, found, value), text, Ref(place), found, value)
+    body = If(within(Ref(place), Const(0), param.extent), check)
+    index = add(Call(fact.begin, (Ref(row),)), Ref(step))
+    inner = For(step, Call(fact.length, (Ref(row),)), Let(place, index, body))
+    return For(row, _extent(fact.begin), inner)
+
+
+def _layered(fact: Layered) -> Stmt:
+    """Return the loops over steps and their tops; places outside the domain of tops have nothing to check."""
+    step, place, at, node = Var("s"), Var("i"), Var("t"), Var("n")
+    start, stop = Call(fact.begin, (Ref(step),)), Call(fact.begin, (add(Ref(step), 1),))
+    inside = within(Ref(node), Const(0), _common(fact.group, fact.height))
+    text = f"{fact.top.name}({{0}}) = {{1}}"
+    group, height = Call(fact.group, (Ref(node),)), Call(fact.height, (Ref(node),))
+    low = _times(Ref(step), fact.layers)
+    layer = within(height, add(low, 1), add(low, fact.layers + 1))
+    checks = block(
+        _check(fact.top, inside, f"{text} is no node", Ref(at), Ref(node)),
+        _check(fact.top, _same(group, Ref(at)), f"{text} is of group {{2}}", Ref(at), Ref(node), group),
+        _check(
+            fact.top,
+            layer,
+            f"{text} has height {{2}}, not one of step {{3}}",
+            Ref(at),
+            Ref(node),
+            height,
+            Ref(step),
+        ),
+    )
+    known = If(within(Ref(at), Const(0), _extent(fact.top)), Let(node, Call(fact.top, (Ref(at),)), checks))
+    over = For(place, sub(stop, start), Let(at, add(start, Ref(place)), known))
+    return For(step, sub(_extent(fact.begin), 1), over)
+
+
+def _descends(fact: Descends) -> Stmt:
+    """Return the loops over nodes and what they point to."""
+    node, step, edge = Var("n"), Var("k"), Var("e")
+    if fact.via is None:
+        here = If(within(Ref(node), Const(0), _extent(fact.pointer)), _lower(fact, Ref(node), Ref(node)))
+        return For(node, _common(fact.group, fact.height), here)
+    start, stop = Call(fact.via, (Ref(node),)), Call(fact.via, (add(Ref(node), 1),))
+    inside = within(Ref(edge), Const(0), _extent(fact.pointer))
+    each = Let(edge, add(start, Ref(step)), If(inside, _lower(fact, Ref(node), Ref(edge))))
+    count = Binary(BinaryOp.MIN, _common(fact.group, fact.height), sub(_extent(fact.via), 1))
+    return For(node, count, For(step, sub(stop, start), each))
+
+
+def _lower(fact: Descends, node: Expr, arg: Expr) -> Stmt:
+    """Return the checks of one pointer, which is followed only where there is a node."""
+    target = Var("m")
+    found = within(Ref(target), Const(0), _common(fact.group, fact.height))
+    there = Binary(BinaryOp.OR, Binary(BinaryOp.LT, Ref(target), Const(0)), found) if fact.optional else found
+    above, below = Call(fact.height, (node,)), Call(fact.height, (Ref(target),))
+    own = _same(Call(fact.group, (Ref(target),)), Call(fact.group, (node,)))
+    layer = _times(Binary(BinaryOp.FLOORDIV, sub(above, 1), Const(fact.layers)), fact.layers)
+    text = f"{fact.pointer.name}({{0}}) = {{1}}"
+    checks = block(
+        _check(
+            fact.pointer,
+            Binary(BinaryOp.LT, below, above),
+            f"{text} is no lower than {{2}}",
+            arg,
+            Ref(target),
+            node,
+        ),
+        _check(
+            fact.pointer,
+            Binary(BinaryOp.OR, own, Binary(BinaryOp.LE, below, layer)),
+            f"{text} is in the step of {{2}}, and not below its top",
+            arg,
+            Ref(target),
+            node,
+        ),
+    )
+    missing = _check(fact.pointer, there, f"{text} is no node", arg, Ref(target))
+    return Let(target, Call(fact.pointer, (arg,)), block(missing, If(found, checks)))
+
+
+def _common(*functions: Function) -> Expr:
+    """Return how many arguments all of these functions have."""
+    first, *others = dict.fromkeys(map(_extent, functions))
+    for other in others:
+        first = Binary(BinaryOp.MIN, first, other)
+    return first
+
+
+def _times(value: Expr, factor: int) -> Expr:
+    return Binary(BinaryOp.MUL, value, Const(factor))
 
 
 def _same(lhs: Expr, rhs: Expr) -> Expr:

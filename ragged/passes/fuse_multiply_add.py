@@ -36,7 +36,7 @@ class _Fuse(Rewriter):
                 buffer=buffer,
                 indices=indices,
                 combiner=Combiner.SUM,
-                value=Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs, at=at),
+                value=Binary(op=BinaryOp.MUL | BinaryOp.DOT, lhs=lhs, rhs=rhs, at=at),
             ) if buffer.dtype.is_float:
                 fused = Fma(lhs, rhs, Load(buffer, indices), at)
                 return Store(label, buffer, indices, fused, stmt.at)

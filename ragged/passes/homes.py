@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragged.ir.analysis import held
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.stmt import Alloc, Block, For, If, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import children, statements, subexpressions
 
 Indices = tuple[Expr, ...]
@@ -37,7 +38,7 @@ def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | Non
     """Return the variables at which `buffer` is accessed in a dimension, with the slices of the others; or None.
 
     Under each of them all accesses are at it, or at one place that it says, and what is read has been written before,
-    each time that it is bound.
+    each time that it is bound. Nests of another home may stand under it, before anything at it.
     """
     found: dict[Var, Slices] = {}
     binders = binders_of(body)
@@ -48,9 +49,11 @@ def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | Non
             return None
         if home in found:
             continue
-        scope = _scope(body, home)
-        if scope is None or any(own[dimension] != index for own in accesses(scope, buffer)):
+        around = _scope(body, home)
+        own = None if around is None else _own(around, buffer, dimension, index, binders)
+        if own is None:
             return None
+        scope = _narrowed(own, buffer)
         found[home] = _slices(scope, buffer)
         if not _writes_first(scope, buffer, dimension, found[home]):
             return None
@@ -100,6 +103,55 @@ def _scope(body: Stmt, var: Var) -> Stmt | None:
         elif isinstance(stmt, For | Let) and stmt.var is var:
             return stmt.body
     return None
+
+
+def _own(
+    around: Stmt, buffer: Buffer, dimension: int, index: Expr, binders: Mapping[Var, int]
+) -> Stmt | None:
+    """Return what stands under a home, without the nests of other homes; None if these do not all come first.
+
+    What they write is at other places, or at this one, where it is written again before it is read.
+    """
+    others = {
+        home_of(each[dimension], binders) for each in accesses(around, buffer) if each[dimension] != index
+    }
+    if not others:
+        return around
+    inside = set(binders_of(around))
+    if any(other is None or other not in inside for other in others):
+        return None
+    cut = _Cut(homes=frozenset(other for other in others if other is not None))
+    started = False
+    for stmt in statements(around):
+        if isinstance(stmt, For | Let) and stmt.var in cut.homes:
+            started |= any(each[dimension] == index for each in accesses(stmt, buffer))
+            if started:
+                return None
+        started |= any(each[dimension] == index for each in _direct(stmt, buffer))
+    return cut.stmt(around)
+
+
+def _narrowed(scope: Stmt, buffer: Buffer) -> Stmt:
+    """Return the one statement or branch that all accesses are in: a condition over all of them hinders none."""
+    within = [each for each in _parts(scope) if any(True for _ in accesses(each, buffer))]
+    held_itself = any(True for _ in _direct(scope, buffer))
+    return _narrowed(within[0], buffer) if len(within) == 1 and not held_itself else scope
+
+
+def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
+    return children(stmt) if isinstance(stmt, Block | If | Alloc) else ()
+
+
+@dataclass
+class _Cut(Rewriter):
+    """Takes out the loops and lets that bind other homes."""
+
+    homes: frozenset[Var] = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For | Let) and stmt.var in self.homes:
+            return Block()
+        return super().stmt(stmt)
 
 
 def _slices(scope: Stmt, buffer: Buffer) -> Slices:

@@ -4,6 +4,6 @@ A proof says which facts it used, so that a call can check them; what is not pro
 """
 
 from ragged.prove.context import Context, relevant
-from ragged.prove.prover import Proof, Prover, Unproven, prover_of
+from ragged.prove.prover import Proof, Prover, Unproven, prover_of, recording
 
-__all__ = ["Context", "Proof", "Prover", "Unproven", "prover_of", "relevant"]
+__all__ = ["Context", "Proof", "Prover", "Unproven", "prover_of", "recording", "relevant"]

@@ -13,8 +13,20 @@ from typing import assert_never
 
 import z3
 
-from ragged.ir.expr import Function
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.expr import Binary, Call, Function, Ref
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.prove.terms import Occurrence, Term, Translator
 
 
@@ -35,6 +47,12 @@ def instances(fact: Fact, calls: Sequence[Occurrence], to: Translator) -> Iterat
             yield from _tiling(fact, calls, to)
         case Follows():
             yield from _follows(fact, calls, to)
+        case Uniform():
+            yield from _uniform(fact, calls, to)
+        case Layered():
+            yield from _layered(fact, calls, to)
+        case Descends():
+            yield from _descends(fact, calls, to)
         case _:
             assert_never(fact)
 
@@ -125,6 +143,57 @@ def _follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Iter
                 target = to.call(pointer, e)
                 nowhere = [target < 0] if fact.optional else []
                 yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
+
+
+def _uniform(fact: Uniform, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
+    begin, length, function = fact.begin, fact.length, fact.function
+    for p in _arguments(calls, begin, length):
+        low, end = to.call(begin, p), to.call(begin, p) + to.call(length, p)
+        for n in _arguments(calls, function):
+            there = [
+                _inside(begin, p, to),
+                _inside(length, p, to),
+                _inside(function, n, to),
+                low <= n,
+                n < end,
+            ]
+            holds = Binary(fact.op, Call(function, (Ref(function.params[0].var),)), fact.value)
+            yield z3.Implies(z3.And(*there), to.term(holds, {function.params[0].var: n}))
+
+
+def _layered(fact: Layered, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
+    begin, top = fact.begin, fact.top
+    for s in _arguments(calls, begin):
+        first, last = to.call(begin, s), to.call(begin, s + 1)
+        for t in _arguments(calls, top):
+            node = to.call(top, t)
+            height = to.call(fact.height, node)
+            there = [
+                _inside(begin, s, to),
+                _inside(begin, s + 1, to),
+                _inside(top, t, to),
+                first <= t,
+                t < last,
+            ]
+            layer = z3.And(s * fact.layers < height, height <= (s + 1) * fact.layers)
+            known = [_inside(fact.group, node, to), _inside(fact.height, node, to)]
+            yield z3.Implies(z3.And(*there), z3.And(*known, to.call(fact.group, node) == t, layer))
+
+
+def _descends(fact: Descends, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
+    group, height, layers = fact.group, fact.height, fact.layers
+    for e in _arguments(calls, fact.pointer):
+        for n, owned in _owners(e, fact.via, calls, to):
+            target = to.call(fact.pointer, e)
+            above, below = to.call(height, n), to.call(height, target)
+            own = to.call(group, target) == to.call(group, n)
+            # A positive divisor: the solver's quotient is the one rounded down.
+            lower = below <= (above - 1) / layers * layers
+            node = [_inside(each, n, to) for each in (group, height)]
+            known = [_inside(each, target, to) for each in (group, height)]
+            says = z3.And(*known, below < above, z3.Or(own, lower))
+            nowhere = [target < 0] if fact.optional else []
+            yield z3.Implies(z3.And(_inside(fact.pointer, e, to), *node, *owned), z3.Or(says, *nowhere))
 
 
 def _owners(

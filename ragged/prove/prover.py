@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -76,7 +77,29 @@ class Prover:
             answer = asked.answer(question, self.effort)
         if self.answers is not None:
             self.answers[question] = answer
-        return answer if isinstance(answer, Proof) else answer.of(variables, about)
+        if isinstance(answer, Proof):
+            for facts in _recordings():
+                facts |= answer.facts
+            return answer
+        return answer.of(variables, about)
+
+
+@contextmanager
+def recording() -> Iterator[set[Fact]]:
+    """Give the set that the facts of every proof found meanwhile, by this thread, are put into."""
+    facts: set[Fact] = set()
+    _recordings().append(facts)
+    try:
+        yield facts
+    finally:
+        _recordings().pop()
+
+
+def _recordings() -> list[set[Fact]]:
+    if not hasattr(_LOCAL, "recordings"):
+        _LOCAL.recordings = []
+    found: list[set[Fact]] = _LOCAL.recordings
+    return found
 
 
 def prover_of(program: Program) -> Prover:
@@ -84,14 +107,14 @@ def prover_of(program: Program) -> Prover:
 
     A prover takes longer to make than most questions take to answer.
     """
-    last: Prover | None = getattr(_LAST, "prover", None)
+    last: Prover | None = getattr(_LOCAL, "prover", None)
     if last is None or last.program.facts is not program.facts:
         last = Prover(program, context=z3.Context())
-        _LAST.prover = last
+        _LOCAL.prover = last
     return last
 
 
-_LAST = threading.local()
+_LOCAL = threading.local()
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Translator:
             case Unary():
                 return self._unary(expr, scope)
             case Binary():
-                if expr.lhs.dtype.is_float:
+                if not expr.lhs.dtype.is_int and expr.lhs.dtype is not DType.BOOL:
                     return self._anything(expr, scope)
                 return self._binary(expr.op, self.term(expr.lhs, scope), self.term(expr.rhs, scope))
             case Select(condition=condition, if_true=if_true, if_false=if_false):
@@ -186,8 +186,8 @@ class Translator:
                 return z3.And(a, b)
             case BinaryOp.OR:
                 return z3.Or(a, b)
-            case BinaryOp.DIV:
-                raise InternalError("'/' is not for integers")
+            case BinaryOp.DIV | BinaryOp.PAIR | BinaryOp.DOT:
+                raise InternalError(f"'{op.value}' is not for integers")
             case _:
                 assert_never(op)
 

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Scope, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Scope, Select, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewritten
-from ragged.ir.stmt import Alloc, Check, For, Label, Stmt, Store, block
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import Alloc, Check, For, Label, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
 from ragged.passes.insert_bound_checks import accesses
 from ragged.prove import Unproven, prover_of
 from ragged.schedule.bindings import bindings
+from ragged.schedule.copied import Copied, check_alike, check_unwritten
 from ragged.schedule.fold import ZERO, plus
 from ragged.schedule.locate import loop_site
 from ragged.schedule.reading import Reading
 from ragged.schedule.region import Redirect, Region, check_barriers, check_lanes, home_of
 from ragged.schedule.span import Span, is_certain
 from ragged.schedule.storage import check_alone, check_known
-from ragged.schedule.uses import Use, inside, uses_in
+from ragged.schedule.uses import inside, uses_in
 
 _FILLED = (Role.PARAMETER, Role.PAYLOAD)
 
@@ -52,45 +52,60 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     A loop around the copy stands for the loop inside that alone indexes a dimension, and is in its forwarding; the
     others are new, named after the buffer and the dimension.
 
+    Reads through several functions, at no known distance from each other, share one copy with a dimension more, which
+    says through which (CORTEX, appendix A.3)::
+
+        for n in serial(count):
+            h_cache = local(float32[2, 256])
+            for h_way in serial(2):
+                for j_r in serial(256):
+                    h_cache[h_way, j_r] = h[left(n) if h_way == 0 else right(n), j_r]
+
+    The loop may write the buffer, before the copy or after the last read of it, and in between what is not in it.
+
     Raises:
-        ScheduleError: the buffer is not read in the loop, or it is written there; what is read is not one region of
-            constant extents; the copy would read what the loop might not.
+        ScheduleError: the buffer is not read in the loop, or what is copied may be written before it is read; what is
+            read are not regions of constant extents, one as large as the other; the copy would read what the loop
+            might not.
     """
     place = loop_site(program, loop, "cache_read")
     check_known(program, buffer, "cache_read")
     check_alone(program, buffer, "cache_read")
-    found, known = uses_in(inside(place), buffer), bindings(program)
+    touched, known = uses_in(inside(place), buffer), bindings(program)
+    found = [use for use in touched if not use.writes]
     name = f"cache_read: cannot copy '{buffer.name}' in loop '{loop.name}'"
-    _check_reads(name, buffer, found)
+    if not found:
+        raise ScheduleError(
+            name,
+            because="that loop reads nothing of it",
+            fix="name a loop around what reads it, or cache_write what it accumulates",
+        )
     check_lanes(name, place)
     if buffer.role not in _FILLED:  # nobody writes these: barriers do not matter
         check_barriers(name, place)
-    reading = Reading(name, program, buffer, known, found, home_of(place, found))
-    reached = reading.spans()
-    region = reading.region(reached)
-    _check_safe(reading, region, reached)
+    whole = Reading(name, program, buffer, known, found, home_of(place, found))
+    copied = [Copied(part, part.region(reached), reached) for part, reached in whole.apart(whole.spans())]
+    check_alike(copied)
+    check_unwritten(whole, [use for use in touched if use.writes], copied)
+    for each in copied:
+        _check_safe(each.reading, each.region, each.reached)
+    first = copied[0]
     return _Copy(
         whole=buffer,
-        local=region.buffer(buffer, f"{buffer.name}_cache", Scope.GLOBAL),
-        region=region,
+        local=_local(first.region.buffer(buffer, f"{buffer.name}_cache", Scope.GLOBAL), len(copied)),
+        region=first.region,
         known=known,
-        home=reading.home,
-        reading=reading,
-        loops=_loops(region, reached),
+        home=whole.home,
+        ways=copied,
+        loops=_loops(first.region, first.reached),
     ).program(program)
 
 
-def _check_reads(name: str, buffer: Buffer, found: Sequence[Use]) -> None:
-    if not found:
-        raise ScheduleError(name, because="that loop does not use it", fix="name a loop around what reads it")
-    for use in found:
-        if use.writes:
-            raise ScheduleError(
-                name,
-                because=f"{expr_text(Load(buffer, use.indices))} is {use.kind.value} in it: "
-                "the copy would be out of date",
-                fix="name a loop that only reads it, or cache_write what it accumulates",
-            )
+def _local(one: Buffer, ways: int) -> Buffer:
+    """Return the buffer for so many regions like the one that `one` is for."""
+    if ways == 1:
+        return one
+    return Buffer(one.name, one.dtype, (Const(ways), *one.shape), one.role, (None, *one.dims), one.scope)
 
 
 def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:
@@ -143,30 +158,53 @@ def _loop(region: Region, dimension: int, reached: Sequence[tuple[Span, ...]]) -
 
 @dataclass
 class _Copy(Redirect):
-    reading: Reading = field(kw_only=True)
+    ways: Sequence[Copied] = field(kw_only=True)
     loops: tuple[Var | None, ...] = field(kw_only=True)
 
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.whole:
+            return Rewriter.stmt(self, stmt)  # what is written stays where it was
+        return super().stmt(stmt)
+
+    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        way = next(k for k, each in enumerate(self.ways) if each.region.holds(indices, self.known))
+        region = self.ways[way].region
+        places = region.place(indices, self.known)
+        return (*self.way(Const(way)), *(places[d].expr for d in region.kept))
+
+    def way(self, way: Expr) -> tuple[Expr, ...]:
+        """Return the index of the dimension for the ways, if there is one."""
+        return (way,) if len(self.ways) > 1 else ()
+
     def arrange(self, parts: list[Stmt]) -> Stmt:
-        site = self.reading.found[0].site
-        first = next(
-            k for k, part in enumerate(parts) if uses_in(Site(site.stage, part, site.around), self.whole)
-        )
+        site = self.ways[0].reading.found[0].site
+        first = next(k for k, part in enumerate(parts) if self.reads(Site(site.stage, part, site.around)))
         rest = [self.stmt(part) for part in parts[first:]]
         return block(*parts[:first], Alloc(self.local, block(self.copying(), *rest)))
 
+    def reads(self, site: Site) -> bool:
+        """Return whether the statement at `site` reads what is copied."""
+        return any(not use.writes for use in uses_in(site, self.whole))
+
     def copying(self) -> Stmt:
-        """Return the nest that copies the region."""
-        kept = self.region.kept
+        """Return the nest that copies the regions."""
+        kept, way = self.region.kept, Var(f"{self.whole.name}_way")
         fresh = {
             d: Var(f"{self.whole.name}_{d}") if old is None else self.copied_loop(old, "r")
             for d, old in zip(kept, self.loops, strict=True)
         }
-        source = tuple(
-            plus(base, Ref(fresh[d])) if d in fresh else base
-            for d, base in enumerate(self.reading.begins(self.region))
-        )
-        target = tuple(Ref(fresh[d]) for d in kept)
+        begins = (_chosen(Ref(way), bases) for bases in zip(*(c.begins() for c in self.ways), strict=True))
+        source = tuple(plus(base, Ref(fresh[d])) if d in fresh else base for d, base in enumerate(begins))
+        target = (*self.way(Ref(way)), *(Ref(fresh[d]) for d in kept))
         nest: Stmt = Store(Label(self.local.name), self.local, target, Load(self.whole, source))
         for d in reversed([d for d in self.whole.order if d in fresh]):
             nest = For(fresh[d], Const(self.region.extents[d]), nest, dim=self.whole.dims[d])
-        return nest
+        return For(way, Const(len(self.ways)), nest) if len(self.ways) > 1 else nest
+
+
+def _chosen(way: Expr, bases: tuple[Expr, ...]) -> Expr:
+    """Return the base of that number."""
+    *others, chosen = bases if any(base != bases[0] for base in bases) else bases[:1]
+    for number, base in reversed(list(enumerate(others))):
+        chosen = Select(Binary(BinaryOp.EQ, way, Const(number)), base, chosen)
+    return chosen

@@ -108,7 +108,7 @@ def _nest(what: str, site: Site) -> _Nest:
             because="it holds more than loops directly inside each other around one store",
             fix="fission it, and move what is elementwise",
         )
-    if any(loop.kind is LoopKind.TEAM for loop in loops):
+    if any(loop.kind in (LoopKind.TEAM, LoopKind.THREADS) for loop in loops):
         raise ScheduleError(what, because="its iterations are the workers of a team")
     return _Nest(tuple(loops), body, stores[0])
 

@@ -53,7 +53,7 @@ def cut(program: Program, loop: Var, at: Expr) -> Rewritten:
     site = loop_site(program, loop, "cut")
     old = site.stmt
     assert isinstance(old, For)
-    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM):
+    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
         raise ScheduleError(
             f"{what}, which is {old.kind.value}",
             because="its iterations are lanes or workers, whose number is said elsewhere",

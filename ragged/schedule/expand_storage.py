@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site
+from ragged.ir.analysis import Site, sites_in
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions
-from ragged.schedule.locate import the_loop
+from ragged.schedule.locate import loop_site, the_loop
 from ragged.schedule.storage import allocation, check_alone
 
 _SHARED = (LoopKind.SERIAL, LoopKind.UNROLLED)
@@ -43,13 +43,15 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
 
     Raises:
         ScheduleError: the buffer is not local, shares its memory or is not allocated in the loop; the loop's extent is
-            no number; the buffer's shape depends on the loop; a loop between runs its iterations at once.
+            no number; the buffer's shape depends on the loop; a loop between runs its iterations at once; or the buffer
+            says where a reduction over the loop adds up.
     """
     old = the_loop(program, loop, "expand_storage")
     site = allocation(program, buffer, "expand_storage")
     check_alone(program, buffer, "expand_storage")
     _check_inside(buffer, old, site)
     _check_shape(buffer, old)
+    _check_places(program, buffer, loop)
     bigger = replace(
         buffer,
         shape=(old.extent, *buffer.shape),
@@ -91,6 +93,20 @@ def _check_shape(buffer: Buffer, loop: For) -> None:
             raise ScheduleError(
                 f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.var.name}'",
                 because="its shape is not the same in each iteration",
+            )
+
+
+def _check_places(program: Program, buffer: Buffer, loop: Var) -> None:
+    """Refuse a buffer in the place of a reduction over the loop: that has to be one for all of its iterations."""
+    for site in sites_in(loop_site(program, loop, "expand_storage")):
+        reduction = site.stmt
+        if not isinstance(reduction, Reduce) or loop not in reduction.axes:
+            continue
+        parts = (part for index in reduction.indices for part in subexpressions(site.expand(index)))
+        if any(isinstance(part, Load) and part.buffer is buffer for part in parts):
+            raise ScheduleError(
+                f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.name}'",
+                because=f"it says where '{reduction.label.name}' adds up, which would depend on what is summed over",
             )
 
 

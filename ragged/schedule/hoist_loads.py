@@ -11,7 +11,7 @@ from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
 from ragged.ir.facts import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Let, LoopKind, Stmt
+from ragged.ir.stmt import For, Intrinsic, Let, LoopKind, Stmt
 from ragged.ir.walk import operands, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof
@@ -48,7 +48,7 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
     site = loop_site(program, loop, "hoist_loads")
     old = site.stmt
     assert isinstance(old, For)
-    if old.kind in (LoopKind.TEAM, LoopKind.VECTORIZED):
+    if old.kind in (LoopKind.TEAM, LoopKind.VECTORIZED, LoopKind.THREADS):
         raise ScheduleError(
             f"hoist_loads: cannot hoist out of loop '{loop.name}', which is {old.kind.value}",
             because="its iterations are lanes or workers",
@@ -75,7 +75,7 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
     found: dict[Expr, Var] = {}
     facts: frozenset[Fact] = frozenset()
     for stmt in statements(loop.body):
-        for expr in held(stmt):
+        for expr in _values(stmt):
             for part in _largest(expr, known, changed):
                 if part in found:
                     continue
@@ -84,6 +84,12 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
                     found[part] = Var(_name(part), part.dtype)
                     facts |= {fact for proof in proofs if isinstance(proof, Proof) for fact in proof.facts}
     return found, facts
+
+
+def _values(stmt: Stmt) -> Iterator[Expr]:
+    """Yield what a statement takes the value of: of the element that is prefetched only where it stands."""
+    for expr in held(stmt):
+        yield from operands(expr) if isinstance(stmt, Intrinsic) else (expr,)
 
 
 def _largest(expr: Expr, known: Set[Var], changed: Set[Buffer]) -> Iterator[Expr]:
@@ -118,6 +124,12 @@ class _Looked(Rewriter):
     """Puts variables in place of what they hold."""
 
     values: Mapping[Expr, Var] = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Intrinsic):
+            return super().stmt(stmt)
+        elements = (arg for arg in stmt.args if isinstance(arg, Load))
+        return replace(stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements))
 
     def expr(self, expr: Expr) -> Expr:
         found = self.values.get(expr)

@@ -55,9 +55,11 @@ def require_fixed(body: Stmt, exprs: Iterable[Expr], what: str) -> None:
 
 
 def require_no_team(loop: For, what: str) -> None:
-    """Raise `ScheduleError` if `loop` is a team's: its iterations are workers, which walk together."""
+    """Raise `ScheduleError` if `loop` is a team's or a block's: its iterations are workers, which walk together."""
     if loop.kind is LoopKind.TEAM:
         raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the workers of a team")
+    if loop.kind is LoopKind.THREADS:
+        raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the threads of a block")
 
 
 def require_independent(program: Program, site: Site, what: str, fix: str | None = None) -> None:

@@ -63,9 +63,12 @@ class Linear:
 
 
 def linear(expr: Expr) -> Linear:
-    """Return an index expression as a sum; what is no sum, difference or multiple is a term."""
+    """Return an index expression as a sum; what is no sum, difference or multiple is a term.
+
+    A number that is no integer is a term too: what looks for an index may ask about values.
+    """
     match expr:
-        case Const(value=value):
+        case Const(value=value, dtype=dtype) if dtype.is_int:
             return Linear(constant=int(value))
         case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
             return linear(lhs).plus(linear(rhs))

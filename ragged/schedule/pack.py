@@ -15,7 +15,7 @@ from ragged.ir.stmt import For, Label, Stmt, Store
 from ragged.schedule.bindings import Bindings, bindings, is_fixed
 from ragged.schedule.fold import plus, times
 from ragged.schedule.linear import divided
-from ragged.schedule.storage import appended, check_alone, check_free, check_known, table_shape
+from ragged.schedule.storage import appended, check_alone, check_free, check_known, prepended, table_shape
 from ragged.schedule.uses import uses
 
 
@@ -25,6 +25,8 @@ def pack(
     name: str,
     tiles: Sequence[tuple[int, int]],
     order: Sequence[int],
+    *,
+    first: bool = False,
 ) -> Rewritten:
     """Read a parameter from a table `name` that holds its values tiled and in another order of dimensions.
 
@@ -61,33 +63,49 @@ def pack(
                         t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
 
     What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be
-    packed as well. What the bind stage reads it reads from where it did.
+    packed as well. What the bind stage reads it reads from where it did; unless `first`: the table is then filled
+    before all else, and read in the bind stage and not in the kernel.
 
     Raises:
-        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it;
-            the tiles or the order are not of its dimensions; the name is taken.
+        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it,
+            with `first` the bind stage; a table of the bind stage is to be filled first; the tiles or the order are not
+            of its dimensions; the name is taken.
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
     shape = table_shape(parameter, "pack")
     check_free(program, name, "pack")
-    if not any(use.site.stage.kind is not StageKind.BIND for use in uses(program, parameter)):
-        raise ScheduleError(
-            f"pack: nothing but the bind stage reads '{parameter.name}'",
-            because="another layout would change nothing",
-            fix="name what the kernel reads",
-        )
+    _check_read(program, parameter, first)
     layout = _layout(parameter, shape, tiles, order)
     table = Buffer(
         name, parameter.dtype, tuple(map(Const, layout.shape)), Role.BOUND, layout.names(parameter)
     )
     rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
     stages = tuple(
-        stage if stage.kind is StageKind.BIND else replace(stage, body=rewriter.stmt(stage.body))
+        replace(stage, body=rewriter.stmt(stage.body)) if (stage.kind is StageKind.BIND) is first else stage
         for stage in program.stages
     )
     new = replace(program, buffers=(*program.buffers, table), stages=stages)
-    return rewriter.finish(program, appended(new, StageKind.BIND, _filled(parameter, shape, table, layout)))
+    filled = _filled(parameter, shape, table, layout)
+    done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
+    return rewriter.finish(program, done)
+
+
+def _check_read(program: Program, parameter: Buffer, first: bool) -> None:
+    """Refuse to pack what those who are to read the table do not read, or what is not there before all else."""
+    if not any((use.site.stage.kind is StageKind.BIND) is first for use in uses(program, parameter)):
+        reads = "the bind stage does not read" if first else "nothing but the bind stage reads"
+        raise ScheduleError(
+            f"pack: {reads} '{parameter.name}'",
+            because="another layout would change nothing",
+            fix=f"name what the {'bind stage' if first else 'kernel'} reads",
+        )
+    if first and parameter.role is not Role.PARAMETER:
+        raise ScheduleError(
+            f"pack: '{parameter.name}' is no parameter",
+            because="the bind stage fills it, so that nothing can be made of it before",
+            fix="pack the parameters that it is made from",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
 
 
 def _require_paddable(loop: For, what: str) -> None:
-    if loop.kind in (LoopKind.VECTORIZED, LoopKind.TEAM):
+    if loop.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
         raise ScheduleError(
             f"{what}, as it is {loop.kind.value}",
             because="its iterations are lanes or workers, whose number is said elsewhere",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.ir.analysis import Branch, Site, sites_in
-from ragged.ir.expr import Buffer, Expr, Load, Var
-from ragged.ir.program import Program, Stage
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -76,10 +77,10 @@ def _loaded(stmt: For | Let | If) -> list[Buffer]:
     return [part.buffer for part in parts if isinstance(part, Load)]
 
 
-def outermost_parallel(stage: Stage) -> list[Phase]:
-    """Return the phases of a stage, in the order of the text."""
+def outermost_parallel(around: Site) -> list[Phase]:
+    """Return the phases of the statement at a site, in the order of the text."""
     phases: list[Phase] = []
-    for site in sites_in(Site(stage, stage.body)):
+    for site in sites_in(around):
         if _is_parallel(site) and not any(loop.kind is LoopKind.PARALLEL for loop in site.loops):
             inner = (each for each in sites_in(site) if not children(each.stmt))
             phases.append(Phase(site, tuple(each for each in inner if not isinstance(each.stmt, Block))))
@@ -113,10 +114,13 @@ class _Walk:
     """Goes through a stage in the order that it runs and notes, of each phase that has to wait, in how many loops.
 
     A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
+    With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
+    has that of the other.
     """
 
     program: Program
     phases: dict[Var, Phase]
+    aligned: bool = False
     needed: dict[Phase, int] = field(default_factory=dict)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
@@ -134,6 +138,8 @@ class _Walk:
                 return _union(yes, no)
             case Let(body=body) | Alloc(body=body):
                 return self.visit(Site(site.stage, body, (*site.around, site.stmt)), pending)
+            case Barrier():
+                return ()
             case _:
                 for child in children(site.stmt):
                     pending = self.visit(Site(site.stage, child, site.around), pending)
@@ -162,8 +168,12 @@ class _Walk:
         return _union(pending, ended)  # it may have run not once
 
     def _depends(self, phase: Phase, pending: _Pending) -> bool:
+        one, other = pending.phase.loop, phase.loop
+        alike = self.aligned and isinstance(one.extent, Const) and one.extent == other.extent
+
         def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
-            return () if pending.carrier is None else (earlier(first, second, pending.carrier),)
+            apart = (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
+            return (*apart, *(() if pending.carrier is None else (earlier(first, second, pending.carrier),)))
 
         before = pending.phase.inside
         return find_conflict(self.program, before, phase.inside, pending.common, relation) is not None
@@ -173,13 +183,18 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
     return tuple(dict.fromkeys((*a, *b)))
 
 
-def barriers_before(program: Program, stage: Stage, phases: Sequence[Phase]) -> set[Var]:
+def barriers_before(
+    program: Program, around: Site, phases: Sequence[Phase], *, aligned: bool = False
+) -> set[Var]:
     """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
     Such a loop stands directly in the one that carries the dependence (CORTEX, appendix A.4), if a loop does: a phase
     that loops inside that one repeat does not wait in each of their iterations. What is not proven to be independent
-    counts as a dependence.
+    counts as a dependence. Those who meet at a barrier that is there already have waited.
+
+    `phases` are those of the statement at `around`. With `aligned`, phases of one extent that is a number are shared
+    out alike, and what an iteration does for the same one of another phase is done by whoever does both.
     """
-    walk = _Walk(program, {phase.loop.var: phase for phase in phases})
-    walk.visit(Site(stage, stage.body), ())
+    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned)
+    walk.visit(around, ())
     return {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
@@ -45,6 +45,21 @@ class Reading:
             result.append(reached)
         return result
 
+    def apart(self, reached: Sequence[tuple[Span, ...]]) -> list[tuple[Reading, list[tuple[Span, ...]]]]:
+        """Return the reads and what they reach in groups: those of one are a known distance from each other."""
+        groups: list[list[int]] = []
+        for place, each in enumerate(reached):
+            for group in groups:
+                if not _shifted(reached[group[0]], each):
+                    group.append(place)
+                    break
+            else:
+                groups.append([place])
+        return [
+            (replace(self, found=[self.found[k] for k in group]), [reached[k] for k in group])
+            for group in groups
+        ]
+
     def region(self, reached: Sequence[tuple[Span, ...]]) -> Region:
         """Return the smallest region that holds all that is read."""
         bases, extents = [], []
@@ -82,3 +97,8 @@ def _reach(each: Span) -> int:
     """Return how far the values of a span reach, gaps and all."""
     strides = ((int(p.extent.value), p.stride) for p in each.parts if isinstance(p.extent, Const))
     return 1 + sum(stride * (extent - 1) for extent, stride in strides)
+
+
+def _shifted(one: tuple[Span, ...], other: tuple[Span, ...]) -> bool:
+    """Return whether the distance of two reads is not a number, in some dimension."""
+    return any(b.base.plus(a.base, -1).terms for a, b in zip(one, other, strict=True))

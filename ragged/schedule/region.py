@@ -16,7 +16,7 @@ from ragged.schedule.linear import Linear
 from ragged.schedule.span import Span
 from ragged.schedule.uses import Use
 
-AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ragged.ir.expr import Binary, Call, Expr, Function, Load, Param, Ref, Sourc
 from ragged.ir.facts import Fact, Monotone, Owner, PrefixSum
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
-from ragged.ir.program import Program
+from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions
 from ragged.prove import Proof
@@ -50,9 +50,16 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Rows
     """Return the program with offsets of the inner loop's rows, which its prelude has to fill, and the facts used.
 
     Raises:
-        ScheduleError: how long rows are, or how many there are, is not known in a prelude; `what` is the refusal.
+        ScheduleError: the nest runs before any prelude, or how long rows are, or how many there are, is not known in
+            one; `what` is the refusal.
     """
     outer, inner = nest.loops
+    if nest.site.stage.kind is StageKind.BIND:
+        raise ScheduleError(
+            what,
+            because=f"'{outer.var.name}' runs when parameters are bound, and tables are filled later, for each call",
+            fix="fuse(outer, inner) if all rows have one length",
+        )
     count = nest.extent(0)
     _require_known(count, (), f"how many rows there are, {expr_text(count)},", what)
     own = nest.extent(1)

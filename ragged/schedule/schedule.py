@@ -8,10 +8,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Var
+from ragged.ir.facts import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewriter, Rewritten, labels_of, loops_of
 from ragged.ir.stmt import Label
 from ragged.ir.verify import verify
+from ragged.passes.assume import assume
+from ragged.prove import recording
 from ragged.schedule.naming import index_text, read_index
 from ragged.schedule.storage import all_buffers
 
@@ -26,13 +29,15 @@ class Checkpoint:
     program: Program
     forwarding: Forwarding
     log: tuple[str, ...]
+    assumed: frozenset[Fact]
 
 
 class Schedule:
     """Applies primitives to a program and keeps the log of them.
 
     Loops are named by their variables, statements by their labels: `loop` and `statement` find them by name. A
-    refused primitive leaves the schedule as it was. Every step's program is verified unless `trusted` is set, by who
+    refused primitive leaves the schedule as it was. A step may be legal because of facts about data: `checked` returns
+    the program with a prelude that checks these facts. Every step's program is verified unless `trusted` is set, by who
     verifies the last one.
 
     Example::
@@ -51,6 +56,7 @@ class Schedule:
         self.program = program
         self.forwarding = Rewriter().finish(program, program).forwarding
         self._log: list[str] = []
+        self._assumed: frozenset[Fact] = frozenset()
 
     def loop(self, name: str, nth: int | None = None) -> Var:
         """Return the loop of that name; the `nth` of them, from zero in the order of the text, where there are several.
@@ -97,7 +103,8 @@ class Schedule:
             ScheduleError: the primitive refuses; the schedule is as it was.
         """
         try:
-            rewritten = primitive(self.program, *args, **kwargs)
+            with recording() as facts:
+                rewritten = primitive(self.program, *args, **kwargs)
         except ScheduleError as error:
             raise ScheduleError(
                 error.what,
@@ -114,18 +121,24 @@ class Schedule:
         texts = (self._text(value, at) for value in args)
         self._log.append(f"s.apply({', '.join([primitive.__name__, *texts, *named])})")
         self.program = rewritten.program
+        self._assumed |= facts
         self.forwarding = self.forwarding.then(rewritten.forwarding)
         return rewritten.forwarding
 
+    def checked(self) -> Program:
+        """Return the program with a prelude that checks what the proofs of all steps assumed of data."""
+        return assume(self.program, self._assumed)
+
     def checkpoint(self) -> Checkpoint:
         """Return what `restore` goes back to."""
-        return Checkpoint(self.program, self.forwarding, tuple(self._log))
+        return Checkpoint(self.program, self.forwarding, tuple(self._log), self._assumed)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take back every step since `checkpoint`."""
         self.program = checkpoint.program
         self.forwarding = checkpoint.forwarding
         self._log = list(checkpoint.log)
+        self._assumed = checkpoint.assumed
 
     def log(self) -> str:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""
@@ -163,7 +176,9 @@ class Schedule:
 def _choose(kind: str, name: str, nth: int | None, found: list[T]) -> T:
     if not found or (nth is not None and not 0 <= nth < len(found)):
         raise ScheduleError(
-            f"the program has no {kind} '{name}'" + (f" number {nth}" if nth is not None else "")
+            f"the program has no {kind} '{name}'" + (f" number {nth}" if nth is not None else ""),
+            because="it was never there, or an earlier step put others in its place",
+            fix=f"print the program: a {kind} is called what stands there",
         )
     if nth is None and len(found) > 1:
         raise ScheduleError(

@@ -84,7 +84,7 @@ class _Simplify(Placed):
     def loop(self, loop: For) -> Stmt:
         """Rewrite a loop: nothing stands for one that runs never, or in which nothing is left."""
         never = Binary(BinaryOp.LE, loop.extent, ZERO)
-        if loop.kind is not LoopKind.TEAM and self.known(never):
+        if loop.kind not in (LoopKind.TEAM, LoopKind.THREADS) and self.known(never):
             return Block()
         new = super().stmt(loop)
         assert isinstance(new, For)

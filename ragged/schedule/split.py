@@ -62,7 +62,7 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         raise ScheduleError(
             f"split: cannot split loop '{loop.name}' into blocks of {factor}", fix="a factor from 1 up"
         )
-    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM):
+    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
         raise ScheduleError(
             f"split: cannot split loop '{loop.name}', which is {old.kind.value}",
             because="its iterations are lanes or workers, whose number is said elsewhere",

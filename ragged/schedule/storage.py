@@ -94,6 +94,12 @@ def appended(program: Program, kind: StageKind, stmt: Stmt) -> Program:
     return replace(program, stages=tuple(Stage(kind, bodies[kind]) for kind in StageKind if kind in bodies))
 
 
+def prepended(program: Program, stmt: Stmt) -> Program:
+    """Return the program with `stmt` at the beginning of its first stage."""
+    first, *rest = program.stages
+    return replace(program, stages=(Stage(first.kind, block(stmt, first.body)), *rest))
+
+
 def is_empty(stmt: Stmt) -> bool:
     """Return whether a statement is a block of none."""
     return isinstance(stmt, Block) and not stmt.body

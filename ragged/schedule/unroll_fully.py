@@ -8,7 +8,8 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, Stmt, block
-from ragged.schedule.copy import Copier
+from ragged.schedule.copy import Copier, Moved
+from ragged.schedule.fold import ZERO
 from ragged.schedule.legality import require_no_team
 from ragged.schedule.locate import Replace, the_loop
 
@@ -27,7 +28,8 @@ def unroll_fully(program: Program, loop: Var) -> Rewritten:
         x[4]: x.at1 = 0.0
 
     Nothing stands for the loop any more: its forwarding is empty, those of statements and loops in it are their copies.
-    A reduction over it starts, from the second copy on, from what the one before has left.
+    What runs once is not copied: it stays what it is. A reduction over it starts, from the second copy on, from what
+    the one before has left.
 
     Raises:
         ScheduleError: there is no such loop, its extent is not constant, or it is a team's.
@@ -44,6 +46,8 @@ def unroll_fully(program: Program, loop: Var) -> Rewritten:
     count = int(old.extent.value)
 
     def change(found: For, owner: Rewriter) -> Stmt:
+        if count == 1:
+            return Moved(values={loop: ZERO}, axes={loop: ()}).stmt(found.body)
         return block(*(_iteration(found, number, owner) for number in range(count)))
 
     return Replace(loop=loop, change=change).program(program)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers import PEERS
+from bench.peers import OWN, PEERS, ROUNDED
 from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPREAD = {"median": float, "low": float, "high": float}
-OTHERS = [name for name in PEERS if name != "cortex"]
+OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED)]
 
 
 def bench(*arguments):
@@ -40,14 +40,15 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     plot = folder / "plot.png"
     # One thread each: pools of several peers that stay awake on few cores would take a minute for this.
-    done, result = measured(folder, "--threads", 1, "--peers", ",".join(OTHERS), "--plot", plot)
+    arguments = ("--threads", 1, "--rounds", 1, "--peers", ",".join(OTHERS), "--plot", plot)
+    done, result = measured(folder, *arguments)
     return done, result, plot
 
 
 def test_every_peer_is_right_on_every_workload(run):
     done, result, _ = run
     assert done.returncode == 0, done.stdout + done.stderr
-    assert result["refused"] == []
+    assert result["refused"] == [] == result["absent"]
     rows = {(row["workload"], row["batch"]): row for row in result["rows"]}
     assert set(rows) == {(name, batch) for name in WORKLOADS for batch in (1, 3)}
     for row in rows.values():
@@ -57,16 +58,16 @@ def test_every_peer_is_right_on_every_workload(run):
 
 def test_the_json_has_what_the_documents_say(run):
     _, result, _ = run
-    assert (result["schema"], result["settings"]["threads"], result["settings"]["warm_up"]) == (1, 1, 3)
+    assert (result["schema"], result["settings"]["threads"], result["settings"]["warm_up"]) == (2, 1, 3)
     assert {"processor", "system", "cores", "load"} == set(result["machine"])
     assert {"python", "numpy", "torch", "dyNET38"} <= set(result["versions"])
     assert [each["workers"] for each in result["ceilings"]] == [1]
     for row in result["rows"]:
-        assert row["batches"] == 2 == len(row["roofline_of_batches"])
+        assert row["batches"] == 1 == len(row["roofline_of_batches"])
         for times in row["peers"]:
             assert {key: type(times["end_to_end"][key]) for key in SPREAD} == SPREAD
             assert times["end_to_end"]["low"] <= times["end_to_end"]["median"] <= times["end_to_end"]["high"]
-            assert len(times["end_to_end_of_batches"]) == 2
+            assert len(times["end_to_end_of_batches"]) == 1
             if times["peer"] == "torch-nodes":
                 assert times["kernel"] is None is times["share"]
             else:
@@ -86,13 +87,14 @@ def test_the_table_names_every_peer(run):
 
 def test_ours_is_measured_by_the_same_rules(tmp_path):
     done, result = measured(
-        tmp_path, "--threads", 2, "--peers", "cortex,numpy", "--workloads", "another_cell"
+        tmp_path, "--threads", 2, "--peers", "cortex,cortex-bf16,numpy", "--workloads", "another_cell"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for row in result["rows"]:
-        ours, other = row["peers"]
-        assert (ours["peer"], other["peer"]) == ("cortex", "numpy")
-        assert ours["error"] <= 1e-5
+        assert row["batches"] == 2 == len(row["roofline_of_batches"])
+        ours, rounded, other = row["peers"]
+        assert (ours["peer"], rounded["peer"], other["peer"]) == (OWN, ROUNDED, "numpy")
+        assert ours["error"] <= 1e-5 < rounded["error"] <= PEERS[ROUNDED].largest_error
         assert ours["kernel"]["median"] < ours["end_to_end"]["median"]
     assert [each["workers"] for each in result["ceilings"]] == [1, 2]
     assert " x " in done.stdout
@@ -103,13 +105,14 @@ def test_planted_peers_are_refused_and_not_timed(tmp_path):
         "wrong": "its answers are off by ",
         "broken": "one tree at a time",
         "silent": "its process ended: 3",
+        "tired": "too tired",
     }
     names = [f"tests.bench.planted.{name}" for name in planted]
     missing = "tests.bench.planted.missing"
     workloads = ["tree_lstm_recursive", "mv_rnn"]
-    done, result = measured(
-        tmp_path, "--peers", ",".join([*names, missing, "numpy"]), "--workloads", ",".join(workloads)
-    )
+    choosy = "tests.bench.planted.choosy"
+    peers = [*names, missing, choosy, "numpy"]
+    done, result = measured(tmp_path, "--peers", ",".join(peers), "--workloads", ",".join(workloads))
     assert done.returncode == 1
     first, *others = result["refused"]
     assert (first["peer"], first["workload"], first["hidden"]) == (missing, "everything", None)
@@ -119,18 +122,19 @@ def test_planted_peers_are_refused_and_not_timed(tmp_path):
     for each, why in zip(others, list(planted.values()) * 2, strict=True):
         assert why in each["why"]
         assert why in done.stdout
-    assert {times["peer"] for row in result["rows"] for times in row["peers"]} == {"numpy"}
+    timed = {row["workload"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
+    assert timed == {"tree_lstm_recursive": [choosy, "numpy"], "mv_rnn": ["numpy"]}
+    missing_in = [(each["peer"], each["workload"], each["why"]) for each in result["absent"]]
+    assert missing_in == [(choosy, "mv_rnn", "no matrices")]
+    assert f"not there: {choosy} on mv_rnn: no matrices" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--peers", "nobody"), "no peer is called 'nobody': cortex, dynet, "),
+        (("--peers", "nobody"), f"no peer is called 'nobody': {', '.join(PEERS)}, or "),
         (("--workloads", "nothing"), "no workload is called 'nothing': tree_fc, "),
-        (
-            ("--workloads", "tree_lstm", "--peers", "numpy", "--batches", "200"),
-            "batches of 200 need 400 trees",
-        ),
+        (("--batches", "1,0"), "a batch has one tree or more"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, message):

@@ -6,7 +6,7 @@ from bench.ceilings import Bandwidth, Ceilings, measure_ceilings, points
 from bench.models import MODELS
 from bench.peers.job import Cell
 from bench.roofline import Counting, Work, least_microseconds
-from bench.trees import Tree
+from bench.trees import Tree, grids
 
 H = 8
 SQUARE, BYTES = 2 * H * H, 4 * H * H
@@ -24,6 +24,16 @@ def test_levels_are_heights():
         Work(5 * 3 * SQUARE, 3 * BYTES),
         Work(2 * of_fork, 4 * BYTES),
         Work(of_fork, 4 * BYTES),
+    ]
+
+
+def test_what_parents_share_is_counted_once():
+    # A grid of four: the corner is a child of all others, of two at height 1.
+    levels = Counting(MODELS[Cell.GATED_DAG].build(H, 10), inner_carry=True).levels(grids(1, 2, 10, seed=0))
+    assert levels == [
+        Work(0, 0),
+        Work(2 * 2 * SQUARE + SQUARE, 3 * BYTES),
+        Work(2 * SQUARE + 2 * SQUARE, 3 * BYTES),
     ]
 
 

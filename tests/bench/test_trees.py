@@ -4,8 +4,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.peers.levels import Room, level_by_level
-from bench.trees import Tree, flatten, nodes, number_words, perfect_trees, read_treebank, unflatten
+from bench.peers.levels import Room, dag_by_height, level_by_level
+from bench.trees import (
+    Tree,
+    flatten,
+    grids,
+    nodes,
+    number_words,
+    other_words,
+    perfect_trees,
+    read_treebank,
+    ternary_trees,
+    unflatten,
+)
 from cortex.data import sample_treebank
 
 BINARY = st.recursive(
@@ -86,7 +97,7 @@ def test_room_keeps_its_table():
 def test_words_are_numbered_as_they_come():
     trees = [Tree([Tree(word=7), Tree(word=3)]), Tree(word=7)]
     assert number_words(trees) == 2
-    assert [node.word for node in nodes(trees)] == [-1, 0, 0, 1]  # level by level
+    assert [node.word for node in nodes(trees)] == [0, 1, -1, 0]  # children first
 
 
 def test_the_sample_treebank_is_binary():
@@ -99,3 +110,61 @@ def test_perfect_trees():
     one, two = perfect_trees(2, 7, 1000, seed=0)
     assert len(nodes([one])) == 255
     assert flatten(one) != flatten(two)
+
+
+def test_shared_nodes_travel_once_and_carry_their_vectors():
+    (grid,) = grids(1, 3, 50, seed=4)
+    rows = np.arange(100, dtype=np.float32).reshape(50, 2)
+    again = unflatten(flatten(grid), {"x": rows})
+    assert len(nodes([again])) == 9
+    above, left, between = again.children
+    assert between in above.children and between in left.children
+    for node in nodes([again]):
+        np.testing.assert_array_equal(node.x, rows[node.word])
+
+
+def test_grids_have_a_corner_for_a_root():
+    one, two = grids(2, 10, 1000, seed=0)
+    assert [len(nodes([grid])) for grid in (one, two)] == [100, 100]
+    assert flatten(one) != flatten(two)
+    counts = [len(node.children) for node in nodes([one])]
+    assert {count: counts.count(count) for count in set(counts)} == {0: 1, 1: 18, 3: 81}
+
+
+def test_ternary_trees():
+    trees = ternary_trees(20, 7, seed=3)
+    for tree in trees:
+        inner = [node for node in nodes([tree]) if node.children]
+        assert {len(node.children) for node in inner} == {3}
+        assert 4 <= len(inner) <= 14
+    assert len({len(nodes([tree])) for tree in trees}) > 1
+    levels = level_by_level(trees, 7, arity=3)
+    assert levels.children.shape == (levels.rows - 7, 3)
+
+
+def test_other_words_keep_the_shapes():
+    trees = perfect_trees(2, 2, 100, seed=0)
+    more = other_words(trees, 3, seed=1)
+    shapes = [[below for below, _ in flatten(tree)] for tree in (*trees, *more)]
+    assert len(more) == 3
+    assert shapes[0] == shapes[2] == shapes[4]
+    known = {node.word for node in nodes(trees)}
+    assert {node.word for node in nodes(more)} <= known
+    assert flatten(more[0]) != flatten(trees[0])
+
+
+def test_dags_compute_what_recursion_does():
+    roots = [
+        unflatten(flatten(grid), {"x": np.arange(30.0).reshape(10, 3)}) for grid in grids(2, 4, 10, seed=5)
+    ]
+    levels = dag_by_height(roots, 3, ["x", "x"])
+    sums = {}
+    for node in nodes(roots):
+        sums[id(node)] = node.x + sum(2 * sums[id(child)] for child in node.children)
+    value = np.zeros((levels.rows, 3))
+    for begin, end, children in levels.upward():
+        assert (children < levels.rows).all() and ((children == 0) | (children >= end)).all()
+        twice = levels.carried(begin, end)
+        np.testing.assert_array_equal(twice[:, :3], twice[:, 3:])
+        value[begin:end] = twice[:, :3] + 2 * value[children].sum(axis=1)
+    np.testing.assert_array_equal(value[levels.roots], [sums[id(root)] for root in roots])

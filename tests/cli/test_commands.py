@@ -11,7 +11,7 @@ from cortex.cli.failure import reported
 from ragged.errors import DataError, InternalError
 
 
-@pytest.mark.parametrize("name", ["demo", "doctor", "run", "show"])
+@pytest.mark.parametrize("name", ["demo", "doctor", "run", "show", "tune"])
 def test_every_command_has_help_and_json(cortex, name):
     result = cortex(name, "--help")
     assert result.exit_code == 0
@@ -28,6 +28,7 @@ def test_help_lists_the_commands(cortex):
         "doctor",
         "run",
         "show",
+        "tune",
     ]
 
 

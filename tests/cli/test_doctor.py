@@ -2,12 +2,14 @@
 
 import importlib.metadata
 import sys
+from importlib.machinery import ModuleSpec
 
 import pytest
 
 from cortex import models
 from cortex.cli import machine, parts
 from cortex.compiler import compile
+from ragged.codegen.cuda import nvcc
 from ragged.kernels import cached
 from tests.cli.conftest import parsed
 
@@ -126,6 +128,7 @@ def test_a_processor_that_says_nothing_is_no_fault(monkeypatch, tmp_path):
 
 def test_what_only_some_uses_need_may_be_missing(installed, monkeypatch, tmp_path):
     installed()
+    monkeypatch.setattr(nvcc, "installed", lambda: ())
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     findings = machine.extras()
@@ -136,14 +139,19 @@ def test_what_only_some_uses_need_may_be_missing(installed, monkeypatch, tmp_pat
     assert all(finding.todo for finding in findings)
 
 
-def test_nvcc_is_found_under_cuda_home(monkeypatch, tmp_path):
-    (tmp_path / "bin").mkdir()
-    nvcc = tmp_path / "bin" / "nvcc"
-    nvcc.write_text("#!/bin/sh\n")
-    nvcc.chmod(0o755)
+@pytest.mark.parametrize("where", ["CUDA_HOME", "packages"])
+def test_nvcc_is_found_where_it_is_not_on_the_path(where, monkeypatch, tmp_path):
+    folder = tmp_path / ("bin" if where == "CUDA_HOME" else "nvidia/cu13/bin")
+    folder.mkdir(parents=True)
+    found = folder / "nvcc"
+    found.write_text("#!/bin/sh\n")
+    found.chmod(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert machine.extras()[0].found == str(nvcc)
+    package = ModuleSpec("nvidia", None, is_package=True)
+    package.submodule_search_locations = [str(tmp_path / "nvidia")]
+    monkeypatch.setattr(nvcc, "find_spec", lambda name: package)
+    assert machine.extras()[0].found == str(found)
 
 
 def test_the_linker(monkeypatch, tmp_path):

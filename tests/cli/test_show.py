@@ -12,7 +12,15 @@ def test_a_stage_is_what_the_compiled_function_shows(cortex, stage):
     result = cortex("show", "tree_sum", "--stage", stage, "--hidden", 4, "--words", 9)
     assert result.exit_code == 0, result.output
     model = models.tree_sum(hidden=4, vocab=9)
-    assert result.stdout.rstrip("\n") == compile(model, model.init_params()).show(stage).rstrip("\n")
+    assert result.stdout.rstrip("\n") == compile(
+        model, model.init_params(), target="cuda" if stage == "cuda" else "cpu"
+    ).show(stage).rstrip("\n")
+
+
+def test_the_code_for_another_target(cortex):
+    options = ("--hidden", 4, "--words", 9, "--target", "cuda -arch=sm_80")
+    assert ".target sm_80\n" in cortex("show", "tree_sum", "--stage", "asm", *options).stdout
+    assert "threads(256)" in cortex("show", "tree_sum", "--stage", "loops", *options).stdout
 
 
 def test_the_loops_that_a_model_becomes_are_the_default(cortex_json):

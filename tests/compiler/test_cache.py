@@ -32,9 +32,9 @@ def compilations(monkeypatch) -> list[object]:
     """What has been compiled: the cache is on in these tests, and nobody writes sources meanwhile."""
     done: list[object] = []
 
-    def counted(*arguments):
+    def counted(*arguments, **options):
         done.append(arguments)
-        return generate_kernel(*arguments)
+        return generate_kernel(*arguments, **options)
 
     monkeypatch.setattr(generate, "generate_kernel", counted)
     monkeypatch.setattr(cached, "changed_since_import", lambda: False)

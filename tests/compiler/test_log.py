@@ -15,6 +15,7 @@ from cortex import models
 from cortex.compiler.generate import lowering_steps
 from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
+from ragged.auto.machine import Grid
 from ragged.codegen.tir import stage_function
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -67,9 +68,18 @@ def test_the_log_pasted_back_gives_the_same_tir(name, threads):
     assert to_text(taken_again(log, parse(to_text(before)))) == to_text(after)
 
 
+def test_the_log_of_a_grids_schedule_gives_the_same_program():
+    steps = lowering_steps(default_schedule(MODELS["tree_lstm"]).lower(), 1, Grid(5, 8, 10_000))
+    place = next(k for k, step in enumerate(steps) if step.name == "default_schedule")
+    log = "\n".join(note for note in steps[place].notes if not note.startswith("#"))
+    program = taken_again(log, steps[place - 1].program)
+    assert program.kernel == steps[place].program.kernel or to_text(program) == to_text(steps[place].program)
+
+
 def taken_again(log: str, program: Program) -> Program:
     s = Schedule(program, trusted=True)
     exec(log, {**names(), "s": s})
     assert s.log() == log
-    verify(s.program)
-    return s.program
+    again = s.checked()
+    verify(again)
+    return again

@@ -66,4 +66,4 @@ def test_a_typed_network(structure, rows):
         want = by_hand(params, *pair)
         np.testing.assert_allclose(out.nodes("h")[number], want, atol=1e-5)
         np.testing.assert_allclose(ra.evaluate(model, params, batch[number])["h"], want, atol=1e-12)
-    assert all(line.startswith("proven: ") for line in fn.show("checks").splitlines())
+    assert fn.show("checks").splitlines()[0].endswith(" proven, 0 kept")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import networkx
 import numpy as np
 from hypothesis import strategies as st
 
+from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.linearize import Forest, Node
 from ragged.ir.dtype import DType
+from ragged.ir.ops import BinaryOp
 
 WORDS = ["good", "film", "bad", "über", "-LRB-"]
 Shape = list[list[int | None]]
@@ -23,6 +26,13 @@ class Pair:
     def __init__(self, left: object, right: object, payload: dict[str, object]) -> None:
         self.left, self.right = left, right
         self.__dict__.update(payload)
+
+
+class Asked(Node):
+    """A node whose attributes are asked for one by one: nothing may be read past `__getattribute__`."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, name)
 
 
 class Kids:
@@ -56,7 +66,31 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
     listable = [p.name for p in payloads if p.dtype.is_int and not p.shape]
     carriers = draw(st.lists(st.sampled_from(listable), unique=True)) if listable else []
     unrolled = 0 if kind is StructureKind.DAG else draw(st.sampled_from([0, 0, 1, 2, 3]))
-    return Plan(kind, least, most, tuple(payloads), positions, tuple(carriers), unrolled)
+    classes = draw(st.one_of(st.just(()), node_classes(listable)))
+    return Plan(kind, least, most, tuple(payloads), positions, tuple(carriers), unrolled, classes)
+
+
+@st.composite
+def node_classes(draw: st.DrawFn, payloads: list[str]) -> tuple[NodeClass, ...]:
+    """Draw classes by the number of children and by integer payloads: every node is of exactly one."""
+    opposite = {
+        BinaryOp.EQ: BinaryOp.NE,
+        BinaryOp.LT: BinaryOp.GE,
+        BinaryOp.GT: BinaryOp.LE,
+    } | {BinaryOp.NE: BinaryOp.EQ, BinaryOp.GE: BinaryOp.LT, BinaryOp.LE: BinaryOp.GT}
+
+    def split(known: tuple[Comparison, ...], depth: int) -> list[tuple[Comparison, ...]]:
+        if depth == 0 or draw(st.integers(0, 2)) == 0:
+            return [known]
+        asked = Comparison(
+            draw(st.sampled_from([None, *payloads])),
+            draw(st.sampled_from([*opposite])),
+            draw(st.integers(-1, 4)),
+        )
+        other = replace(asked, op=opposite[asked.op])
+        return [*split((*known, asked), depth - 1), *split((*known, other), depth - 1)]
+
+    return tuple(NodeClass(leaf, found) for leaf in (True, False) for found in split((), 2))
 
 
 @st.composite
@@ -155,7 +189,7 @@ def objects(draw: st.DrawFn, plan: Plan) -> object:
         elif draw(st.integers(0, 4)) == 0:
             made.append(Kids(kids, payload))
         else:
-            made.append(Node(kids, **payload))
+            made.append(draw(st.sampled_from([Node, Node, Asked]))(kids, **payload))
     match draw(st.integers(0, 40)):
         case 0 if isinstance(made[0], Node):
             made[0].children = (made[-1],)
@@ -212,7 +246,8 @@ def forests(draw: st.DrawFn, plan: Plan) -> Forest:
     lists: Shape = []
     begin = [0]
     for shape in draw(st.lists(shapes(plan), min_size=1, max_size=3)):
-        order = draw(st.permutations(range(len(shape))))
+        along = [*range(len(shape))]  # children before their parents; then the other way round; then neither
+        order = draw(st.one_of(st.just(along), st.just(along[::-1]), st.permutations(along)))
         block: Shape = [[] for _ in shape]
         for node, children in enumerate(shape):
             block[order[node]] = [None if c is None else begin[-1] + order[c] for c in children]

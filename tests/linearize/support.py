@@ -49,8 +49,12 @@ def assert_same(native: Linearized, expected: Linearized) -> None:
                 assert_same_array(mine, theirs, f"{field.name}[{name!r}]")
         elif isinstance(wanted, np.ndarray):
             assert_same_array(given, wanted, field.name)
-        elif field.name == "keys":
-            pairs = list(zip(given, wanted, strict=True))
+        elif field.name == "class_length":
+            assert type(given) is tuple and len(given) == len(wanted)
+            for mine, theirs in zip(given, wanted, strict=True):
+                assert_same_array(mine, theirs, field.name)
+        elif field.name == "row_keys":
+            pairs = list(zip(native.keys, expected.keys, strict=True))
             assert all(a is b or (type(a) is type(b) and a == b) for a, b in pairs), pairs
         else:
             assert given == wanted, field.name

@@ -50,21 +50,45 @@ def assert_carriers(linearized: Linearized) -> None:
 def assert_steps(linearized: Linearized) -> None:
     """Check that every inner node is in one step, a top of it or below one, and reads nothing of a later step."""
     found: list[int] = []
-    begin, child = linearized.child_begin, linearized.child
+    begin, child, height = linearized.child_begin, linearized.child, linearized.height.tolist()
+    depth = linearized.plan.unrolled
 
-    def visit(node: int, end: int, depth: int) -> None:
+    def visit(node: int, before: int, group: int) -> None:
+        assert before < height[node] <= before + depth + 1 and linearized.step_group[node] == group
         for below in child[begin[node] : begin[node + 1]].tolist():
-            if below < end:
-                assert depth > 0
-                visit(below, end, depth - 1)
+            assert height[below] < height[node]
+            if height[below] > before:
+                visit(below, before, group)
             else:
                 assert below in found or below >= linearized.num_inner
         found.append(node)
 
-    for step, end in enumerate(linearized.step_end.tolist()):
-        for top in linearized.step_top[linearized.top_begin[step] : linearized.top_begin[step + 1]].tolist():
-            visit(top, end, linearized.plan.unrolled)
-    assert sorted(found) == ([*range(linearized.num_inner)] if linearized.plan.unrolled else [])
+    for step in range(linearized.num_steps):
+        for place in range(linearized.top_begin[step], linearized.top_begin[step + 1]):
+            visit(int(linearized.step_top[place]), step * (depth + 1), place)
+    if depth:
+        assert sorted(found) == [*range(linearized.num_inner)]
+        assert set(linearized.step_group[linearized.num_inner :].tolist()) <= {-1}
+    else:
+        assert not found and not height and not linearized.step_group.size and not linearized.num_steps
+
+
+def assert_classes(linearized: Linearized) -> None:
+    """Check that the parts of each batch are its nodes, one after another, each of the class that it is said to be."""
+    plan, begin = linearized.plan, linearized.child_begin
+    for batch, (first, length) in enumerate(
+        zip(linearized.batch_begin.tolist(), linearized.batch_length.tolist(), strict=True)
+    ):
+        ends = [0, *np.cumsum([part[batch] for part in linearized.class_length]).astype(int).tolist(), length]
+        assert ends == sorted(ends)
+        for each, start, end in zip(plan.classes, ends, ends[1:], strict=False):
+            for node in range(first + start, first + end):
+                assert each.leaf == (node >= linearized.num_inner)
+                found = {None: int(begin[node + 1] - begin[node])}
+                found |= {
+                    c.payload: int(linearized.payloads[c.payload][node]) for c in each.conditions if c.payload
+                }
+                assert all(condition.holds(found[condition.payload]) for condition in each.conditions)
 
 
 @given(data=st.data())
@@ -79,6 +103,7 @@ def test_facts_of_any_batch(data):
     assert_facts(linearized)
     assert_carriers(linearized)
     assert_steps(linearized)
+    assert_classes(linearized)
 
 
 @given(data=st.data())
@@ -91,6 +116,7 @@ def test_facts_of_forests(data):
         assert_facts(linearized)
         assert_carriers(linearized)
         assert_steps(linearized)
+        assert_classes(linearized)
 
 
 @pytest.mark.parametrize(

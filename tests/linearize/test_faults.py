@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
+import numpy as np
 import pytest
 
 from cortex.ilir.plan import Plan, StructureKind
-from cortex.linearize import Linearizer, faults, reference
+from cortex.linearize import Linearized, Linearizer, faults, linearize, reference
 from cortex.linearize._native import Engine
 from ragged.errors import DataError
 from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"Names", "Place", "path", "graph_node"}
-ELSEWHERE = {"too_large"}
+ELSEWHERE = {"too_large", "other_shape"}
+EXCHANGED = {
+    "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
+    ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),
+    ".size": (TREE, 1, {"num_nodes": -1}),
+}
 BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
 
 
@@ -28,10 +36,22 @@ def test_every_message_has_its_case():
     assert set(faults.__all__) - HELPERS - ELSEWHERE == {name.partition(".")[0] for name in CASES}
 
 
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_arrays_that_do_not_fit(name, golden):
+    plan, data, other = EXCHANGED[name]
+    with pytest.raises(DataError) as refused:
+        replace(linearize(plan, data), **other)
+    golden(f"other_shape{name}.txt", f"{refused.value}\n")
+
+
+def few_numbers(plan: Plan) -> Engine:
+    return Engine(plan, None, None, 4, Linearized, [field.name for field in fields(Linearized)])
+
+
 @pytest.mark.parametrize("data", [(1, (2, 3)), [1, 2, 3, 4, 5]])
 def test_more_nodes_than_numbers(data, golden):
     with pytest.raises(DataError) as refused:
-        Engine(TREE, None, None, 4).linearize(data)
+        few_numbers(TREE).linearize(data)
     golden("too_large.txt", f"{refused.value}\n")
 
 
@@ -40,7 +60,7 @@ def test_more_edges_than_numbers():
     leaf = node(None, lambda name: None, "")
     root = node(None, lambda name: None, "", children=[leaf] * 5)
     with pytest.raises(DataError, match="more than 4 edges"):
-        Engine(BARE_DAG, None, None, 4).linearize(root)
+        few_numbers(BARE_DAG).linearize(root)
 
 
 def test_a_refusal_leaves_a_linearizer_as_it_was():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
 
+from cortex.ilir.plan import Payload, Presence
 from cortex.linearize import Forest, Linearized
 from ragged.errors import DataError
-from tests.linearize.support import TREE, carrying, check_against_reference, vector
+from ragged.ir.dtype import DType
+from tests.linearize.support import BINARY, TREE, carrying, check_against_reference, vector
 
 
 def test_from_parents_orders_children_by_number():
@@ -54,3 +58,50 @@ def test_what_is_no_forest(make, message):
     with pytest.raises(DataError) as refused:
         make()
     assert refused.value.what == message
+
+
+# Two trees, ((2, 3), 4) and (6, (8, 9)) with these numbers in pre-order.
+PARENTS = [-1, 0, 1, 1, 0, -1, 5, 5, 7, 7]
+NUMBERINGS = {
+    "parents first": range(10),
+    "children first": [4, 2, 0, 1, 3, 9, 5, 8, 6, 7],
+    "by level": [0, 1, 3, 4, 2, 5, 6, 7, 8, 9],
+    "neither": [3, 0, 2, 1, 4, 7, 9, 5, 8, 6],
+    "across": [5, 0, 2, 1, 3, 4, 9, 6, 8, 7],
+}
+
+
+def renumbered(order: Sequence[int]) -> list[int]:
+    """Return the parents with node v of PARENTS as node order[v]."""
+    parents = [-1] * len(order)
+    for node, parent in enumerate(PARENTS):
+        parents[order[node]] = -1 if parent < 0 else order[parent]
+    return parents
+
+
+@pytest.mark.parametrize("numbering", NUMBERINGS)
+@pytest.mark.parametrize("begin", [None, [0, 5, 10]])
+def test_any_numbering_is_taken(numbering, begin):
+    forest = Forest.from_parents(renumbered(NUMBERINGS[numbering]), begin, word=np.arange(10))
+    result = check_against_reference(BINARY, [(1, 2), forest, forest])
+    assert isinstance(result, Linearized) is (numbering != "across" or begin is None)
+
+
+@pytest.mark.parametrize("numbering", ["parents first", "children first"])
+@pytest.mark.parametrize("edge", range(8))
+@pytest.mark.parametrize("child", [-1, 0, 4, 5, 9])
+def test_one_wrong_edge_in_trees_numbered_along_their_edges(numbering, edge, child):
+    right = Forest.from_parents(renumbered(NUMBERINGS[numbering]), [0, 5, 10])
+    wrong = right.child.copy()
+    wrong[edge] = child
+    check_against_reference(TREE, Forest(right.child_begin, wrong, [0, 5, 10]))
+    check_against_reference(TREE, Forest(right.child_begin, wrong))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("words", [[1, 2, 3], [-1, 2, 3], [1, 2, 10], [1, -1, 3]])
+def test_integers_of_all_nodes(dtype, words):
+    forest = Forest.from_parents([-1, 0, 0], word=np.array(words).astype(dtype))
+    wide = carrying(Payload("word", DType.INT64, (), Presence.LEAVES, -1, (0, 10)))
+    for plan in (BINARY, wide):
+        check_against_reference(plan, forest)

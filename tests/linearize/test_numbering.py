@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize import Forest, Linearized, Node, linearize
+from ragged.ir.ops import BinaryOp
 from tests.linearize import strategies
 from tests.linearize.support import BINARY, DAG, SEQUENCE, TREE, check_against_reference, word
 
@@ -114,3 +118,22 @@ def test_a_sequence_goes_from_first_step_to_last():
 def test_what_was_linearized_is_returned_as_it_is():
     result = linearize(BINARY, (1, 2))
     assert linearize(BINARY, result) is result
+
+
+def test_a_worked_example_with_classes():
+    two, odd = Comparison(None, BinaryOp.EQ, 2), Comparison("word", BinaryOp.GE, 5)
+    classes = (
+        NodeClass(True, (odd,)),
+        NodeClass(True, (Comparison("word", BinaryOp.LT, 3),)),
+        NodeClass(False, (two,)),
+        NodeClass(False, ()),
+    )
+    plan = replace(TREE, classes=classes)
+    result = check_against_reference(plan, [((1, 2), (5,), 3), 4, (5, 6)])
+    assert isinstance(result, Linearized)
+    #  heights 1: (1, 2) and (5, 6) of two children before (5,); leaves: 5 5 6, then 1 2 and 3 4, which no class takes
+    assert result.payloads["word"].tolist() == [-1, -1, -1, -1, 5, 5, 6, 1, 2, 3, 4]
+    assert np.diff(result.child_begin).tolist()[:4] == [3, 2, 2, 1]
+    assert result.batch_begin.tolist() == [4, 1, 0] and result.batch_length.tolist() == [7, 3, 1]
+    assert [length.tolist() for length in result.class_length] == [[3, 0, 0], [4, 0, 0], [0, 2, 0]]
+    assert result.rows.tolist() == [7, 8, 1, 4, 3, 9, 0, 10, 5, 6, 2]

@@ -50,7 +50,7 @@ def test_the_oracle_and_every_schedule(positions, default, children, seed):
     leaves = ra.Schedule(recursion)
     leaves.specialize_leaves()
     for schedule in [*schedules(recursion).values(), leaves]:
-        (got,) = interpreted(schedule.lower(), linearize(recursion.plan(), root), {})
+        (got,) = interpreted(schedule.lower(), linearize(schedule.plan(), root), {})
         assert error(got["h"], want) <= 1e-5
 
 
@@ -63,7 +63,7 @@ def test_compiled():
     out = fn(batch)
     for number, root in enumerate(batch):
         assert error(out.nodes("h")[number], ra.evaluate(recursion, {}, root)["h"]) <= 1e-5
-    assert all(line.startswith("proven: ") for line in fn.show("checks").splitlines())
+    assert fn.show("checks").splitlines()[0].endswith(" proven, 0 kept")
 
 
 def test_what_is_asked_of_structures():

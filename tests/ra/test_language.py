@@ -1,5 +1,7 @@
 """What is written in the language, and how it reads when printed."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -153,6 +155,13 @@ def test_parameters_are_drawn_by_their_last_extent_and_do_not_depend_on_each_oth
     assert (both["W"] != model_of(lambda n, i: W[i, 0]).init_params(seed=6)["W"]).all()
 
 
+def test_a_parameter_that_is_one_number_is_an_array_too():
+    scale = ra.input_tensor("scale", ())
+    model = model_of(lambda n, i: scale[()] * x[n, i])
+    params = model.init_params(seed=5)
+    assert type(params["scale"]) is np.ndarray and params["scale"].shape == ()
+
+
 def test_an_unread_result_beside_a_recursive_one_is_an_output_like_any_other():
     h_ph, y_ph = ra.placeholder((N, H)), ra.placeholder((N,))
     h = ra.compute((N, H), lambda n, i: x[n, i] + ra.sum_children(n, lambda k: h_ph[k, i]))
@@ -171,3 +180,26 @@ def test_errors_are_model_errors_of_the_user_hierarchy():
     with pytest.raises(ModelError) as caught:
         body(lambda n, i: x[n, i] if x[n, i] > 0 else 0)
     assert caught.value.at.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda: x + kind, "'x' + 'kind'"),
+        (lambda: x - 1, "'x' - 1"),
+        (lambda: x * x, "'x' * 'x'"),
+        (lambda: 2 * x, "2 * 'x'"),
+        (lambda: x / 2, "'x' / 2"),
+        (lambda: x @ x, "'x' @ 'x'"),
+    ],
+)
+def test_arithmetic_is_of_elements(function, text):
+    with pytest.raises(ModelError) as caught:
+        function()
+    assert str(caught.value).startswith(f"{text}: arithmetic on a whole tensor\n")
+
+
+def test_a_handle_answers_what_tools_ask_of_any_object():
+    node = ra.compute((N, H), lambda n, i: x[n, i]).node
+    assert copy.copy(node) is not node
+    assert not hasattr(node, "_repr_html_")

@@ -45,9 +45,8 @@ def check(output, structures, *, placeholder, structure=None):
     model = ra.recursion_op(placeholder, output, structure)
     params = model.init_params()
     expected = ra.evaluate(model, params, structures)
-    linearized = linearize(model.plan(), structures)
     for name, schedule in schedules(model).items():
-        program = schedule.lower()
+        program, linearized = schedule.lower(), linearize(schedule.plan(), structures)
         check_agreement(interpreted(program, linearized, params), expected, name)
         checked = insert_bound_checks(insert_order_checks(program).program).program
         check_agreement(interpreted(checked, linearized, params), expected, f"{name}, checked")

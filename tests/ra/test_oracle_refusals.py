@@ -46,7 +46,9 @@ def test_an_index_outside_of_its_table():
     run = closed(lambda n, i: emb[word[n], i], params={"emb": np.zeros((5, H))})
     for index in (5, -1):
         assert refusal(lambda index=index: run(index), DataError) == (
-            f"evaluate: 'emb[word[n], i]': index {index} is outside of 5 elements"
+            f"evaluate: 'emb[word[n], i]': index {index} is outside of 5 elements\n"
+            "  because: here structures are taken as they are given; it is the linearizer that checks payloads\n"
+            "  fix: give every node a payload inside of the tables that it indexes"
         )
 
 

@@ -150,7 +150,11 @@ def test_what_is_no_operator_is_refused():
         "  because: it was made by if_then_else\n"
         "  fix: name a compute"
     )
-    assert refusal(schedule, Cell().hs) == "refactor: 'hs' is not a tensor of this model"
+    assert refusal(schedule, Cell().hs) == (
+        "refactor: 'hs' is not a tensor of this model\n"
+        "  because: a tensor is named by itself, and not by what it is called\n"
+        "  fix: take it from model.computes"
+    )
     schedule.refactor(op)
     assert refusal(schedule, op) == (
         "refactor: there is nothing of 'op' to move\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import hypothesis
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 import cortex
 from cortex import Node, models, ra
 from cortex.linearize import linearize
-from ragged.errors import ScheduleError
+from ragged.errors import DataError, ScheduleError
 from tests.support.agreement import interpreted
 from tests.support.random_cells import cells
 from tests.support.random_structures import batches
@@ -72,6 +74,32 @@ def test_compiled_it_agrees_with_the_oracle(refactored, tmp_path):
     function.save(tmp_path / "unrolled.cortex")
     for one in (function, cortex.load(tmp_path / "unrolled.cortex")):
         check_machine_code(one, batch, expected, "unrolled")
+
+
+@pytest.mark.parametrize(("name", "depth"), [("tree_sum", 2), ("tree_fc", 1), ("gru", 1), ("tree_gru", 1)])
+def test_tops_are_shared_out(name, depth):
+    model = LIBRARY[name]
+    schedule = take(ra.Schedule(model), [*DEFAULT, ("unroll", depth)])
+    params, batch = model.init_params(seed=4), some_structures(model)
+    function = cortex.compile(schedule, params, threads=2)
+    assert "s.apply(distribute_over_team)" in function.show("schedule")
+    assert "kept:" not in function.show("checks")
+    check_machine_code(function, batch, ra.evaluate(model, params, batch), name)
+
+
+def test_what_makes_tops_independent_is_checked():
+    model = LIBRARY["tree_sum"]
+    schedule = take(ra.Schedule(model), [("dynamic_batch",), ("unroll", 1)])
+    function = cortex.compile(schedule, model.init_params(seed=5), threads=2)
+    right = function.linearize([((1, 2), (3, (4, 5))), ((1, 2), (3, 4))])
+    function(right)
+    for name, value in (("step_group", 0), ("height", 7), ("step_top", 3)):
+        values = getattr(right, name)
+        for place in range(right.num_inner if name != "step_top" else right.num_tops):
+            wrong = values.copy()
+            wrong[place] = value if wrong[place] != value else value + 1
+            with pytest.raises(DataError):
+                function(dataclasses.replace(right, **{name: wrong}))
 
 
 def test_the_program_shows_the_steps(golden):

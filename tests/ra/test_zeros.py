@@ -3,7 +3,8 @@
 import pytest
 
 from cortex import ra
-from cortex.ra.lower.decide import LEAF, decide
+from cortex.ra.lower.decide import decide
+from cortex.ra.lower.known import LEAF, Decisions
 from cortex.ra.lower.zeros import Zeros
 
 N, K, H = ra.N, ra.K, 3
@@ -32,7 +33,7 @@ def cell():
 
 
 def at_leaves(**changes):
-    decisions = {LEAF: True}
+    decisions = Decisions({LEAF: True})
     return Zeros(lambda condition: decide(condition, decisions), childless=True, **changes)
 
 

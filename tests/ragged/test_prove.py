@@ -35,7 +35,19 @@ from ragged.ir.expr import (
     sub,
     within,
 )
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.interpret import Fault
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
@@ -334,7 +346,8 @@ def test_a_cast_drops_bits():
 # --- soundness ----------------------------------------------------------------------------------------------
 
 integers = st.integers(-3, 6)
-_OPERATORS = [o for o in BinaryOp if o not in (BinaryOp.DIV, BinaryOp.AND, BinaryOp.OR)]
+_OF_FLOATS = (BinaryOp.DIV, BinaryOp.PAIR, BinaryOp.DOT)
+_OPERATORS = [o for o in BinaryOp if o not in _OF_FLOATS and not o.is_logical]
 
 
 @st.composite
@@ -383,6 +396,12 @@ KINDS: dict[str, Fact] = {
     "follows": Follows(P, F, G),
     "follows via": Follows(P, F, G, V),
     "follows or points nowhere": Follows(P, F, G, optional=True),
+    "uniform": Uniform(P, BinaryOp.LE, Call(LOW), F, G),
+    "uniform by the place": Uniform(P, BinaryOp.NE, own(P), F, G),
+    "layered": Layered(F, P, G, V, 2),
+    "descends": Descends(F, V, P, 2),
+    "descends via": Descends(F, V, P, 2, G),
+    "descends or points nowhere": Descends(F, V, P, 2, optional=True),
 }
 
 
@@ -394,13 +413,23 @@ def near(fact: Fact, rng: np.random.Generator) -> World:
     match fact:
         case Monotone():
             f = np.sort(rng.integers(-1, 4, size=count))
-        case Tiling() | Follows():
+        case Tiling() | Follows() | Uniform():
             f = np.cumsum(g[::-1])[::-1] - g
         case _:
             f = rng.integers(0, 3, size=count)
     if isinstance(fact, Owner):
         p = np.sort(p)
         f = np.array([max(int(np.searchsorted(p, k, "right")) - 1, 0) for k in range(count)], p.dtype)
+    if isinstance(fact, Layered):
+        f, p = rng.permutation(count), np.sort(rng.integers(0, count + 1, size=count + 1))
+        g = np.argsort(f)
+        steps = np.clip(np.searchsorted(p, np.arange(count), "right") - 1, 0, None)
+        v[f] = 2 * steps + rng.integers(1, 3, size=count)
+    if isinstance(fact, Descends):
+        p, v = count - np.arange(count + 1), rng.integers(0, 2, size=count + 1)
+        f = np.array([rng.integers(n + 1, count + 1) for n in range(count)], p.dtype)
+        if fact.via is not None:
+            g = np.minimum(np.arange(count), 1)
     if isinstance(fact, PrefixSum):
         p = np.cumsum([0, *f])
     low, top = (int(f[0]), int(f[0] + g[0])) if count else (0, 0)

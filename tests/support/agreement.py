@@ -15,6 +15,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Role, Source
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
+from tests.support.tables import filled_tables, is_order, random_orders
 
 BOUND = 1e-5
 """The largest error of DESIGN section 5."""
@@ -46,41 +47,75 @@ def check_agreement(
 
 
 def schedules(model: ra.Model) -> dict[str, ra.Schedule]:
-    """Return every legal schedule of a model's recursion, by name."""
-    made = {name: ra.Schedule(model) for name in ("unscheduled", "batched", "specialized", "default")}
-    for name in ("batched", "default"):
-        made[name].dynamic_batch()
-    branches = [tensor for tensor in model.computes if isinstance(tensor, IfThenElse)]
-    if not any([_specialize(made[name], branches) for name in ("specialized", "default")]):
-        del made["specialized"], made["default"]
+    """Return every kind of legal schedule of a model's recursion, by name.
+
+    Its branches are specialized, or every check that may be in it (`checks`), node by node or batched.
+    """
+    made = {name: ra.Schedule(model) for name in ("unscheduled", "batched")}
+    made["batched"].dynamic_batch()
+    for batched, names in ((False, ("specialized", "node checks")), (True, ("default", "checks"))):
+        for name, steps in zip(names, (_branches(model), _checks(model)), strict=True):
+            schedule = ra.Schedule(model)
+            if batched:
+                schedule.dynamic_batch()
+            if any([_accepted(schedule, *step) for step in steps]):
+                made[name] = schedule
     return made
 
 
-def _specialize(schedule: ra.Schedule, branches: Sequence[IfThenElse]) -> bool:
-    for branch in branches:
-        try:
-            schedule.specialize_if_else(branch)
-        except ScheduleError:
-            continue
-        return True
-    return False
+def _accepted(schedule: ra.Schedule, step: str, argument: Any) -> bool:
+    try:
+        getattr(schedule, step)(argument)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _branches(model: ra.Model) -> list[tuple[str, Any]]:
+    return [("specialize_if_else", tensor) for tensor in model.computes if isinstance(tensor, IfThenElse)]
+
+
+def _checks(model: ra.Model) -> list[tuple[str, Any]]:
+    """Return steps that specialize nodes of two children, those of three and more, and each value of a payload."""
+    found: list[Any] = [lambda n: ra.num_children(n) == 2, lambda n: ra.num_children(n) > 2]
+    for payload in model.payloads.values():
+        if payload.dtype.is_int and len(payload.shape) == 1:
+            found += [
+                lambda n, payload=payload: payload[n] == 1,
+                lambda n, payload=payload: payload[n] >= 0,
+            ]
+    return [("specialize", check) for check in found]
 
 
 def interpreted(
     program: Program, linearized: Linearized, params: Mapping[str, Any], *, workers: int = 2, seed: int = 0
 ) -> list[Rows]:
     """Interpret a program on a batch; parallel iterations and workers run in the order that `seed` says."""
-    of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
-    sizes = {function.name: reader_of(function)(linearized) for function in of_structures}
-    arrays: dict[str, Any] = {function.name: reader_of(function)(linearized) for function in program.arrays()}
-    for buffer in program.buffers:
-        if buffer.role is Role.PARAMETER:
-            arrays[buffer.name] = params[buffer.name]
-        elif buffer.role is Role.PAYLOAD:
-            arrays[buffer.name] = linearized.payloads[buffer.name]
-    results = interpret(program, sizes, arrays, workers=workers, seed=seed)
+    results = interpret(
+        program, *inputs(program, linearized, params, workers, seed), workers=workers, seed=seed
+    )
     names = [buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT]
     return by_structure({name: results[name] for name in names}, linearized)
+
+
+def inputs(
+    program: Program, linearized: Linearized, params: Mapping[str, Any], workers: int, seed: int
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Return the sizes and arrays of a batch; orders of loops that a schedule declared are what `seed` says."""
+    of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
+    sizes = {function.name: reader_of(function)(linearized) for function in of_structures}
+    arrays: dict[str, Any] = {
+        function.name: reader_of(function)(linearized)
+        for function in program.arrays()
+        if function.source is not Source.PRELUDE and not is_order(program, function)
+    }
+    arrays |= random_orders(program, sizes, workers, seed)
+    for buffer in program.buffers:
+        if buffer.role is Role.PARAMETER:
+            arrays[buffer.name] = np.asarray(params[buffer.name])
+        elif buffer.role is Role.PAYLOAD:
+            arrays[buffer.name] = linearized.payloads[buffer.name]
+    return sizes, arrays | filled_tables(program, sizes, arrays)
 
 
 def by_structure(results: Rows, linearized: Linearized) -> list[Rows]:

@@ -56,7 +56,7 @@ class _Builder(Expressions):
         chosen: list[Any] = []
 
         def function(n: Any, *indices: Any) -> Any:
-            condition, holds, fails = conditions(self.draw, n, known)
+            condition, holds, fails = self.choice(n, known)
             chosen.append(self.branches(shape, holds, depth - 1, recurs=recurs))
             chosen.append(self.branches(shape, fails, depth - 1, recurs=recurs))
             return condition, *chosen
@@ -64,6 +64,18 @@ class _Builder(Expressions):
         branch = ra.if_then_else((ra.N, *shape), of_arity(function, 1 + len(shape)), name=self.name())
         self.tensors.append((branch, known))
         return branch
+
+    def choice(self, n: Any, known: Known) -> tuple[Any, Known, Known]:
+        """Draw a condition that decides a branch: of the structure, of an integer that the node carries, or of both."""
+        condition, holds, fails = conditions(self.draw, n, known)
+        if self.number(2):
+            return condition, holds, fails
+        value = self.payload(self.choose(["type", "count"]), n)
+        number = self.number(4) - 1
+        asked = self.choose(
+            [value == number, value != number, number < value, value <= number, value % 2 == 0]
+        )
+        return self.choose([(asked, known, known), (asked & condition, holds, known)])
 
     def tensor(self, shape: tuple[int, ...], known: Known) -> None:
         """Make a tensor that others may read: of floats, of integers, or with a value for each child."""

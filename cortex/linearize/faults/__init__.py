@@ -52,6 +52,7 @@ from cortex.linearize.faults.shape import (
     not_a_node,
     not_a_structure,
     other_plan,
+    other_shape,
     shared,
     too_large,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "not_a_node",
     "not_a_structure",
     "other_plan",
+    "other_shape",
     "out_of_range",
     "overflow",
     "path",

@@ -71,6 +71,15 @@ def other_plan(given: Plan, wanted: Plan) -> DataError:
     )
 
 
+def other_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> DataError:
+    """What was linearized before was changed since."""
+    return DataError(
+        f"linearize: `{name}` of the linearized batch is of shape {found}, and its sizes say {wanted}",
+        because="an array or a size of it was exchanged after it was linearized",
+        fix="linearize the structures again",
+    )
+
+
 def _plan_text(plan: Plan) -> str:
     payloads = ", ".join(f"{p.name} {p.dtype.value}{list(p.shape) if p.shape else ''}" for p in plan.payloads)
     return f"{_KINDS[plan.kind]} of {_arity_text(plan)} with payloads ({payloads})"

@@ -3,6 +3,9 @@
 #include <cstring>
 #include <stdexcept>
 
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
 namespace cortex {
 
 namespace {
@@ -110,34 +113,28 @@ bool is_array_like(nb::handle value) {
 
 nb::object as_array(nb::handle value) { return numpy("asarray")(value); }
 
-nb::handle numpy_dtype(DType dtype) {
-  static PyObject* const dtypes[] = {numpy("dtype")("i4").release().ptr(), numpy("dtype")("i8").release().ptr(),
-                                     numpy("dtype")("f4").release().ptr(), numpy("dtype")("f8").release().ptr()};
-  return dtypes[static_cast<int>(dtype)];
+void load_numpy() {
+  if (_import_array() < 0) throw nb::python_error();
 }
 
-std::pair<nb::object, void*> new_array(nb::handle shape, DType dtype) {
-  static PyObject* const empty = numpy("empty").release().ptr();
-  PyObject* arguments[] = {shape.ptr(), numpy_dtype(dtype).ptr()};
-  nb::object array = nb::steal(PyObject_Vectorcall(empty, arguments, 2, nullptr));
+std::pair<nb::object, void*> new_array(const std::vector<Py_ssize_t>& shape, DType dtype) {
+  static constexpr int kNumbers[] = {NPY_INT32, NPY_INT64, NPY_FLOAT32, NPY_FLOAT64};
+  nb::object array = nb::steal(PyArray_SimpleNew(static_cast<int>(shape.size()), const_cast<npy_intp*>(shape.data()),
+                                                 kNumbers[static_cast<int>(dtype)]));
   if (!array.is_valid()) throw nb::python_error();
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
-  void* data = buffer.buf;
-  PyBuffer_Release(&buffer);
-  return {array, data};
+  return {array, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr()))};
 }
 
 nb::object new_ints(std::size_t length, std::int32_t*& data) {
-  auto [array, memory] = new_array(nb::int_(length), DType::Int32);
+  auto [array, memory] = new_array({static_cast<Py_ssize_t>(length)}, DType::Int32);
   data = static_cast<std::int32_t*>(memory);
   return array;
 }
 
-nb::object copy_ints(const std::vector<std::int32_t>& values) {
+nb::object copy_ints(const std::int32_t* values, std::size_t count) {
   std::int32_t* data = nullptr;
-  nb::object array = new_ints(values.size(), data);
-  if (!values.empty()) std::memcpy(data, values.data(), values.size() * sizeof(std::int32_t));
+  nb::object array = new_ints(count, data);
+  if (count > 0) std::memcpy(data, values, count * sizeof(std::int32_t));
   return array;
 }
 

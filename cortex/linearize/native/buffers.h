@@ -29,6 +29,7 @@ class ArrayView {
 
   const std::int32_t* int32s() const;  // of a contiguous 1-D array; throws otherwise
 
+  Py_ssize_t stride() const { return buffer_.strides[0]; }
   const char* entry(Py_ssize_t index) const {
     return static_cast<const char*>(buffer_.buf) + index * buffer_.strides[0];
   }
@@ -70,9 +71,15 @@ bool is_numpy_integer(nb::handle value);
 bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
 nb::object as_array(nb::handle value);  // numpy.asarray
 
-// A new array of numpy.empty, and its memory.
-std::pair<nb::object, void*> new_array(nb::handle shape, DType dtype);
+void load_numpy();  // once, before arrays are made
+
+// A new array, not initialised, and its memory.
+std::pair<nb::object, void*> new_array(const std::vector<Py_ssize_t>& shape, DType dtype);
 nb::object new_ints(std::size_t length, std::int32_t*& data);
-nb::object copy_ints(const std::vector<std::int32_t>& values);
+nb::object copy_ints(const std::int32_t* values, std::size_t count);
+template <class Ints>
+nb::object copy_ints(const Ints& values) {
+  return copy_ints(values.data(), values.size());
+}
 
 }  // namespace cortex

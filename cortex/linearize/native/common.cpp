@@ -20,19 +20,4 @@ nb::object interned(const char* text) {
   return name;
 }
 
-OwnedObjects::~OwnedObjects() {
-  // An object's end may run Python code, which must find no half-emptied vector.
-  std::vector<PyObject*> objects = std::move(objects_);
-  for (PyObject* object : objects) Py_DECREF(object);
-}
-
-nb::object OwnedObjects::release_as_list() {
-  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(objects_.size())));
-  if (!list.is_valid()) throw nb::python_error();
-  Py_ssize_t row = 0;
-  for (PyObject* object : objects_) PyList_SET_ITEM(list.ptr(), row++, object);
-  objects_.clear();
-  return list;
-}
-
 }  // namespace cortex

@@ -54,22 +54,4 @@ inline nb::object find(nb::handle object, nb::handle name) { return nb::steal(lo
 
 nb::object interned(const char* text);
 
-// References that it owns, in the order of rows.
-class OwnedObjects {
- public:
-  OwnedObjects() = default;
-  OwnedObjects(const OwnedObjects&) = delete;
-  OwnedObjects& operator=(const OwnedObjects&) = delete;
-  ~OwnedObjects();
-
-  void push(nb::object object) {
-    objects_.push_back(object.ptr());
-    object.release();
-  }
-  nb::object release_as_list();
-
- private:
-  std::vector<PyObject*> objects_;
-};
-
 }  // namespace cortex

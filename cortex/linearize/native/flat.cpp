@@ -11,7 +11,7 @@ namespace {
 struct FlatSpot final : Spot {
   FlatSpot(const FlatMember& member, std::size_t i) : member(member), i(i) {}
   nb::object place() const override {
-    const std::vector<std::int32_t>& begin = member.rows.row_begin;
+    const Room<std::int32_t>& begin = member.rows.row_begin;
     auto row = static_cast<std::int32_t>(member.first_row + i);
     auto structure = std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1;
     nb::object where = nb::steal(PyUnicode_FromFormat(member.where, member.source(i)));
@@ -23,10 +23,7 @@ struct FlatSpot final : Spot {
 
 std::size_t count_of(const FlatMember& member) { return member.rows.count() - member.first_row; }
 
-bool is_leaf(const FlatMember& member, std::size_t i) {
-  const std::vector<std::int32_t>& begin = member.rows.slot_begin;
-  return begin[member.first_row + i] == begin[member.first_row + i + 1];
-}
+bool is_leaf(const FlatMember& member, std::size_t i) { return member.rows.is_leaf(member.first_row + i); }
 
 nb::object key_of(const FlatMember& member, std::size_t i) { return nb::int_(member.source(i)); }
 
@@ -39,25 +36,47 @@ void append_absent(const PayloadSpec& payload, const FlatMember& member, Column&
   }
 }
 
+// Scalars of a contiguous array of the payload's own width, where nothing is wrong with any; false, and nothing is
+// appended, otherwise.
+template <class T>
+bool append_scalars(const PayloadSpec& payload, const ArrayView& view, const FlatMember& member, Column& column) {
+  std::size_t count = count_of(member);
+  const std::int32_t* heights = member.rows.heights.data() + member.first_row;
+  const std::int32_t* sources = member.sources == nullptr ? nullptr : member.sources->data();
+  const char* from = count == 0 ? nullptr : view.entry(0);
+  Py_ssize_t stride = view.stride();
+  std::int64_t low = payload.plain_low, high = payload.plain_high, left_out = payload.default_int;
+  bool at_leaves = payload.at_leaves, at_inner = payload.at_inner;
+  bool fits = true;
+  column.reserve(count * sizeof(T));
+  char* to = column.take(0);
+  for (std::size_t i = 0; i < count; ++i) {
+    T value;
+    std::memcpy(&value, from + (sources == nullptr ? static_cast<std::int32_t>(i) : sources[i]) * stride, sizeof value);
+    bool required = heights[i] == 0 ? at_leaves : at_inner;
+    fits &= (value >= low && value < high) | (value == left_out && !required);
+    std::memcpy(to + i * sizeof(T), &value, sizeof value);
+  }
+  if (fits) column.take(count * sizeof(T));
+  return fits;
+}
+
 void append_integers(const PayloadSpec& payload, const ArrayView& view, const FlatMember& member,
                      Column& column) {
+  bool own_width = view.kind() == 'i' && view.itemsize() == bytes_of(payload.dtype);
+  if (own_width && payload.plain == PayloadSpec::Plain::Int32) {
+    if (append_scalars<std::int32_t>(payload, view, member, column)) return;
+  } else if (own_width && payload.plain == PayloadSpec::Plain::Int64) {
+    if (append_scalars<std::int64_t>(payload, view, member, column)) return;
+  }
   std::size_t count = count_of(member);
-  std::size_t width = bytes_of(payload.dtype);
   char* to = column.append(payload.bytes * count);
-  bool plain = payload.shape.empty() && view.kind() == 'i' && view.itemsize() == 4;
   for (std::size_t i = 0; i < count; ++i) {
     FlatSpot spot(member, i);
     bool required = payload.required(is_leaf(member, i));
-    if (plain) {
-      std::int32_t value;
-      std::memcpy(&value, view.entry(member.source(i)), sizeof value);
-      append_integer(payload, value, false, required, spot, to);
-      to += width;
-      continue;
-    }
     view.each_integer(member.source(i), false, [&](std::int64_t value, bool too_large) {
       append_integer(payload, value, too_large, required, spot, to);
-      to += width;
+      to += bytes_of(payload.dtype);
     });
   }
 }

@@ -2,6 +2,7 @@
 #include "number.h"
 #include "ptb.h"
 #include "readers.h"
+#include "slotted.h"
 
 namespace cortex {
 
@@ -10,25 +11,24 @@ namespace {
 // One plan, and what the caller said about structures; calls share nothing else.
 class Engine {
  public:
-  Engine(nb::object plan, nb::object vocab, nb::object children, std::int64_t limit)
-      : plan_(plan), vocab_(vocab), words_(nb::none()), unknown_(nb::none()), children_(children), limit_(limit),
-        left_(interned("left")), right_(interned("right")) {
+  Engine(nb::object plan, nb::object vocab, nb::object children, std::int64_t limit, nb::object result,
+         nb::object slots)
+      : result_(std::move(result), slots), given_(plan), plan_(plan), vocab_(vocab), words_(nb::none()),
+        unknown_(nb::none()), children_(children), limit_(limit), names_(children, plan_) {
     if (!vocab.is_none()) {
       words_ = vocab.attr("rows");
       unknown_ = vocab.attr("unknown");
     }
-    by_position_ = nb::isinstance<nb::tuple>(children);
-    if (by_position_) {
-      for (nb::handle name : children) names_.push_back(interned(nb::cast<nb::str>(name).c_str()));
-    } else {
-      names_.push_back(interned(children.is_none() ? "children" : nb::cast<nb::str>(children).c_str()));
-    }
   }
 
-  nb::tuple linearize(nb::object data) const {
-    Rows rows(plan_, limit_);
-    Scratch scratch;
-    Context context{plan_, vocab_, words_, unknown_, children_, names_, by_position_, left_, right_, scratch};
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // An instance of the result's class: the plan, and what `number` returns.
+  nb::object linearize(nb::object data) const {
+    Borrowed scratch(scratches_, plan_, limit_);
+    Rows& rows = scratch.room->rows;
+    Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.room};
     if (!PyList_CheckExact(data.ptr())) {
       read_member(context, data, rows);
     } else {
@@ -38,16 +38,26 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return number(plan_, rows);
+    return result_.make(given_, number(plan_, rows));
   }
 
  private:
+  struct Borrowed {
+    Borrowed(Scratches& from, const PlanSpec& plan, std::int64_t limit) : from(from), room(from.take(plan, limit)) {}
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    ~Borrowed() { from.give(std::move(room)); }
+    Scratches& from;
+    std::unique_ptr<Scratch> room;
+  };
+
+  mutable Scratches scratches_;
+  SlottedClass result_;
+  nb::object given_;
   PlanSpec plan_;
   nb::object vocab_, words_, unknown_, children_;
   std::int64_t limit_;
-  std::vector<nb::object> names_;
-  bool by_position_ = false;
-  nb::object left_, right_;
+  AttributeNames names_;
 };
 
 }  // namespace
@@ -55,10 +65,12 @@ class Engine {
 NB_MODULE(_native, module) {
   // Where daemon threads are in calls as the interpreter ends, what they use stays behind.
   nb::set_leak_warnings(false);
+  load_numpy();
   module.doc() = "The native part of cortex.linearize.";
   nb::class_<Engine>(module, "Engine")
-      .def(nb::init<nb::object, nb::object, nb::object, std::int64_t>(), nb::arg("plan"),
-           nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"))
+      .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, nb::object, nb::object>(), nb::arg("plan"),
+           nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("result"),
+           nb::arg("slots"))
       .def("linearize", &Engine::linearize, nb::arg("data").none());
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }

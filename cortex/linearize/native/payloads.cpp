@@ -141,21 +141,6 @@ void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_lar
   }
 }
 
-void append_default(const PayloadSpec& payload, Column& column) {
-  char* to = column.append(payload.bytes);
-  std::size_t width = bytes_of(payload.dtype);
-  auto narrow_int = static_cast<std::int32_t>(payload.default_int);
-  auto narrow_float = static_cast<float>(payload.default_float);
-  const void* from = nullptr;
-  switch (payload.dtype) {
-    case DType::Int32: from = &narrow_int; break;
-    case DType::Int64: from = &payload.default_int; break;
-    case DType::Float32: from = &narrow_float; break;
-    case DType::Float64: from = &payload.default_float; break;
-  }
-  for (std::size_t i = 0; i < payload.size; ++i) std::memcpy(to + i * width, from, width);
-}
-
 void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Spot& spot) {
   bool fits;
   if (is_int(payload.dtype)) {
@@ -196,17 +181,11 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
   }
 }
 
-void append_attributes(const PlanSpec& plan, PyObject* object, bool leaf, const Spot& spot, Rows& rows) {
-  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
-    const PayloadSpec& payload = plan.payloads[i];
-    nb::object value = nb::steal(lookup(object, payload.name.ptr()));
-    append_payload(payload, value.ptr(), leaf, object, spot, rows.columns[i]);
-  }
-}
-
 void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows) {
+  rows.make_room();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     PyObject* value = static_cast<int>(i) == plan.word ? word : nullptr;
+    if (append_plain(plan.payloads[i], value, leaf, rows.columns[i])) continue;
     append_payload(plan.payloads[i], value, leaf, key, spot, rows.columns[i]);
   }
 }

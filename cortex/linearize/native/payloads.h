@@ -2,16 +2,13 @@
 #pragma once
 
 #include "buffers.h"
-#include "rows.h"
+#include "plain.h"
 
 namespace cortex {
 
 // Append what a node carries; `value` is nullptr or None where it carries nothing.
 void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
                     Column& column);
-
-// Append the payloads that a node has as attributes.
-void append_attributes(const PlanSpec& plan, PyObject* object, bool leaf, const Spot& spot, Rows& rows);
 
 // Append the only payload that words carry, `word`, and the defaults of the others.
 void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows);
@@ -22,7 +19,5 @@ void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_lar
 
 // Refuse an array of another dtype or, from dimension `first` on, of another shape.
 void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Spot& spot);
-
-void append_default(const PayloadSpec& payload, Column& column);
 
 }  // namespace cortex

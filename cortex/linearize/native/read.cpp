@@ -15,6 +15,20 @@ bool is_numberless(nb::handle item) {  // what is no array although its memory c
 
 }  // namespace
 
+AttributeNames::AttributeNames(nb::handle children, const PlanSpec& plan)
+    : by_position(nb::isinstance<nb::tuple>(children)), or_pair(children.is_none()) {
+  auto add = [&](nb::handle name) { all.push_back(interned(nb::cast<nb::str>(name).c_str())); };
+  if (by_position) {
+    for (nb::handle name : children) add(name);
+  } else if (or_pair) {
+    for (const char* name : {"children", "left", "right"}) all.push_back(interned(name));
+  } else {
+    add(children);
+  }
+  first_payload = all.size();
+  for (const PayloadSpec& payload : plan.payloads) all.push_back(payload.name);
+}
+
 void read_member(const Context& context, nb::handle item, Rows& rows) {
   WholeStructure whole(rows.structures());
   PyObject* object = item.ptr();

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "flat.h"
+#include "ordered.h"
 #include "walk.h"
 
 namespace cortex {
@@ -13,7 +14,7 @@ class ForestReader {
   ForestReader(const Context& context, nb::handle forest, Rows& rows)
       : context_(context), rows_(rows), structure_(rows.structures()), begin_view_(forest.attr("child_begin")),
         child_view_(forest.attr("child")), begin_(begin_view_.int32s()), child_(child_view_.int32s()),
-        nodes_(static_cast<std::int32_t>(begin_view_.extent(0) - 1)), walk_(begin_, child_, nodes_, *this) {
+        nodes_(static_cast<std::int32_t>(begin_view_.extent(0) - 1)) {
     check_offsets("child_begin", begin_, begin_view_.extent(0), child_view_.extent(0));
     read_ranges(forest.attr("structure_begin"));
   }
@@ -30,7 +31,7 @@ class ForestReader {
   void read_ranges(nb::object given);
   void find_roots();
   void check_roots(std::size_t number, std::size_t first, std::size_t last) const;
-  void check_reached(std::int32_t low, std::int32_t high) const;
+  void check_reached(const Walk<ForestReader>& walk, std::int32_t low, std::int32_t high) const;
 
   const Context& context_;
   Rows& rows_;
@@ -43,7 +44,6 @@ class ForestReader {
   std::vector<std::int32_t> ranges_;
   std::vector<std::int32_t> roots_;
   std::vector<std::int32_t> sources_;
-  Walk<ForestReader> walk_;
 };
 
 nb::object name_of(std::int32_t node) {
@@ -65,7 +65,9 @@ void ForestReader::check_offsets(const char* name, const std::int32_t* offsets, 
     fault("forest_begin", WholeStructure(structure_).place(), name, because.c_str());
   };
   if (count == 0 || offsets[0] != 0) refuse("it does not begin with 0");
-  for (Py_ssize_t i = 1; i < count; ++i) {
+  bool falls = false;
+  for (Py_ssize_t i = 1; i < count; ++i) falls |= offsets[i] < offsets[i - 1];
+  for (Py_ssize_t i = 1; falls && i < count; ++i) {
     if (offsets[i] < offsets[i - 1]) {
       refuse("it falls from " + std::to_string(offsets[i - 1]) + " to " + std::to_string(offsets[i]) + " at " +
              std::to_string(i));
@@ -116,14 +118,16 @@ void ForestReader::read() {
     ranges_.push_back(0);
     if (nodes_ > 0) ranges_.push_back(nodes_);
   }
+  if (OrderedTrees(context_.plan, {begin_, child_, nodes_, ranges_}).append(rows_, sources_)) return;
   find_roots();
   sources_.reserve(static_cast<std::size_t>(nodes_));
+  Walk<ForestReader> walk(begin_, child_, nodes_, *this);
   if (!has_ranges_) {
     for (std::int32_t root : roots_) {
-      rows_.add_root(walk_.descend(root));
+      rows_.add_root(walk.descend(root));
       rows_.end_structure();
     }
-    check_reached(0, nodes_);
+    check_reached(walk, 0, nodes_);
     return;
   }
   std::size_t root = 0;
@@ -131,8 +135,8 @@ void ForestReader::read() {
     std::size_t first = root;
     while (root < roots_.size() && roots_[root] < ranges_[s + 1]) ++root;
     check_roots(s, first, root);
-    for (std::size_t i = first; i < root; ++i) rows_.add_root(walk_.descend(roots_[i]));
-    check_reached(ranges_[s], ranges_[s + 1]);
+    for (std::size_t i = first; i < root; ++i) rows_.add_root(walk.descend(roots_[i]));
+    check_reached(walk, ranges_[s], ranges_[s + 1]);
     rows_.end_structure();
   }
 }
@@ -145,10 +149,10 @@ void ForestReader::check_roots(std::size_t number, std::size_t first, std::size_
   }
 }
 
-void ForestReader::check_reached(std::int32_t low, std::int32_t high) const {
+void ForestReader::check_reached(const Walk<ForestReader>& walk, std::int32_t low, std::int32_t high) const {
   std::size_t structure = has_ranges_ ? rows_.structures() : structure_;
   for (std::int32_t node = low; node < high; ++node) {
-    if (!walk_.reached(node)) fault("forest_cycle", WholeStructure(structure).place(), node);
+    if (!walk.reached(node)) fault("forest_cycle", WholeStructure(structure).place(), node);
   }
 }
 
@@ -161,12 +165,13 @@ void ForestReader::met_again(std::int32_t node, std::int32_t) const {
 }
 
 std::int32_t ForestReader::finish(std::int32_t node, const std::int32_t* slots, std::size_t width) {
-  nb::object key = nb::int_(node);
   NumberSpot spot(rows_.structures(), rows_.next_row(), node);
-  check_arity(context_.plan, slots, width, spot, key);
+  check_arity(context_.plan, slots, width, spot, node);
   sources_.push_back(node);
-  return rows_.finish(slots, width, std::move(key));
+  return rows_.finish(slots, width);
 }
+
+nb::object array_of(nb::handle given) { return is_ndarray(given) ? nb::borrow(given) : as_array(given); }
 
 }  // namespace
 
@@ -175,13 +180,14 @@ void read_forest(const Context& context, nb::handle forest, Rows& rows) {
   std::size_t first_structure = rows.structures();
   ForestReader reader(context, forest, rows);
   reader.read();
+  rows.keys.push_numbers(reader.sources().data(), reader.sources().size());
   FlatMember member{rows, first_row, first_structure, "number %d of the Forest", &reader.sources()};
   nb::object payloads = forest.attr("payloads");
   for (std::size_t i = 0; i < context.plan.payloads.size(); ++i) {
     const PayloadSpec& payload = context.plan.payloads[i];
     PyObject* given = PyDict_GetItemWithError(payloads.ptr(), payload.name.ptr());
     if (given == nullptr && PyErr_Occurred()) throw nb::python_error();
-    append_column(payload, given == nullptr ? nb::object() : as_array(given), member, rows.columns[i]);
+    append_column(payload, given == nullptr ? nb::object() : array_of(given), member, rows.columns[i]);
   }
 }
 

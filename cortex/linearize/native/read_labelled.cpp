@@ -12,22 +12,22 @@ nb::handle word_of(nb::handle tree) {
   return PyUnicode_Check(only.ptr()) ? only : nb::handle();
 }
 
-class Labelled final : public ObjectSource {
+class Labelled {
  public:
   explicit Labelled(const Context& context) : context_(context) {}
 
-  Children children(nb::handle object, const Spot& spot) const override {
+  Children children(nb::handle object, const Spot& spot, std::vector<nb::object>&) const {
     if (!is_labelled(object)) fault("labelled_child", spot.place(), object);
     if (PyList_GET_SIZE(object.ptr()) == 0) fault("labelled_content", spot.place(), object);
     if (word_of(object).is_valid()) return {};
-    return {nb::borrow(object), {}};
+    return {nb::borrow(object)};
   }
 
-  nb::object step(const Children&, Py_ssize_t position) const override {
+  nb::object step(bool, Py_ssize_t position) const {
     return nb::steal(PyUnicode_FromFormat("[%zd]", position));
   }
 
-  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const override {
+  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const {
     nb::object word = nb::borrow(word_of(object));
     nb::object number;
     if (leaf && word.is_valid() && context_.plan.word >= 0) number = word_number(context_, word, spot);
@@ -47,7 +47,8 @@ bool is_labelled(nb::handle item) {
 
 void read_labelled(const Context& context, nb::handle root, Rows& rows) {
   if (context.vocab.is_none()) fault("labelled_vocabulary", WholeStructure(rows.structures()).place(), root);
-  walk_objects(context, Labelled(context), root, rows);
+  Labelled source(context);
+  ObjectWalk(context, source, rows).read(root);
 }
 
 }  // namespace cortex

@@ -5,85 +5,155 @@ namespace cortex {
 
 namespace {
 
-nb::object pack(std::vector<nb::object>& items) {
-  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
-  if (!tuple.is_valid()) throw nb::python_error();
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), items[i].release().ptr());
-  }
-  return tuple;
-}
-
-Children find_pair(nb::handle object, nb::handle left_name, nb::handle right_name) {
-  nb::object left = find(object, left_name);
-  if (!left.is_valid()) return {{}, {}, false};
-  nb::object right = find(object, right_name);
-  if (!right.is_valid()) return {{}, {}, false};
-  if (left.is_none() && right.is_none()) return {};
-  return {nb::steal(PyTuple_Pack(2, left.ptr(), right.ptr())), {}};
-}
-
-// The attributes as they are, `items` not yet known to be a list or tuple.
-Children find_children(const Context& context, nb::handle object) {
-  if (!context.by_position) {
-    nb::object items = find(object, context.names[0]);
-    if (items.is_none()) return {{}, context.names[0]};
-    if (items.is_valid()) return {std::move(items), context.names[0]};
-    if (!context.children.is_none()) return {{}, {}, false};
-    return find_pair(object, context.left, context.right);
-  }
-  std::vector<nb::object> items;
-  for (const nb::object& name : context.names) {
-    items.push_back(find(object, name));
-    if (!items.back().is_valid()) return {{}, {}, false};
-  }
-  return {pack(items), {}};
-}
-
-class Attributes final : public ObjectSource {
+class Attributes {
  public:
-  explicit Attributes(const Context& context) : context_(context) {}
+  explicit Attributes(const Context& context)
+      : context_(context), names_(context.names), classes_(context.scratch.classes) {}
 
-  Children children(nb::handle object, const Spot& spot) const override {
-    Children children = find_children(context_, object);
-    if (!children.found) fault("not_a_node", spot.place(), object, context_.children);
+  // Whether it has the attributes that hold children. `items` may be anything yet.
+  bool find(nb::handle object, Children& children, std::vector<nb::object>& pushed) const {
+    if (names_.by_position) return push(object, 0, names_.first_payload, children, pushed);
+    children.items = get(object, 0, children.once);
+    if (!children.items.is_valid()) return names_.or_pair && push(object, 1, 3, children, pushed);
+    children.once &= Py_REFCNT(children.items.ptr()) == 2;  // by the object and by us
+    if (children.items.is_none()) children.items.reset();
+    return true;
+  }
+
+  Children children(nb::handle object, const Spot& spot, std::vector<nb::object>& pushed) const {
+    const Ways* ways = ways_of(object);
+    if (ways != nullptr && !names_.by_position) {  // as most nodes are
+      Found found = ways->read(0, object.ptr());
+      if (found.value != nullptr && PyTuple_CheckExact(found.value)) {
+        if (PyTuple_GET_SIZE(found.value) == 0) return {};
+        bool once = found.own && Py_REFCNT(found.value) == 1;
+        return {nb::borrow(found.value), once};
+      }
+      if (found.value == nullptr && names_.or_pair) {
+        Found left = ways->read(1, object.ptr()), right = ways->read(2, object.ptr());
+        if (left.value == Py_None && right.value == Py_None) return {};
+        if (left.value != nullptr && right.value != nullptr) {
+          pushed.push_back(nb::borrow(left.value));
+          pushed.push_back(nb::borrow(right.value));
+          return {{}, left.own && right.own};
+        }
+      }
+    }
+    return other_children(object, spot, pushed);
+  }
+
+  nb::object step(bool from_items, Py_ssize_t position) const {
+    if (from_items) return nb::steal(PyUnicode_FromFormat(".%U[%zd]", names_.all[0].ptr(), position));
+    std::size_t first = names_.by_position ? 0 : 1;
+    return nb::steal(PyUnicode_FromFormat(".%U", names_.all[first + static_cast<std::size_t>(position)].ptr()));
+  }
+
+  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const {
+    rows.make_room();
+    std::size_t i = 0;
+    for (const PayloadSpec& payload : context_.plan.payloads) {
+      const Ways* ways = ways_of(object);
+      PyObject* value = ways == nullptr ? nullptr : ways->read(names_.first_payload + i, object.ptr()).value;
+      bool done = ways != nullptr && append_plain(payload, value, leaf, rows.columns[i]);
+      if (!done) [[unlikely]] append_other(i, value, object, leaf, spot, rows.columns[i]);
+      ++i;
+    }
+  }
+
+ private:
+  [[gnu::noinline]] Children other_children(nb::handle object, const Spot& spot,
+                                            std::vector<nb::object>& pushed) const {
+    Children children;
+    if (!find(object, children, pushed)) fault("not_a_node", spot.place(), object, context_.children);
     nb::object& items = children.items;
-    if (!items.is_valid() || PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())) return children;
+    if (items.is_valid() && !PyTuple_Check(items.ptr()) && !PyList_Check(items.ptr())) {
+      items = read_all(object, items, spot);
+      children.once = false;
+    }
+    return children;
+  }
+
+  // Append the i-th payload; `value` is nullptr where it is not known yet.
+  [[gnu::noinline]] void append_other(std::size_t i, PyObject* value, nb::handle object, bool leaf, const Spot& spot,
+                                      Column& column) const {
+    nb::object held = ways_of(object) != nullptr ? nb::borrow(value) : look_up(object, names_.first_payload + i);
+    forget();
+    append_payload(context_.plan.payloads[i], held.ptr(), leaf, object, spot, column);
+  }
+
+  // How the object is read, which is known as long as no Python code has run and no other object was read since.
+  const Ways* ways_of(nb::handle object) const {
+    if (object.ptr() != read_last_) {
+      ways_ = classes_.plain(object.ptr(), names_.all);
+      read_last_ = object.ptr();
+    }
+    return ways_;
+  }
+  void forget() const { read_last_ = nullptr; }
+
+  nb::object look_up(nb::handle object, std::size_t i) const {
+    forget();
+    return cortex::find(object, names_.all[i]);
+  }
+
+  // The i-th attribute, and whether nothing but the object holds it; invalid where there is none.
+  nb::object get(nb::handle object, std::size_t i, bool& own) const {
+    own = false;
+    const Ways* ways = ways_of(object);
+    if (ways == nullptr) return look_up(object, i);
+    Found found = ways->read(i, object.ptr());
+    own = found.own;
+    return nb::borrow(found.value);
+  }
+
+  // Push the attributes from first to last, none of them where one is missing or all are None.
+  bool push(nb::handle object, std::size_t first, std::size_t last, Children& children,
+            std::vector<nb::object>& pushed) const {
+    std::size_t before = pushed.size();
+    bool some = false, found = true;
+    children.once = true;
+    for (std::size_t i = first; found && i < last; ++i) {
+      bool own;
+      pushed.push_back(get(object, i, own));
+      children.once &= own;
+      found = pushed.back().is_valid();
+      some |= !pushed.back().is_none();
+    }
+    if (!found || !some) pushed.resize(before);
+    return found;
+  }
+
+  nb::object read_all(nb::handle object, nb::handle items, const Spot& spot) const {
+    forget();
     nb::object iterator = nb::steal(PyObject_GetIter(items.ptr()));
     if (!iterator.is_valid()) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
       PyErr_Clear();
-      fault("children_not_iterable", spot.place(), object, children.name, items);
+      fault("children_not_iterable", spot.place(), object, names_.all[0], items);
     }
-    items = nb::steal(PySequence_List(iterator.ptr()));
-    if (!items.is_valid()) throw nb::python_error();
-    return children;
+    nb::object list = nb::steal(PySequence_List(iterator.ptr()));
+    if (!list.is_valid()) throw nb::python_error();
+    return list;
   }
 
-  nb::object step(const Children& children, Py_ssize_t position) const override {
-    if (children.name.is_valid()) {
-      return nb::steal(PyUnicode_FromFormat(".%U[%zd]", children.name.ptr(), position));
-    }
-    nb::handle name = context_.by_position ? nb::handle(context_.names[static_cast<std::size_t>(position)])
-                      : position == 0      ? context_.left
-                                           : context_.right;
-    return nb::steal(PyUnicode_FromFormat(".%U", name.ptr()));
-  }
-
-  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const override {
-    append_attributes(context_.plan, object.ptr(), leaf, spot, rows);
-  }
-
- private:
   const Context& context_;
+  const AttributeNames& names_;
+  Classes& classes_;
+  mutable PyObject* read_last_ = nullptr;  // only compared
+  mutable const Ways* ways_ = nullptr;
 };
 
 }  // namespace
 
-bool has_children(const Context& context, nb::handle item) { return find_children(context, item).found; }
+bool has_children(const Context& context, nb::handle item) {
+  Children children;
+  std::vector<nb::object> pushed;
+  return Attributes(context).find(item, children, pushed);
+}
 
 void read_object(const Context& context, nb::handle root, Rows& rows) {
-  walk_objects(context, Attributes(context), root, rows);
+  Attributes source(context);
+  ObjectWalk(context, source, rows).read(root);
 }
 
 }  // namespace cortex

@@ -56,10 +56,10 @@ void read_sequence(const Context& context, nb::handle item, Rows& rows) {
   std::size_t first_row = rows.count();
   std::int32_t last = -1;
   for (std::size_t step = 0; step < static_cast<std::size_t>(length); ++step) {
-    nb::object key = nb::int_(step);
-    check_arity(context.plan, &last, step == 0 ? 0 : 1, StepSpot(rows, step), key);
-    last = rows.finish(&last, step == 0 ? 0 : 1, std::move(key));
+    check_arity(context.plan, &last, step == 0 ? 0 : 1, StepSpot(rows, step), step);
+    last = rows.finish(&last, step == 0 ? 0 : 1);
   }
+  rows.keys.push_range(static_cast<std::size_t>(length));
   rows.add_root(last);
   rows.end_structure();
   FlatMember member{rows, first_row, structure, "step %d", nullptr};

@@ -28,7 +28,7 @@ class RowSink final : public TreeSink {
     nb::object number;
     if (context_.plan.word >= 0) number = word_number(context_, token, spot);
     append_word(context_.plan, number.ptr(), true, token, spot, rows_);
-    pending_.push_back(rows_.finish(nullptr, 0, std::move(token)));
+    pending_.push(rows_.finish(nullptr, 0, std::move(token)));
   }
 
   void inner(Py_ssize_t open, Range label, Py_ssize_t children) override {
@@ -39,8 +39,8 @@ class RowSink final : public TreeSink {
     check_arity(context_.plan, pending_.data() + begin, width, spot, key);
     append_word(context_.plan, nullptr, false, key, spot, rows_);
     std::int32_t row = rows_.finish(pending_.data() + begin, width, std::move(key));
-    pending_.resize(begin);
-    pending_.push_back(row);
+    pending_.shorten(begin);
+    pending_.push(row);
   }
 
   void tree_done() override {}
@@ -50,7 +50,7 @@ class RowSink final : public TreeSink {
   const Context& context_;
   const Text& text_;
   Rows& rows_;
-  std::vector<std::int32_t> pending_;
+  Room<std::int32_t> pending_;
 };
 
 }  // namespace

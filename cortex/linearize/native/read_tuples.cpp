@@ -27,7 +27,7 @@ class TupleReader {
   const Context& context_;
   Rows& rows_;
   std::vector<Frame> frames_;
-  std::vector<std::int32_t>& pending_;
+  Room<std::int32_t>& pending_;
 };
 
 struct TupleSpot final : Spot {
@@ -64,7 +64,7 @@ void TupleReader::read(PyObject* root) {
     }
     PyObject* element = PyTuple_GET_ITEM(frame.tuple, frame.next++);
     if (element == Py_None) {
-      pending_.push_back(-1);
+      pending_.push(-1);
     } else {
       visit(element);
     }
@@ -87,7 +87,7 @@ void TupleReader::visit(PyObject* element) {
 
 void TupleReader::close() {
   Frame frame = frames_.back();
-  while (pending_.size() > frame.pending_begin && pending_.back() < 0) pending_.pop_back();
+  while (pending_.size() > frame.pending_begin && pending_.back() < 0) pending_.pop();
   finish(frame.tuple, nullptr, frame.pending_begin, frames_.size() - 1);
   frames_.pop_back();
 }
@@ -96,11 +96,11 @@ void TupleReader::finish(PyObject* node, PyObject* word, std::size_t pending_beg
   TupleSpot spot(*this, depth, rows_.next_row());
   const std::int32_t* children = pending_.data() + pending_begin;
   std::size_t width = pending_.size() - pending_begin;
-  check_arity(context_.plan, children, width, spot, node);
+  check_arity(context_.plan, children, width, spot, nb::handle(node));
   append_word(context_.plan, word, width == 0, node, spot, rows_);
   std::int32_t row = rows_.finish(children, width, nb::borrow(node));
-  pending_.resize(pending_begin);
-  pending_.push_back(row);
+  pending_.shorten(pending_begin);
+  pending_.push(row);
 }
 
 }  // namespace

@@ -2,15 +2,71 @@
 // and raises a fault where the plan forbids it. A new kind is one more function and one more line in read.cpp.
 #pragma once
 
+#include <memory>
+
+#include "attributes.h"
 #include "payloads.h"
 #include "seen.h"
 
 namespace cortex {
 
-// Room to work in, kept from one structure of a batch to the next.
+// A node whose children are being read.
+struct ObjectFrame {
+  nb::object object;
+  nb::object items;  // its children; invalid: they were pushed
+  Py_ssize_t next;   // the next of them
+  Py_ssize_t pushed;
+  std::size_t pushed_begin;
+  std::size_t pending_begin;
+  std::uint32_t index;  // among the objects that were met
+  bool once;            // nothing but the object holds what holds them
+};
+
+// Room to work in, kept from one batch to the next.
 struct Scratch {
+  Scratch(const PlanSpec& plan, std::int64_t limit) : rows(plan, limit) {}
+  std::size_t bytes() const { return rows.bytes() + seen.bytes(); }
+
+  Rows rows;
   Seen seen;
-  std::vector<std::int32_t> pending;  // the rows of finished nodes whose parents are not finished
+  Classes classes;
+  std::vector<ObjectFrame> frames;
+  std::vector<nb::object> pushed;     // children that no list or tuple holds
+  Room<std::int32_t> pending;         // the rows of finished nodes whose parents are not finished
+};
+
+// The attributes that are asked for: those of children, then a payload each.
+struct AttributeNames {
+  AttributeNames(nb::handle children, const PlanSpec& plan);
+
+  std::vector<nb::object> all;  // interned
+  std::size_t first_payload;
+  bool by_position;  // those of children have one each; else the first has a list of them
+  bool or_pair;      // where there is no such list, the next two have one each
+};
+
+// Room that no call has at the moment. Reading attributes may run any code, other calls in the same thread too: each
+// has a room of its own. Only who holds the interpreter's lock may take and give.
+class Scratches {
+ public:
+  std::unique_ptr<Scratch> take(const PlanSpec& plan, std::int64_t limit) {
+    if (idle_.empty()) return std::make_unique<Scratch>(plan, limit);
+    std::unique_ptr<Scratch> room = std::move(idle_.back());
+    idle_.pop_back();
+    return room;
+  }
+  void give(std::unique_ptr<Scratch> room) {
+    room->rows.clear();
+    room->frames.clear();  // these three are not empty where reading ended early
+    room->pushed.clear();
+    room->pending.clear();
+    if (idle_.size() < kMost && room->bytes() <= kMostBytes) idle_.push_back(std::move(room));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8, kMostBytes = 4 << 20;
+
+  std::vector<std::unique_ptr<Scratch>> idle_;
 };
 
 // What readers know beside the object that they read.
@@ -20,9 +76,7 @@ struct Context {
   nb::handle words;           // its dict, if there is one
   nb::handle unknown;         // the row of unknown words, or None
   nb::handle children;        // as the caller gave it: None, a name, or a tuple of names
-  const std::vector<nb::object>& names;  // interned: of the list of children, or of each child
-  bool by_position;           // names has one for each child
-  nb::handle left, right;     // what is tried where `children` is None and the object has no such attribute
+  const AttributeNames& names;
   Scratch& scratch;
 };
 

@@ -1,67 +1,111 @@
 // The nodes of a batch in the order in which readers finish them: post-order rows, structure after structure.
 #pragma once
 
-#include <cstdlib>
-#include <new>
+#include <algorithm>
 
+#include "keys.h"
 #include "plan.h"
+#include "room.h"
 
 namespace cortex {
 
-// The values of one payload, row after row.
-class Column {
- public:
-  Column() = default;
-  Column(Column&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(other.size_), capacity_(other.capacity_) {}
-  Column(const Column&) = delete;
-  Column& operator=(const Column&) = delete;
-  ~Column() { std::free(data_); }
-
-  // Return room for so many more bytes, which are not initialised.
-  char* append(std::size_t bytes) {
-    if (size_ + bytes > capacity_) grow(bytes);
-    char* room = data_ + size_;
-    size_ += bytes;
-    return room;
-  }
-  const char* data() const { return data_; }
-
- private:
-  void grow(std::size_t bytes);
-
-  char* data_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
-};
+using Column = Room<char>;  // the values of one payload, row after row
 
 class Rows {
  public:
   Rows(const PlanSpec& plan, std::int64_t limit);
 
+  // Forget the batch, and keep the room.
+  void clear();
+  std::size_t bytes() const;
+
   std::size_t count() const { return heights.size(); }
   std::size_t structures() const { return row_begin.size() - 1; }
+  bool is_leaf(std::size_t row) const { return heights[row] == 0; }
   // The row that the next finished node has within its structure.
   std::int64_t next_row() const { return static_cast<std::int64_t>(count()) - row_begin.back(); }
 
-  // Finish a node: its children's rows in order, a missing one below zero, and what the caller knows it by.
-  // Returns its row in the batch. Its payloads are appended to `columns` before.
-  std::int32_t finish(const std::int32_t* children, std::size_t width, nb::object key);
-  void add_root(std::int32_t row) { roots.push_back(row); }
-  void end_structure();
+  // Finish a node: its children's rows in order, a missing one below zero, the last not missing, and what the
+  // caller knows it by. Returns its row in the batch. Its payloads are appended to `columns` before.
+  std::int32_t finish(const std::int32_t* children, std::size_t width, nb::object key) {
+    make_room();
+    return take(children, width, std::move(key));
+  }
+  // The same for who appends the keys himself.
+  std::int32_t finish(const std::int32_t* children, std::size_t width) {
+    if (!has_room(1, 0)) fault("too_large", "nodes", limit_);
+    heights.push(width == 0 ? 0 : add_inner(children, width));
+    return static_cast<std::int32_t>(count()) - 1;
+  }
+  // The same where `make_room` was called for the node.
+  std::int32_t take(const std::int32_t* children, std::size_t width, nb::object key) {
+    *heights.take(1) = width == 0 ? 0 : add_inner(children, width);
+    keys.take(std::move(key));
+    return static_cast<std::int32_t>(count()) - 1;
+  }
+  // See to it that there is room for one more row in `heights`, `keys` and `columns`.
+  void make_room() {
+    if (count() >= room_) [[unlikely]] make_more_room();
+  }
+  void add_root(std::int32_t row) { roots.push(row); }
+  void end_structure() { end_structure(count()); }
+  void end_structure(std::size_t end);  // that it ends before this row
 
-  std::vector<std::int32_t> heights;
-  std::vector<std::int32_t> slot_begin;  // of each row, and the end
-  std::vector<std::int32_t> slots;       // rows of children; below zero where one is missing
-  std::vector<std::int32_t> roots;
-  std::vector<std::int32_t> root_begin;
-  std::vector<std::int32_t> row_begin;
+  // For who knows all of a member's nodes at once and appends them to the rooms below without `finish`: whether
+  // they are not too many, and what is said of each inner node.
+  bool has_room(std::size_t nodes, std::size_t edges) const {
+    auto limit = static_cast<std::size_t>(limit_);
+    return count() + nodes <= limit && slots.size() + edges <= limit;
+  }
+  void add_height(std::int32_t height) {
+    auto h = static_cast<std::size_t>(height);
+    while (h >= of_height.size()) of_height.push(0);
+    ++of_height[h];
+  }
+  void add_width(std::size_t width) {
+    least_width = std::min(least_width, width);
+    most_width = std::max(most_width, width);
+  }
+
+  Room<std::int32_t> heights;
+  Room<std::int32_t> of_height;   // how many inner nodes have each height
+  Room<std::int32_t> inner;       // the rows of the inner nodes
+  Room<std::int32_t> slot_begin;  // of each inner node, and the end
+  Room<std::int32_t> slots;       // rows of children; below zero where one is missing
+  std::size_t least_width, most_width;  // of inner nodes
+  bool has_holes;
+  Room<std::int32_t> roots;
+  Room<std::int32_t> root_begin;
+  Room<std::int32_t> row_begin;
   std::vector<Column> columns;
-  OwnedObjects keys;
-  bool has_holes = false;
+  Keys keys;
 
  private:
+  // Return the height.
+  std::int32_t add_inner(const std::int32_t* children, std::size_t width) {
+    if (static_cast<std::int64_t>(slots.size() + width) > limit_) [[unlikely]] fault("too_large", "edges", limit_);
+    inner.push(static_cast<std::int32_t>(count()));
+    std::int32_t* slot = slots.append(width);
+    std::int32_t height = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+      std::int32_t child = slot[i] = children[i];
+      if (child < 0) {
+        has_holes = true;
+      } else {
+        height = std::max(height, heights[static_cast<std::size_t>(child)] + 1);
+      }
+    }
+    slot_begin.push(static_cast<std::int32_t>(slots.size()));
+    add_width(width);
+    add_height(height);
+    return height;
+  }
+
+  void make_more_room();
+
+  const std::vector<PayloadSpec>& payloads_;
   std::int64_t limit_;
+  std::size_t room_ = 0;  // so many rows have room, as long as this structure is read
 };
 
 }  // namespace cortex

@@ -3,9 +3,12 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "room.h"
 
 namespace cortex {
 
@@ -13,8 +16,14 @@ namespace cortex {
 // entry is ever removed within a structure, and a chain of entries may therefore end at a stale one.
 class Seen {
  public:
+  static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;  // no index
+
   void begin_structure() {
-    if (entries_.empty()) entries_.resize(1024);
+    if (entries_.empty()) entries_.resize(256);
+    if (next_serial_ > kMostSerials) {
+      std::fill(entries_.begin(), entries_.end(), Entry());
+      next_serial_ = 0;
+    }
     first_serial_ = next_serial_;
     live_ = 0;
     rows_.clear();
@@ -25,16 +34,21 @@ class Seen {
     std::size_t at = slot(object);
     if (is_live(entries_[at])) return {entries_[at].serial - first_serial_, true};
     entries_[at] = {object, next_serial_};
-    rows_.push_back(-1);
+    rows_.push(-1);
     if (++live_ * 2 > entries_.size()) grow();
     return {next_serial_++ - first_serial_, false};
   }
+
+  std::size_t bytes() const { return entries_.size() * sizeof(Entry); }
 
   // The row of an object that was met: below zero until it is finished.
   std::int32_t row(std::uint32_t index) const { return rows_[index]; }
   void set_row(std::uint32_t index, std::int32_t row) { rows_[index] = row; }
 
  private:
+  // A structure has fewer objects than this, so that none of its serials is one over.
+  static constexpr std::uint32_t kMostSerials = 1u << 31;
+
   struct Entry {
     PyObject* object = nullptr;
     std::uint32_t serial = 0;
@@ -60,7 +74,7 @@ class Seen {
   }
 
   std::vector<Entry> entries_;
-  std::vector<std::int32_t> rows_;
+  Room<std::int32_t> rows_;
   std::size_t live_ = 0;
   std::uint32_t first_serial_ = 0;
   std::uint32_t next_serial_ = 0;

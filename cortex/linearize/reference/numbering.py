@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate, chain
 from typing import Any
 
@@ -17,12 +18,13 @@ Values = dict[str, list[npt.NDArray[Any]]]
 
 
 def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
-    """Sort the nodes by falling height, then structure, then row, and write all arrays by that number."""
+    """Sort the nodes by falling height, then class, structure, row, and write all arrays by that number."""
     nodes = [node for structure in structures for node in structure.nodes]
     height: dict[StructureNode, int] = {}
     for node in nodes:
         height[node] = max((1 + height[child] for child in node.children if child is not None), default=0)
-    order = sorted(range(len(nodes)), key=lambda row: -height[nodes[row]])
+    classes = [_class_of(plan, node, {p: values[p][row] for p in values}) for row, node in enumerate(nodes)]
+    order = sorted(range(len(nodes)), key=lambda row: (-height[nodes[row]], classes[row]))
     node_id = {nodes[row]: n for n, row in enumerate(order)}
     sorted_nodes = [nodes[row] for row in order]
     children = [[node_id[child] for child in node.children if child is not None] for node in sorted_nodes]
@@ -31,7 +33,7 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
     length = np.bincount([height[node] for node in nodes], minlength=1)
     begin = len(nodes) - np.cumsum(length)
     tops = _tops(plan, sorted_nodes, height)
-    first = range(1, len(length), plan.unrolled + 1) if plan.unrolled else ()
+    top_nodes = list(chain.from_iterable(tops))
     return Linearized(
         plan=plan,
         num_structures=len(structures),
@@ -47,15 +49,17 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         payloads=payloads,
         carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
         num_steps=len(tops),
-        num_tops=sum(map(len, tops)),
-        step_end=_ints([begin[batch] + length[batch] for batch in first]),
+        num_tops=len(top_nodes),
         top_begin=_offsets(tops),
-        step_top=_ints(list(chain.from_iterable(tops))),
+        step_top=_ints(top_nodes),
+        height=_ints([height[node] for node in sorted_nodes] if plan.unrolled else []),
+        step_group=_ints(_groups(top_nodes, sorted_nodes, node_id) if plan.unrolled else []),
+        class_length=_class_lengths(plan, [height[node] for node in nodes], classes, len(length)),
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),
         row_begin=_offsets([structure.nodes for structure in structures]),
-        keys=[node.key for node in nodes],
+        row_keys=[node.key for node in nodes],
     )
 
 
@@ -90,6 +94,41 @@ def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, in
     for number, node in enumerate(nodes):
         if not node.is_leaf and (node not in parent or step(parent[node]) != step(node)):
             found[step(node)].append(number)
+    return found
+
+
+def _class_of(plan: Plan, node: StructureNode, carried: Mapping[str, npt.NDArray[Any]]) -> int:
+    """Return the number of a node's class: the first whose conditions hold, or the last of its kind."""
+    own = [number for number, each in enumerate(plan.classes) if each.leaf is node.is_leaf]
+    width = sum(child is not None for child in node.children)
+    for number in own:
+        asked = plan.classes[number].conditions
+        if all(each.holds(width if each.payload is None else int(carried[each.payload])) for each in asked):
+            return number
+    return own[-1] if own else 0
+
+
+def _class_lengths(
+    plan: Plan, heights: list[int], classes: list[int], batches: int
+) -> tuple[npt.NDArray[np.int32], ...]:
+    count = np.zeros((max(len(plan.classes), 1), batches), np.int32)
+    np.add.at(count, (np.array(classes, int), np.array(heights, int)), 1)
+    return tuple(_ints(length) for length in count[:-1])
+
+
+def _groups(tops: list[int], nodes: list[StructureNode], node_id: dict[StructureNode, int]) -> list[int]:
+    """Return, for each node by number, which of `tops` it is or is below of in one step; -1 for leaves.
+
+    A node that is no top is in its parent's step, and parents are numbered below their children.
+    """
+    place = {number: place for place, number in enumerate(tops)}
+    parent = {child: node for node in nodes for child in node.children if child is not None}
+    found: list[int] = []
+    for number, node in enumerate(nodes):
+        if node.is_leaf:
+            found.append(-1)
+        else:
+            found.append(place[number] if number in place else found[node_id[parent[node]]])
     return found
 
 

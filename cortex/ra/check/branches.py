@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Unary, operands
+from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read, Unary, operands
 from cortex.ra.shapes import described
-from cortex.ra.tensor import IfThenElse
+from cortex.ra.tensor import IfThenElse, NodeInput
 from ragged.errors import ModelError
 from ragged.ir.dtype import DType
 
@@ -24,7 +24,10 @@ def check_conditions_are_logical(recursion: Recursion) -> None:
 
 
 def check_conditions_structural(recursion: Recursion) -> None:
-    """P.1: which branch a node takes follows from how many children it has."""
+    """P.1: which branch a node takes follows from how many children it has, and from the integers that it carries.
+
+    Those are known, as the structure is, before anything is computed: a node's type is one of them.
+    """
     for branch in _branches(recursion):
         culprit = _not_structural(branch.condition, branch)
         if culprit is not None:
@@ -32,8 +35,10 @@ def check_conditions_structural(recursion: Recursion) -> None:
                 f"'{recursion.text(branch.condition)}' decides '{recursion.name(branch)}': control flow may depend "
                 "on the structure alone (P.1)",
                 at=branch.condition.at,
-                because=f"'{recursion.text(culprit)}' is no property of how the node is connected",
-                fix="decide by ra.isleaf(n) or ra.num_children(n); choose between values with ra.where",
+                because=f"'{recursion.text(culprit)}' is no property of how the node is connected, and no integer "
+                "that it carries",
+                fix="decide by ra.isleaf(n), ra.num_children(n) or an integer payload; choose between values with "
+                "ra.where",
             )
 
 
@@ -62,8 +67,10 @@ def _branches(recursion: Recursion) -> Iterator[IfThenElse]:
 
 
 def _not_structural(expr: Expr, branch: IfThenElse) -> Expr | None:
-    """Return a part of a condition that does not follow from the node's children, or None."""
+    """Return a part of a condition that follows neither from the node's children nor from its integers, or None."""
     match expr:
+        case Read(tensor=NodeInput(dtype=dtype), indices=(node,)) if dtype.is_int:
+            return None if node is branch.node else expr
         case IsLeaf(node=node) | NumChildren(node=node):
             return None if node is branch.node else expr
         case Const():

@@ -43,7 +43,8 @@ def check_placeholders_known(recursion: Recursion) -> None:
                     f"'{recursion.text(read)}' reads a placeholder that the recursion does not define",
                     at=read.at,
                     because=f"the outputs are {', '.join(recursion.outputs)}",
-                    fix="name it among the outputs: recursion_op({..., name: (placeholder, compute)})",
+                    fix="name it among the outputs, {..., name: (placeholder, compute)}; another recursion's results "
+                    "come as a payload",
                 )
 
 

@@ -13,6 +13,21 @@ from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the rows of a table are for: the values of a payload from `low` on, below `high`.
+
+    Nodes that carry the payload have one of `carried`, first and past the last; a node that does not has the `default`,
+    and so what lies between the two, of which no node has anything, is filled as for that.
+    """
+
+    payload: str
+    low: int
+    high: int
+    carried: tuple[int, int]
+    default: int
+
+
 @dataclass
 class Buffers:
     """The buffer of each tensor of a model, made once and shared by its cases.
@@ -28,6 +43,8 @@ class Buffers:
     outputs: dict[Placeholder, Buffer] = field(init=False)
     temporaries: dict[Tensor, Buffer] = field(default_factory=dict)
     reductions: list[Buffer] = field(default_factory=list)
+    constants: list[Buffer] = field(default_factory=list)
+    tables: dict[Buffer, Keys] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -75,6 +92,19 @@ class Buffers:
         dims: tuple[Dim | None, ...] = (CHILD, *(None for _ in rest))
         return Buffer(self.name(name), dtype, (Call(self.functions.num_edges), *rest), Role.WORKSPACE, dims)
 
+    def bound(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
+        """Return a new buffer with one row, which is there as soon as parameters are."""
+        buffer = Buffer(self.name(name), dtype, (Const(1), *rest), Role.BOUND)
+        self.constants.append(buffer)
+        return buffer
+
+    def table(self, name: str, dtype: DType, keys: Keys, rest: tuple[Expr, ...]) -> Buffer:
+        """Return a new buffer with a row for each value of a payload, which is there as soon as parameters are."""
+        buffer = Buffer(self.name(name), dtype, (Const(keys.high - keys.low), *rest), Role.BOUND)
+        self.constants.append(buffer)
+        self.tables[buffer] = keys
+        return buffer
+
     def temporary(self, compute: Compute) -> Buffer:
         """Return the buffer that holds a compute's values, the same one in every case."""
         if compute not in self.temporaries:
@@ -95,6 +125,7 @@ class Buffers:
             self.outputs.values(),
             self.temporaries.values(),
             self.reductions,
+            self.constants,
         )
         return tuple(buffer for group in groups for buffer in group)
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from cortex.ilir.classes import Comparison
 from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.cases import handles
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import LEAF, Decisions, atoms, decide, key
+from cortex.ra.lower.constants import Constants, Same
+from cortex.ra.lower.decide import asks_payload, atoms, decide, key
 from cortex.ra.lower.inputs import Inputs
+from cortex.ra.lower.known import Decisions, comparison, subject
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.order import side_by_side
+from cortex.ra.lower.tables import Tables
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
 from cortex.ra.tensor import Body, Compute, IfThenElse
 from ragged.ir.expr import Buffer, Expr, Unary
-from ragged.ir.ops import UnaryOp
+from ragged.ir.ops import Combiner, UnaryOp
 from ragged.ir.stmt import If, Stmt, block
 
 
@@ -33,22 +37,86 @@ class Case:
     inputs: Inputs
     node: Expr
     decisions: Decisions
+    constants: Constants | None = None
     written: dict[Compute, Buffer] = field(default_factory=dict)
     asking: dict[Compute, bool] = field(default_factory=dict)
     zeros: Zeros = field(init=False)
+    same: Same = field(init=False)
 
     def __post_init__(self) -> None:
-        leaf = self.decisions.get(LEAF) is True
+        leaf = self.decisions.leaf is True
         self.zeros = Zeros(lambda condition: decide(condition, self.decisions), self.resolve, leaf)
+        self.same = Same(self.decisions, self.operands, self.resolve, self.zeros if leaf else None)
+
+    @property
+    def tables(self) -> Tables:
+        """What is looked up in tables."""
+        return self.inputs.tables
 
     def undecided(self) -> ra.Expr | None:
         """Return an atomic condition that this case needs and does not know, or None."""
         for tensor in self.needed():
-            for condition in self.choices(tensor):
-                for atom in atoms(condition):
-                    if key(atom) is not None and key(atom) not in self.decisions:
-                        return atom
+            for atom in self.choices(tensor):
+                if decide(atom, self.decisions) is None:
+                    return atom
         return None
+
+    def matters(self, check: Comparison) -> bool:
+        """Return whether something is done in another way where a comparison that is open here is known.
+
+        That is so where a condition follows from one of its answers, or a number that is used: an index, or how many
+        children a loop is over.
+        """
+        answers = [self.decisions.compared(check, answer) for answer in (True, False)]
+        single = any(known.values[check.payload].only is not None for known in answers)
+        for expr in self._reachable():
+            compared = comparison(expr)
+            if compared is not None and compared.payload == check.payload:
+                if self.decisions.answer(compared) is None and any(
+                    k.answer(compared) is not None for k in answers
+                ):
+                    return True
+            elif single and self._uses(expr, check.payload):
+                return True
+        return False
+
+    def _uses(self, expr: ra.Expr, payload: str | None) -> bool:
+        """Return whether an expression itself or right under it, but not in a comparison, has a payload in it."""
+        if payload is None and isinstance(expr, ra.ChildReduce):
+            return True
+        return any(subject(part) == (payload, True) for part in self.operands(expr))
+
+    def _reachable(self) -> Iterator[ra.Expr]:
+        """Yield what may be evaluated here: each expression with all under it; both sides of open branches."""
+        seen: set[Tensor] = set()
+        stack = [self.resolve(tensor) for _, tensor in self.model.outputs.values()]
+        while stack:
+            tensor = stack.pop()
+            if tensor in seen or tensor in self.inputs.hoisted or self.tables.holds(tensor):
+                continue
+            seen.add(tensor)
+            if isinstance(tensor, IfThenElse):
+                stack += (self.resolve(tensor.then), self.resolve(tensor.orelse))
+            for expr in self._exprs(tensor):
+                yield expr
+                if isinstance(expr, ra.Read) and not self._is_zero(expr):
+                    stack.append(self.resolve(expr.tensor))
+
+    def _exprs(self, tensor: Tensor) -> Iterator[ra.Expr]:
+        match tensor:
+            case Compute(child=child, body=body):
+                if child is not None:  # its loop is over children, as that of a sum over them
+                    yield ra.ChildReduce(Combiner.SUM, child, body, dtype=body.dtype)
+                yield from self._under(body)
+            case IfThenElse(condition=condition):
+                yield from self._under(condition)
+            case _:
+                pass
+
+    def _under(self, expr: ra.Expr) -> Iterator[ra.Expr]:
+        yield expr
+        for operand in self.operands(expr):
+            yield from self._under(operand)
 
     def resolve(self, tensor: Tensor) -> Tensor:
         """Follow decided branches to the tensor that is computed."""
@@ -73,9 +141,14 @@ class Case:
                 done[tensor] = None
                 continue
             stack.append((tensor, True))
-            if tensor not in self.inputs.hoisted:
+            done_before = tensor in self.inputs.hoisted or self.tables.holds(tensor)
+            if not done_before and not self.is_constant(tensor):
                 stack.extend((self.resolve(read), False) for read in reversed(list(self.reads(tensor.body))))
         return list(done)
+
+    def is_constant(self, tensor: Compute) -> bool:
+        """Return whether a tensor is computed when parameters are bound, and not at each node."""
+        return self.constants is not None and self.same.holds(tensor) and self.same.pays(tensor)
 
     def stmts(self) -> Stmt:
         """Return the nests of this case, results stored where the outputs live."""
@@ -86,8 +159,14 @@ class Case:
         parts: list[Stmt] = []
         for tensor in side_by_side(self.needed(), self.operands, self.resolve):
             assert isinstance(tensor, Compute)
+            if self.tables.holds(tensor):
+                self.written[tensor] = self.tables.buffer(tensor)
+                continue
             if tensor in self.inputs.hoisted:
-                self.inputs.ask(tensor, self.decisions.get(LEAF))
+                self.inputs.ask(tensor, False if self.asks_for_children(tensor) else self.decisions.leaf)
+                continue
+            if self.constants is not None and self.is_constant(tensor):
+                self.written[tensor] = self.constants.buffer(self.same, tensor)
                 continue
             self.written[tensor] = targets.get(tensor) or self.buffers.temporary(tensor)
             nest = nests.compute(tensor, self.written[tensor])
@@ -111,10 +190,12 @@ class Case:
         return self.asking[tensor]
 
     def _asks_for_children(self, tensor: Compute) -> bool:
-        if LEAF in self.decisions or tensor.child is not None or 0 in self.computed[tensor]:
+        if self.decisions.leaf is not None or tensor.child is not None or 0 in self.computed[tensor]:
             return False
         sources = (self.resolve(source) for source in self.reads(tensor.body))
         if any(isinstance(source, Compute) and self.asks_for_children(source) for source in sources):
+            return True
+        if self.tables.holds(tensor):  # which has rows for what nodes with children carry alone
             return True
         exprs = tuple(ra.subexpressions(tensor.body))
         looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
@@ -143,17 +224,19 @@ class Case:
         return self.written[source]
 
     def choices(self, tensor: Tensor) -> Iterator[ra.Expr]:
-        """Yield the conditions that choose, in a case, which computes a tensor depends on.
+        """Yield the atomic conditions that choose, in a case, which computes a tensor depends on.
 
         A branch of `where` that reads a compute chooses as one of `if_then_else` does: the compute may have no value,
-        and no place to take one from, at nodes that go the other way.
+        and no place to take one from, at nodes that go the other way. What nodes carry is no such reason: a compute
+        has a value whatever that is.
         """
         match tensor:
             case IfThenElse(condition=condition):
                 if decide(condition, self.decisions) is None:
-                    yield condition
+                    yield from (atom for atom in atoms(condition) if key(atom) is not None)
             case Compute(body=body):
-                yield from self._wheres(body)
+                conditions = (atom for condition in self._wheres(body) for atom in atoms(condition))
+                yield from (a for a in conditions if key(a) is not None and not asks_payload(a))
             case _:
                 pass
 
@@ -178,7 +261,7 @@ class Case:
 
     def operands(self, expr: ra.Expr) -> tuple[ra.Expr, ...]:
         """Return the operands of an expression that matter in the case."""
-        if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.decisions.get(LEAF) is True):
+        if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.decisions.leaf is True):
             return ()
         if isinstance(expr, ra.Where):
             decided = decide(expr.condition, self.decisions)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 
-from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Unary, operands
+from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read, Unary, operands, subexpressions
+from cortex.ra.lower.known import LEAF, Decisions, comparison, subject
 from cortex.ra.node import NodeVar
+from cortex.ra.tensor import NodeInput
 from ragged.ir.ops import BinaryOp, UnaryOp
-
-Decisions = Mapping[Hashable, bool]
-"""Atomic conditions by their key, and what they are in this case."""
-
-LEAF = "isleaf"
-"""The key of the one condition that splits a program into nests of its own."""
 
 
 def key(atom: Expr) -> Hashable | None:
     """Return what tells one condition on a compute's own node from another, None for any other condition.
 
-    It does not depend on what the computes call their node. A condition on a child, or on what a node carries, is
-    no property of the node that a case is about, whatever it looks like.
+    It does not depend on what the computes call their node. A condition on a child is no property of the node that a
+    case is about, whatever it looks like.
     """
     match atom:
         case IsLeaf(node=NodeVar()):
             return LEAF
         case NumChildren(node=NodeVar()):
             return "num_children"
+        case Read() if subject(atom)[1]:
+            return ("payload", subject(atom)[0])
         case Const(value=value):
             return ("const", value)
         case Unary(op=op) | Binary(op=op):
@@ -33,6 +31,11 @@ def key(atom: Expr) -> Hashable | None:
             return None if None in parts else (op, *parts)
         case _:
             return None
+
+
+def asks_payload(condition: Expr) -> bool:
+    """Return whether a condition depends on what nodes carry."""
+    return any(isinstance(e, Read) and isinstance(e.tensor, NodeInput) for e in subexpressions(condition))
 
 
 def atoms(condition: Expr) -> Iterator[Expr]:
@@ -58,8 +61,12 @@ def decide(condition: Expr, decisions: Decisions) -> bool | None:
         case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
             return _join(decide(lhs, decisions), decide(rhs, decisions), decisive=True)
         case _:
+            compared = comparison(condition) if decisions.values else None
+            answer = None if compared is None else decisions.answer(compared)
+            if answer is not None:
+                return answer
             known = key(condition)
-            return None if known is None else decisions.get(known)
+            return None if known is None else decisions.answers.get(known)
 
 
 def _join(lhs: bool | None, rhs: bool | None, *, decisive: bool) -> bool | None:

@@ -6,7 +6,7 @@ carries no input they are zero, and the product leaves it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -17,7 +17,10 @@ from cortex.ra.cases import handles
 from cortex.ra.collect import reads
 from cortex.ra.demands import carried_by
 from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.constants import Constants
+from cortex.ra.lower.known import Decisions, subject
 from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.tables import Tables
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
@@ -31,18 +34,45 @@ Domain = frozenset[bool]
 """The nodes at which something is needed: leaves (True), inner nodes (False), or both."""
 
 
-def independent(model: Model) -> tuple[Compute, ...]:
-    """Return the computes that reduce and depend on no child, and what they read, each after what it reads."""
+def independent(model: Model, tabulated: Collection[Tensor] = ()) -> tuple[Compute, ...]:
+    """Return the computes that reduce and depend on no child, and what they read, each after what it reads.
+
+    What is `tabulated` is there already, and asks for nothing.
+    """
     results = {body for _, body in model.outputs.values()}
-    alone: set[Tensor] = set()
-    for body in model.computes:
-        if isinstance(body, Compute) and body not in results and _is_alone(body, alone):
-            alone.add(body)
+    found = alone(model, results)
     wanted: set[Tensor] = set()
     for body in reversed(model.computes):
-        if body in alone and (body in wanted or _reduces(body)):
-            wanted |= {body, *(tensor for tensor in reads(body) if tensor in alone)}
+        if body in found and body not in tabulated and (body in wanted or _reduces(body)):
+            wanted |= {body, *(t for t in reads(body) if t in found and t not in tabulated)}
     return tuple(body for body in model.computes if body in wanted and isinstance(body, Compute))
+
+
+def alone(model: Model, but: Collection[Tensor] = ()) -> set[Tensor]:
+    """Return the computes that read only parameters, what their own node carries, and each other; none of `but`."""
+    found: set[Tensor] = set()
+    for body in model.computes:
+        if isinstance(body, Compute) and body not in but and _is_alone(body, found):
+            found.add(body)
+    return found
+
+
+def without(
+    computes: tuple[Compute, ...], asked: Collection[str | None], tabulated: Collection[Tensor] = ()
+) -> tuple[Compute, ...]:
+    """Return those of `computes` that depend on none of these payloads, directly or through another of them.
+
+    Where nodes are told apart by a payload, what depends on it is done for each class. What is `tabulated` is done.
+    """
+    kept: dict[Compute, None] = {}
+    for compute in computes:
+        found = (subject(expr) for expr in ra.subexpressions(compute.body))
+        own = {name for name, is_one in found if is_one}
+        if own.isdisjoint(asked) and all(
+            t in kept or t in tabulated for t in reads(compute) if isinstance(t, Compute)
+        ):
+            kept[compute] = None
+    return tuple(kept)
 
 
 def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
@@ -68,12 +98,17 @@ def _reduces(body: Tensor) -> bool:
 
 @dataclass
 class Inputs:
-    """Writes the loops of the computes that are hoisted; `needed` says where the cases ask for each."""
+    """Writes the loops of the computes that are hoisted; `needed` says where the cases ask for each.
+
+    What they read and that is not among them is in a table, or the same at all nodes.
+    """
 
     model: Model
     functions: StructureFunctions
     buffers: Buffers
     hoisted: tuple[Compute, ...]
+    constants: Constants
+    tables: Tables
     needed: dict[Compute, set[bool]] = field(default_factory=dict)
     finite: set[InputTensor] = field(default_factory=set)
 
@@ -90,7 +125,7 @@ class Inputs:
         """Return the loops over nodes that compute what was asked for, and what that reads."""
         for compute in reversed(self.hoisted):
             for tensor in reads(compute):
-                if isinstance(tensor, Compute) and compute in self.needed:
+                if tensor in self.hoisted and compute in self.needed:
                     self.needed.setdefault(tensor, set()).update(self.needed[compute])
         asked = [compute for compute in self.hoisted if compute in self.needed]
         parts: list[Stmt] = []
@@ -138,15 +173,19 @@ class Inputs:
         return For(step, extent, Let(node, node_at(add(begin, Ref(step))), body), LoopKind.PARALLEL, NODE)
 
     def _value(self, compute: Compute, node: Expr) -> Stmt:
-        nests = Nests(self.buffers, {}, self._result, node)
+        nests = Nests(self.buffers, Decisions(), self._result, node)
         return nests.compute(compute, self.buffers.temporary(compute))
 
     def _zero(self, compute: Compute, node: Expr) -> Stmt:
-        nests = Nests(self.buffers, {}, self._result, node)
+        nests = Nests(self.buffers, Decisions(), self._result, node)
         return nests.fill(compute, self.buffers.temporary(compute), 0.0)
 
     def _result(self, tensor: Tensor) -> Buffer:
         assert isinstance(tensor, Compute)
+        if self.tables.holds(tensor):
+            return self.tables.buffer(tensor)
+        if tensor not in self.hoisted:
+            return self.constants.buffer(self.constants.everywhere, tensor)
         return self.buffers.temporary(tensor)
 
 

@@ -10,12 +10,14 @@ from cortex.ilir.structure import CHILD
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import LEAF, Decisions, decide
+from cortex.ra.lower.decide import decide
+from cortex.ra.lower.known import Decisions
 from cortex.ra.lower.translate import Point, Translator
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
+from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Unary, Var, both
 from ragged.ir.ops import UnaryOp
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
@@ -98,7 +100,9 @@ class Nests:
 
         def store(at: Point) -> Stmt:
             indices = self.element(extents, at)
-            return Store(Label(target.name), target, indices, Load(source, indices))
+            return Store(
+                Label(target.name), target, indices, Load(source, self.translator.row(source, indices, at))
+            )
 
         return self.loops(extents, Point(self.node), store)
 
@@ -119,7 +123,8 @@ class Nests:
         parent = self.translator.node(child.node, at)
         inner = at.with_child(child, place, node)
         pointer = Call(functions.child, (self.translator.edge(child, inner),))
-        count = Call(functions.num_children, (parent,))
+        known = self.decisions.constant(ra.NumChildren(child.node, dtype=INDEX))
+        count = Call(functions.num_children, (parent,)) if known is None else Const(known)
         return For(place, count, Let(node, pointer, body(inner)), dim=CHILD)
 
     def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:
@@ -147,7 +152,7 @@ class Nests:
         """Return whether the reduction is known to be over no children, or over zeros."""
         if self.translator.is_zero(reduction):
             return True
-        return isinstance(reduction, ra.ChildReduce) and self.decisions.get(LEAF) is True
+        return isinstance(reduction, ra.ChildReduce) and self.decisions.leaf is True
 
     def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> Kept | None:
         """Return where a reduction's value is kept for places where `guards` hold, or None."""
@@ -185,7 +190,7 @@ class Nests:
         axes = tuple(axis for axis in scope if axis in used)
         around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
         nested = over > 1
-        inner = around > 0 and over == 0 and LEAF not in self.decisions
+        inner = around > 0 and over == 0 and self.decisions.leaf is None
         axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
         kept = Kept(buffer, axes, guards, nested, inner)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
-from cortex.ilir.loops import Cases, Unrolled, node_loops
+from cortex.ilir.classes import Comparison, NodeClass
+from cortex.ilir.loops import Cases, NodeBody, Unrolled, class_loops, node_loops
 from cortex.ilir.plan import Plan
 from cortex.ilir.structure import StructureFunctions, structure_functions
 from cortex.ra.base import Tensor
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
-from cortex.ra.lower.decide import LEAF, Decisions, atoms, key
-from cortex.ra.lower.inputs import Inputs, independent
+from cortex.ra.lower.constants import Constants, same_everywhere
+from cortex.ra.lower.decide import key
+from cortex.ra.lower.inputs import Inputs, independent, without
+from cortex.ra.lower.keys import keys_of
+from cortex.ra.lower.known import LEAF, Decisions, asks_for_leaves, node_values
 from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.tables import Tables
 from cortex.ra.lower.translate import Point
 from cortex.ra.lower.used import subjects, used_functions
 from cortex.ra.model import Model
-from cortex.ra.tensor import InputTensor
-from ragged.ir.expr import Const, Expr
+from cortex.ra.tensor import Compute, InputTensor
+from ragged.ir.expr import Binary, Call, Const, Expr
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import If, Stmt, block
 
@@ -32,7 +38,9 @@ class Choices:
     `specialized`, leaves and inner nodes have nests of their own, else each node asks what it is; with `childless`
     that is so in a model that asks no node whether it is a leaf, too, and what leaves have of no children is left
     out; `hoisted` computes what depends on no child before the recursion. `unrolled` takes so many heights more in one
-    step, each node after those below it.
+    step, each node after those below it. `checks`, each `==` or `>=`, are specialized: nodes that differ in what
+    matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
+    parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
     """
 
     batched: bool = False
@@ -40,14 +48,21 @@ class Choices:
     childless: bool = False
     hoisted: bool = False
     unrolled: int = 0
+    checks: tuple[Comparison, ...] = ()
+    constants: bool = False
+    tables: tuple[Compute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program, and the parameters that it takes to be finite: products of them with zero are left out."""
+    """A program, and the parameters that it takes to be finite: products of them with zero are left out.
+
+    `tables` are the names of its buffers that have a row for each value of a payload.
+    """
 
     program: Program
     finite: frozenset[InputTensor]
+    tables: tuple[str, ...]
 
 
 def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
@@ -59,13 +74,42 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
     facts = tuple(fact for fact in functions.facts if subjects(fact) <= used)
     declared = tuple(function for function in functions.all() if function in used)
-    program = Program(name, declared, buffers, facts, (Stage(StageKind.KERNEL, kernel),))
-    return Lowered(program, frozenset(lowering.finite | lowering.inputs.finite))
+    bound = (*lowering.constants.parts, *lowering.tables.parts)
+    stages = (Stage(StageKind.BIND, block(*bound)),) if bound else ()
+    program = Program(name, declared, buffers, facts, (*stages, Stage(StageKind.KERNEL, kernel)))
+    finite = frozenset(lowering.finite | lowering.inputs.finite)
+    return Lowered(program, finite, lowering.tables.names())
+
+
+def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
+    """Return the bytes of the tables of some computes, and of what these are made with and that is kept."""
+    tables = _Lowering(model, structure_functions(model.plan()), Choices(tables=tuple(computes))).tables
+    for compute in tables.keys:
+        tables.buffer(compute)
+    return tables.bytes
 
 
 def scheduled_plan(model: Model, choices: Choices) -> Plan:
-    """Return what the program asks of structures: what the model does, and the steps of an unrolled recursion."""
-    return replace(model.plan(), unrolled=choices.unrolled)
+    """Return what the program asks of structures: what the model does, the steps of an unrolled recursion, classes."""
+    plan = replace(model.plan(), unrolled=choices.unrolled)
+    if not choices.batched or not choices.checks:
+        return plan
+    return replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())
+
+
+def hoistable(model: Model, choices: Choices) -> tuple[Compute, ...]:
+    """Return the computes that can be done before the recursion: what classes or constants take over is not of them."""
+    asked = {check.payload for check in choices.checks}
+    computes = without(independent(model, choices.tables), asked, choices.tables)
+    everywhere = same_everywhere()
+    return tuple(c for c in computes if not choices.constants or not everywhere.holds(c))
+
+
+def count_cases(model: Model, choices: Choices, most: int) -> int:
+    """Return for how many kinds of nodes a schedule's checks have something done of its own, or `most` if for more."""
+    lowering = _Lowering(model, structure_functions(model.plan()), choices)
+    kinds = (True, False) if lowering.splits() else (None,)
+    return sum(1 for _ in islice(chain.from_iterable(map(lowering.cases, kinds)), most))
 
 
 @dataclass
@@ -74,6 +118,8 @@ class _Lowering:
     functions: StructureFunctions
     choices: Choices
     buffers: Buffers = field(init=False)
+    constants: Constants = field(init=False)
+    tables: Tables = field(init=False)
     inputs: Inputs = field(init=False)
     computed: Mapping[Tensor, frozenset[int]] = field(init=False)
     finite: set[InputTensor] = field(default_factory=set)
@@ -81,41 +127,99 @@ class _Lowering:
     def __post_init__(self) -> None:
         self.buffers = Buffers(self.model, self.functions)
         self.computed = CaseAnalysis(self.model).computed
-        hoisted = independent(self.model) if self.choices.hoisted else ()
-        self.inputs = Inputs(self.model, self.functions, self.buffers, hoisted)
+        self.constants = Constants(self.buffers)
+        keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.choices.tables}
+        self.tables = Tables(self.buffers, self.constants, keys)
+        hoisted = hoistable(self.model, self.choices) if self.choices.hoisted else ()
+        self.inputs = Inputs(self.model, self.functions, self.buffers, hoisted, self.constants, self.tables)
 
     def kernel(self) -> Stmt:
-        if not self._splits():
-            cases = Cases(lambda node: self.body(node, {}))
-        else:
-            cases = Cases(
-                lambda node: self.body(node, {LEAF: True}),
-                lambda node: self.body(node, {LEAF: False}),
-            )
-        choices, steps = self.choices, self.functions.steps
-        recursion = node_loops(
-            self.functions,
-            cases,
-            batched=choices.batched,
-            specialized=choices.specialized or choices.childless,
-            unrolled=None if steps is None else Unrolled(choices.unrolled, steps),
-        )
+        recursion = self.by_class() if self.choices.batched and self.choices.checks else self.by_leaf()
         return block(self.inputs.stmts(), recursion)
 
-    def _splits(self) -> bool:
+    def by_leaf(self) -> Stmt:
+        """Return the loops over nodes in which leaves and inner nodes are told apart, if at all."""
+        if not self.splits():
+            cases = Cases(self.nodes(self.start(None)))
+        else:
+            cases = Cases(self.nodes(self.start(True)), self.nodes(self.start(False)))
+        return node_loops(
+            self.functions,
+            cases,
+            batched=self.choices.batched,
+            specialized=self.choices.specialized or self.choices.childless,
+            unrolled=self.unrolled,
+        )
+
+    def by_class(self) -> Stmt:
+        """Return the loops over nodes in which each case of the specialized checks has its own."""
+        leaves = [self.nodes(case) for case in self.cases(True)]
+        inner = [self.nodes(case) for case in self.cases(False)]
+        return class_loops(self.functions, leaves, inner, self.unrolled)
+
+    @property
+    def unrolled(self) -> Unrolled | None:
+        """The steps of an unrolled recursion."""
+        steps = self.functions.steps
+        return None if steps is None else Unrolled(self.choices.unrolled, steps)
+
+    def splits(self) -> bool:
         """Return whether leaves and inner nodes are two cases."""
-        if self.choices.childless:
+        if self.choices.childless or any(asks_for_leaves(check) for check in self.choices.checks):
             return True
-        everything = self._case(Const(0), {})
-        conditions = (c for tensor in self.model.computes for c in everything.choices(tensor))
-        return any(key(atom) == LEAF for condition in conditions for atom in atoms(condition))
+        everything = self._case(Const(0), Decisions())
+        return any(key(atom) == LEAF for tensor in self.model.computes for atom in everything.choices(tensor))
+
+    def start(self, leaf: bool | None) -> Decisions:
+        """Return what is known of leaves, of inner nodes, or of all nodes, before anything is asked.
+
+        What integers they have is followed only where checks are specialized.
+        """
+        answers: dict[Hashable, bool] = {} if leaf is None else {LEAF: leaf}
+        return Decisions(answers, node_values(self.model.plan(), leaf) if self.choices.checks else {})
+
+    def classes(self) -> tuple[NodeClass, ...]:
+        """Return the classes that nodes of one height are sorted into; none where there is nothing to sort."""
+        leaves, inner = tuple(self.cases(True)), tuple(self.cases(False))
+        if len(leaves) == len(inner) == 1:
+            return ()
+        return tuple(case.node_class() for case in (*leaves, *inner))
+
+    def cases(self, leaf: bool | None) -> Iterator[Decisions]:
+        """Return what is known in each case of leaves, of inner nodes, or of all: inner ones of a step are one."""
+        start = self.start(leaf)
+        return iter((start,)) if self.choices.unrolled and not leaf else self._explored(start)
+
+    def _explored(self, known: Decisions) -> Iterator[Decisions]:
+        check = self.open_check(self._case(Const(0), known))
+        if check is None:
+            yield known
+            return
+        for answer in (True, False):
+            yield from self._explored(known.compared(check, answer))
+
+    def open_check(self, case: Case) -> Comparison | None:
+        """Return a specialized check that a case leaves open and that matters in it, or None."""
+        for check in self.choices.checks:
+            if case.decisions.answer(check) is None and case.matters(check):
+                return check
+        return None
+
+    def nodes(self, known: Decisions) -> NodeBody:
+        """Return what is done at each node of a case."""
+        return lambda node: self.body(node, known)
 
     def _case(self, node: Expr, decisions: Decisions) -> Case:
-        return Case(self.model, self.buffers, self.computed, self.inputs, node, decisions)
+        constants = self.constants if self.choices.constants else None
+        return Case(self.model, self.buffers, self.computed, self.inputs, node, decisions, constants)
 
     def body(self, node: Expr, decisions: Decisions) -> Stmt:
         """Return what one node does in a case, asking for each condition that the case leaves open."""
         case = self._case(node, decisions)
+        check = self.open_check(case)
+        if check is not None:
+            then, orelse = (self.body(node, decisions.compared(check, answer)) for answer in (True, False))
+            return If(self.compared(check, node), then, orelse)
         open_atom = case.undecided()
         if open_atom is None:
             stmts = case.stmts()
@@ -126,7 +230,13 @@ class _Lowering:
         name = key(open_atom)
         return If(
             condition,
-            self.body(node, {**decisions, name: True}),
-            self.body(node, {**decisions, name: False}),
+            self.body(node, decisions.given(name, open_atom, True)),
+            self.body(node, decisions.given(name, open_atom, False)),
             open_atom.at,
         )
+
+    def compared(self, check: Comparison, node: Expr) -> Expr:
+        """Return a comparison as it is asked of one node."""
+        functions = self.functions
+        asked = functions.num_children if check.payload is None else functions.payloads[check.payload]
+        return Binary(check.op, Call(asked, (node,)), Const(check.value))

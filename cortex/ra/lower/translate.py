@@ -9,7 +9,9 @@ from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import LEAF, Decisions, decide
+from cortex.ra.lower.decide import decide
+from cortex.ra.lower.keys import shifted
+from cortex.ra.lower.known import Decisions
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.sites import Guard
@@ -25,6 +27,7 @@ from ragged.ir.expr import (
     Expr,
     Load,
     Ref,
+    Role,
     Select,
     Unary,
     Var,
@@ -85,6 +88,9 @@ class Translator:
         where = expr.at
         if self.is_zero(expr):
             return Const(0.0, expr.dtype, where)
+        known = self.decisions.constant(expr)
+        if known is not None:
+            return Const(known, INDEX, where)
         match expr:
             case ra.Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs) if self.is_zero(lhs):
                 return self.expr(rhs, at)
@@ -156,7 +162,7 @@ class Translator:
         match read:
             case ra.Read(tensor=Placeholder(default=float() as value), indices=(ChildAt() as child, *_)):
                 default = Const(value, read.dtype, read.at)
-                if self.decisions.get(LEAF) is True:
+                if self.decisions.leaf is True:
                     return default
                 there, element = self.has_child(child, at), self.element(read, at)
                 return element if there is None else Select(there, element, default, read.at)
@@ -166,7 +172,7 @@ class Translator:
     def has_child(self, child: ChildAt, at: Point) -> Expr | None:
         """Return whether a node has a child at a position, or None where it is known to have one."""
         there: Expr | None = None
-        if self.decisions.get(LEAF) is None and not at.inner:
+        if self.decisions.leaf is None and not at.inner:
             there = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node(child.node, at)))
         if child.position < self.buffers.model.plan().min_children:
             return there
@@ -185,8 +191,23 @@ class Translator:
             case Placeholder():
                 value = Load(self.buffers.outputs[tensor], indices, read.at)
             case _:
-                value = Load(self.results(tensor), indices, read.at)
+                kept = self.results(tensor)
+                value = Load(kept, self.row(kept, indices, at), read.at)
         return Cast(INDEX, value) if value.dtype.is_int and value.dtype is not INDEX else value
+
+    def row(self, buffer: Buffer, indices: tuple[Expr, ...], at: Point) -> tuple[Expr, ...]:
+        """Return the indices of a node's value: of what is the same for all nodes the only row."""
+        keys = self.buffers.tables.get(buffer)
+        if keys is not None:
+            return (shifted(self.key(keys.payload, at), -keys.low), *indices[1:])
+        return (Const(0), *indices[1:]) if buffer.role is Role.BOUND else indices
+
+    def key(self, payload: str, at: Point) -> Expr:
+        """Return the integer that a node carries."""
+        known = self.decisions.number(payload)
+        return (
+            Const(known) if known is not None else Call(self.buffers.functions.payloads[payload], (at.node,))
+        )
 
     def indices(self, read: ra.Read, at: Point) -> tuple[Expr, ...]:
         """Return the indices of a read; a node and one of its children together are one edge."""

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ragged.ir.checks.declarations import bounds_of_fact, functions_of_fact
 from ragged.ir.expr import Buffer, Call, Expr, Function
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.stmt import Stmt
 from ragged.ir.walk import all_expressions, subexpressions
 
@@ -29,7 +42,7 @@ def used_functions(
         pending += _called(inside)
         for fact in facts:
             if subjects(fact) <= used:
-                pending += _called(_bounds(fact))
+                pending += (*functions_of_fact(fact), *_called(bounds_of_fact(fact)))
     return used & set(all_functions)
 
 
@@ -50,14 +63,9 @@ def subjects(fact: Fact) -> set[Function]:
             return {begin, length}
         case Follows(pointer=pointer, begin=begin, length=length, via=via):
             return {pointer, begin, length} | ({via} if via else set())
-
-
-def _bounds(fact: Fact) -> tuple[Expr, ...]:
-    """Return the expressions that a fact's statement has in it."""
-    match fact:
-        case Range(lower=lower, upper=upper):
-            return (lower, upper)
-        case Tiling(first=first, total=total):
-            return (first, total)
-        case Monotone() | Injective() | PrefixSum() | Owner() | Follows():
-            return ()
+        case Uniform(begin=begin, length=length):
+            return {begin, length}  # who runs over a range of nodes relies on what they have in common
+        case Layered(top=top):
+            return {top}
+        case Descends(pointer=pointer, height=height):
+            return {pointer, height}

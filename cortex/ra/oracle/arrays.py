@@ -94,7 +94,11 @@ def inside(place: Value, extent: int, mask: NDArray[np.bool_] | None, text: str)
     needed = outside if mask is None else outside & mask
     if needed.any():
         worst = np.broadcast_to(place, needed.shape)[needed][0]
-        raise DataError(f"evaluate: '{text}': index {worst} is outside of {extent} elements")
+        raise DataError(
+            f"evaluate: '{text}': index {worst} is outside of {extent} elements",
+            because="here structures are taken as they are given; it is the linearizer that checks payloads",
+            fix="give every node a payload inside of the tables that it indexes",
+        )
     return np.where(outside, 0, place)
 
 

@@ -90,7 +90,12 @@ def _operator(model: Model, op: Tensor, at: Location | None) -> Compute:
     """Return `op` if it is a compute that a refactoring may name."""
     name = model.names.get(op, op.name)
     if op not in model.computes:
-        raise ScheduleError(f"refactor: '{name}' is not a tensor of this model", at=at)
+        raise ScheduleError(
+            f"refactor: '{name}' is not a tensor of this model",
+            at=at,
+            because="a tensor is named by itself, and not by what it is called",
+            fix="take it from model.computes",
+        )
     if isinstance(model.structure, Dag):
         raise ScheduleError(
             f"refactor: '{name}' runs over a Dag",

@@ -6,7 +6,19 @@ from collections.abc import Iterator, Set
 
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Ref, Role, Var
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.printer import Culprit, expr_text
 from ragged.ir.program import Program
 from ragged.ir.walk import subexpressions
@@ -58,6 +70,8 @@ def check_facts(program: Program) -> None:
     """Facts are about declared functions, of as many parameters as each kind of fact says."""
     declared = set(program.functions)
     for fact in program.facts:
+        if isinstance(fact, Layered | Descends) and fact.layers < 1:
+            raise refusal(program, fact, f"{fact.layers} heights make no step")
         for function in functions_of_fact(fact):
             if function not in declared:
                 raise refusal(program, fact, f"a fact is about '{function.name}', which is not declared")
@@ -66,7 +80,8 @@ def check_facts(program: Program) -> None:
                 raise refusal(
                     program, fact, f"{kind} is for one parameter; '{function.name}' has another number"
                 )
-        params = {param.var for param in fact.function.params} if isinstance(fact, Range) else NO_VARS
+        owned = fact.function.params if isinstance(fact, Range | Uniform) else ()
+        params = {param.var for param in owned}
         for expr in bounds_of_fact(fact):
             _check_closed(program, fact, expr, declared, params)
 
@@ -86,6 +101,14 @@ def functions_of_fact(fact: Fact) -> Iterator[Function]:
             yield from (pointer, begin, length)
             if via is not None:
                 yield via
+        case Uniform(function=function, begin=begin, length=length):
+            yield from (function, begin, length)
+        case Layered(top=top, begin=begin, group=group, height=height):
+            yield from (top, begin, group, height)
+        case Descends(pointer=pointer, group=group, height=height, via=via):
+            yield from (pointer, group, height)
+            if via is not None:
+                yield via
 
 
 def bounds_of_fact(fact: Fact) -> tuple[Expr, ...]:
@@ -95,6 +118,8 @@ def bounds_of_fact(fact: Fact) -> tuple[Expr, ...]:
             return (lower, upper)
         case Tiling(first=first, total=total):
             return (first, total)
+        case Uniform(value=value):
+            return (value,)
         case _:
             return ()
 

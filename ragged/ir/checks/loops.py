@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from ragged.ir.analysis import Branch, Enclosing, Site, sites
 from ragged.ir.checks.refusal import refusal
-from ragged.ir.expr import Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Const, Expr, Load, Ref, Scope, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
-from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce
+from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Let, LoopKind, Reduce
 from ragged.ir.walk import statements, subexpressions
 
-_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM)
+_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
+_MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
+"""The loop whose iterations meet at a barrier of each scope."""
 
 
 def check_reductions(program: Program) -> None:
@@ -33,6 +35,25 @@ def check_teams(program: Program) -> None:
                     )
 
 
+def check_threads(program: Program) -> None:
+    """Threads are those of a team's worker, as many for each; they share what is allocated around them alone."""
+    for site in sites(program):
+        stmt, kinds = site.stmt, [loop.kind for loop in site.loops]
+        if isinstance(stmt, For) and stmt.kind is LoopKind.THREADS:
+            if LoopKind.TEAM not in kinds:
+                raise refusal(program, stmt, "threads outside of a team's loop")
+            for loop in site.loops:
+                if loop.kind not in (LoopKind.TEAM, LoopKind.SERIAL, LoopKind.UNROLLED):
+                    raise refusal(
+                        program, stmt, f"threads inside the {loop.kind.value} loop '{loop.var.name}'"
+                    )
+            if not isinstance(stmt.extent, Const):
+                raise refusal(program, stmt, f"the number of threads '{stmt.var.name}' is not constant")
+        if isinstance(stmt, Alloc) and stmt.buffer.scope is Scope.SHARED and LoopKind.THREADS in kinds:
+            note = f"each thread allocates '{stmt.buffer.name}', which is for all of them"
+            raise refusal(program, stmt, note)
+
+
 def check_vectors(program: Program) -> None:
     """A vectorized loop has a constant extent, and no loop, allocation or barrier in it."""
     for site in sites(program):
@@ -47,10 +68,10 @@ def check_vectors(program: Program) -> None:
 
 
 def check_barriers(program: Program) -> None:
-    """A barrier stands in a team's loop, and no worker can miss it."""
+    """A barrier stands in the loop of those who meet at it, and none of them can miss it."""
     for site in sites(program):
         if isinstance(site.stmt, Barrier):
-            fault = _barrier_fault(site)
+            fault = _barrier_fault(site, site.stmt.scope)
             if fault is not None:
                 raise refusal(program, site.stmt, fault)
 
@@ -92,31 +113,40 @@ def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
     return None
 
 
-def _barrier_fault(site: Site) -> str | None:
-    """Return why not every worker reaches the barrier at `site`: what depends on the worker is followed."""
-    teams = [k for k, o in enumerate(site.around) if isinstance(o, For) and o.kind is LoopKind.TEAM]
-    if not teams:
-        return "a barrier outside a team's loop"
-    team, inside = site.around[teams[-1]], site.around[teams[-1] + 1 :]
-    assert isinstance(team, For)
-    tainted = {team.var}
+def _barrier_fault(site: Site, scope: BarrierScope) -> str | None:
+    """Return why not all reach the barrier at `site`: what depends on who comes there is followed.
+
+    Threads of one block may depend on the worker that they are the block of.
+    """
+    who = "worker" if scope is BarrierScope.TEAM else "thread"
+    kind = _MEETING[scope]
+    around = [k for k, o in enumerate(site.around) if isinstance(o, For) and o.kind is kind]
+    if not around:
+        return (
+            "a barrier outside a team's loop" if who == "worker" else "a block's barrier outside its threads"
+        )
+    meeting, inside = site.around[around[-1]], site.around[around[-1] + 1 :]
+    assert isinstance(meeting, For)
+    tainted = {meeting.var}
     for outer in inside:
-        fault = _divergence(outer, tainted)
+        fault = _divergence(outer, tainted, who)
         if fault is not None:
-            return f"not every worker comes to this barrier: {fault}"
+            return f"not every {who} comes to this barrier: {fault}"
+        if isinstance(outer, For) and outer.kind is LoopKind.THREADS:
+            tainted.add(outer.var)
         if isinstance(outer, Let) and _depends(outer.value, tainted):
             tainted.add(outer.var)
     return None
 
 
-def _divergence(outer: Enclosing, tainted: set[Var]) -> str | None:
+def _divergence(outer: Enclosing, tainted: set[Var], who: str) -> str | None:
     match outer:
         case For(var=var, kind=LoopKind.PARALLEL):
             return f"it is in the parallel loop '{var.name}'"
         case For(var=var, extent=extent) if _depends(extent, tainted):
-            return f"how often the loop '{var.name}' runs depends on the worker"
+            return f"how often the loop '{var.name}' runs depends on the {who}"
         case Branch(condition=condition) if _depends(condition, tainted):
-            return "a condition around it depends on the worker"
+            return f"a condition around it depends on the {who}"
         case _:
             return None
 

@@ -11,7 +11,7 @@ from ragged.ir.analysis import held
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary
-from ragged.ir.facts import Range, Tiling
+from ragged.ir.facts import Range, Tiling, Uniform
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -45,6 +45,8 @@ def check_declared_types(program: Program) -> None:
                 faults = _typed("a bound", function.dtype, lower, upper)
             case Tiling(first=first, total=total):
                 faults = _index_faults("a tiling's end", first, total)
+            case Uniform(function=function, value=value):
+                faults = _typed("what places are compared with", function.dtype, value)
             case _:
                 continue
         for fault in faults:
@@ -93,8 +95,8 @@ def _stmt_faults(stmt: Stmt) -> Iterator[str]:
             yield from _index_faults("an index", *indices)
             yield from _typed(f"what is reduced into '{buffer.name}'", buffer.dtype, value)
             yield from _typed(f"what a reduction into '{buffer.name}' starts from", buffer.dtype, init)
-            if buffer.dtype is DType.BOOL:
-                yield "bools are not reduced"
+            if buffer.dtype in (DType.BOOL, DType.BFLOAT16X2):
+                yield f"{'bools' if buffer.dtype is DType.BOOL else 'pairs'} are not reduced"
         case Check(condition=condition) | If(condition=condition):
             yield from _typed("a condition", DType.BOOL, condition)
         case For(var=var, extent=extent):
@@ -141,11 +143,14 @@ def _fault(expr: Expr) -> str | None:
             return None if _takes_two(op, lhs.dtype) else f"'{op.value}' is not for {lhs.dtype.value}"
         case Fma(a=a, b=b, c=c):
             alike = a.dtype is b.dtype is c.dtype and c.dtype.is_float
-            return None if alike else "'fma' is for floats of one dtype"
+            pairs = a.dtype is b.dtype is DType.BFLOAT16X2 and c.dtype is DType.FLOAT32
+            return None if alike or pairs else "'fma' is for floats of one dtype"
         case Select(condition=condition, if_true=if_true, if_false=if_false):
             if condition.dtype is not DType.BOOL:
                 return f"a condition must be bool, not {condition.dtype.value}"
             return None if if_true.dtype is if_false.dtype else "the branches differ in dtype"
+        case Cast(dtype=dtype, operand=operand) if DType.BFLOAT16X2 in (dtype, operand.dtype):
+            return "a pair is not cast"
         case Ref() | Cast():
             return None
         case _:
@@ -157,12 +162,16 @@ def _fits(value: int | float | bool, dtype: DType) -> bool:
         return dtype is DType.BOOL and isinstance(value, bool)
     if dtype.is_float:
         return True
+    if dtype is DType.BFLOAT16X2:
+        return False
     limits = np.iinfo(dtype.value)
     return isinstance(value, int) and limits.min <= value <= limits.max
 
 
 def _takes_one(op: UnaryOp, dtype: DType) -> bool:
     match op:
+        case _ if dtype is DType.BFLOAT16X2:
+            return False
         case UnaryOp.NOT:
             return dtype is DType.BOOL
         case UnaryOp.NEG | UnaryOp.ABS:
@@ -175,6 +184,12 @@ def _takes_one(op: UnaryOp, dtype: DType) -> bool:
 
 def _takes_two(op: BinaryOp, dtype: DType) -> bool:
     match op:
+        case BinaryOp.PAIR:
+            return dtype is DType.FLOAT32
+        case BinaryOp.DOT:
+            return dtype is DType.BFLOAT16X2
+        case _ if dtype is DType.BFLOAT16X2:
+            return False
         case BinaryOp.AND | BinaryOp.OR:
             return dtype is DType.BOOL
         case BinaryOp.EQ | BinaryOp.NE:

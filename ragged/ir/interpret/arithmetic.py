@@ -1,8 +1,8 @@
 """The value of each operator on scalars of each dtype.
 
 Integers are Python's: a result that does not fit the dtype is an error, not a wrapped number. Floats are
-NumPy scalars of the dtype, so that each operator rounds once. Functions such as tanh are computed in
-float64 and rounded: what any approximation of them is compared with.
+NumPy scalars of the dtype, so that each operator rounds once; a pair is the integer that its bits are.
+Functions such as tanh are computed in float64 and rounded: what any approximation of them is compared with.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def constant(value: Value, dtype: DType) -> Value:
     """Return a Python or NumPy scalar as a value of `dtype`, rounded if `dtype` is a float."""
     if dtype.is_float:
         return dtype.numpy.type(value)
-    return int(value) if dtype.is_int else bool(value)
+    return bool(value) if dtype is DType.BOOL else int(value)
 
 
 def cast(value: Value, source: DType, target: DType) -> Value:
@@ -105,6 +105,10 @@ def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
             return lambda a, b: bool(a > b)
         case BinaryOp.GE:
             return lambda a, b: bool(a >= b)
+        case BinaryOp.PAIR:
+            return lambda a, b: _upper_half(a) << 16 | _upper_half(b)
+        case BinaryOp.DOT:
+            return lambda a, b: _fma_pairs(a, b, np.float32(0))
         case BinaryOp.AND | BinaryOp.OR:
             raise InternalError(f"'{op.value}' is not strict in its operands")
         case _:
@@ -126,15 +130,36 @@ def combine(combiner: Combiner, dtype: DType) -> Callable[[Value, Value], Value]
             assert_never(combiner)
 
 
-def fma(dtype: DType) -> Callable[[Value, Value, Value], Value]:
-    """Return `a * b + c` rounded once."""
+def fma(factor: DType, dtype: DType) -> Callable[[Value, Value, Value], Value]:
+    """Return `a * b + c` rounded once; of pairs, first with the first ones, then with the second ones."""
     match dtype:
+        case DType.FLOAT32 if factor is DType.BFLOAT16X2:
+            return _fma_pairs
         case DType.FLOAT32:
             return _fma_float32
         case DType.FLOAT64:
             return _fma_float64
         case _:
             raise InternalError(f"fma is not for {dtype.value}")
+
+
+def _upper_half(value: Value) -> int:
+    """Return the bits of the bfloat16 nearest to a float32; of NaN a quiet one."""
+    bits = int(np.float32(value).view(np.uint32))
+    if math.isnan(value):
+        return bits >> 16 | 0x40
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+def _halves(pair: Value) -> tuple[Value, Value]:
+    """Return the two floats of a pair."""
+    first, second = int(pair) & 0xFFFF0000, int(pair) << 16 & 0xFFFF0000
+    return np.uint32(first).view(np.float32), np.uint32(second).view(np.float32)
+
+
+def _fma_pairs(a: Value, b: Value, c: Value) -> Value:
+    (a0, a1), (b0, b1) = _halves(a), _halves(b)
+    return _fma_float32(a1, b1, _fma_float32(a0, b0, c))
 
 
 def _fma_float32(a: Value, b: Value, c: Value) -> Value:

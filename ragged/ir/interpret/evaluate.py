@@ -63,7 +63,7 @@ class Evaluator:
             case Binary(op=op, lhs=lhs, rhs=rhs):
                 return self._checked(arithmetic.binary(op, lhs.dtype), lhs, rhs)
             case Fma(a=a, b=b, c=c, dtype=dtype):
-                return self._checked(arithmetic.fma(dtype), a, b, c)
+                return self._checked(arithmetic.fma(a.dtype, dtype), a, b, c)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
                 test, yes, no = self.compile(condition), self.compile(if_true), self.compile(if_false)
                 return lambda frame: yes(frame) if test(frame) else no(frame)

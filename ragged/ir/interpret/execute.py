@@ -55,6 +55,8 @@ class Executor:
                 return self._parallel(stmt)
             case For(kind=LoopKind.TEAM):
                 return TeamExecutor(self.evaluator, self.order, self.run).team(stmt)
+            case For(kind=LoopKind.THREADS):
+                return TeamExecutor(self.evaluator, self.order, self.run).threads(stmt)
             case For():
                 return self._serial(stmt)
             case Let(var=var, value=value, body=body):

@@ -33,7 +33,7 @@ class NotWritable(Fault):
 
 
 class BarrierDivergence(Fault):
-    """Not all workers of a team came to the same barrier."""
+    """Not all workers of a team, or threads of a block, came to the same barrier."""
 
 
 class Race(Fault):

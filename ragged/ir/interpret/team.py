@@ -1,8 +1,9 @@
-"""Teams: workers that run at once and meet at barriers.
+"""Teams: workers, and threads of workers that are blocks, that run at once and meet at barriers.
 
 A statement with a barrier becomes a generator that stops at each one, so that workers can take turns. They
 change places at barriers alone: between two barriers a conflict is a race in whatever order they run, and
-without a conflict the order does not matter.
+without a conflict the order does not matter. The threads of a block take turns in the same way; at a barrier of
+the team a block's turn is over when all of its threads have come there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ragged.ir.interpret.memory import Frame, Region
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
+    BarrierScope,
     Block,
     Check,
     For,
@@ -34,12 +36,12 @@ from ragged.ir.stmt import (
 from ragged.ir.walk import children
 
 Run: TypeAlias = Callable[[Frame], None]
-Steps: TypeAlias = Callable[[Frame], Iterator[Label]]
+Steps: TypeAlias = Callable[[Frame], Iterator[Barrier]]
 
 
 @dataclass(slots=True)
 class TeamExecutor:
-    """Turns team loops into functions; `run` does it for statements without barriers."""
+    """Turns loops of teams and threads into functions; `run` does it for statements without barriers."""
 
     evaluator: Evaluator
     order: random.Random
@@ -47,58 +49,78 @@ class TeamExecutor:
 
     def team(self, loop: For) -> Run:
         """Return a function that runs a TEAM loop: one worker for each iteration."""
-        extent, body, var = self.evaluator.extent(loop), self._steps(loop.body), loop.var
+        return self._to_the_end(self._meeting(loop, "worker", BarrierScope.TEAM))
 
+    def threads(self, loop: For) -> Run:
+        """Return a function that runs a THREADS loop without a barrier of the team: one thread for each iteration."""
+        return self._to_the_end(self._meeting(loop, "thread", BarrierScope.BLOCK))
+
+    def _to_the_end(self, steps: Steps) -> Run:
         def run(frame: Frame) -> None:
-            region = Region("worker")
-            team: list[tuple[int, Iterator[Label]]] = []
-            for worker in range(extent(frame)):
-                inner = frame.inside(region, worker)
-                inner.vars[var] = worker
-                team.append((worker, body(inner)))
-            while self._advance(team):
-                region.touched.clear()
+            for barrier in steps(frame):
+                raise InternalError(f"barrier '{barrier.label.name}' stands where nobody meets")
 
         return run
 
-    def _advance(self, team: list[tuple[int, Iterator[Label]]]) -> bool:
-        """Run every worker to its next barrier, the same for all; return False if all have ended."""
-        self.order.shuffle(team)
+    def _meeting(self, loop: For, noun: str, scope: BarrierScope) -> Steps:
+        """Return a generator function that runs a loop's iterations at once; it yields barriers of a wider scope."""
+        extent, body, var = self.evaluator.extent(loop), self._steps(loop.body), loop.var
+
+        def steps(frame: Frame) -> Iterator[Barrier]:
+            region = Region(noun)
+            members: list[tuple[int, Iterator[Barrier]]] = []
+            for member in range(extent(frame)):
+                inner = frame.inside(region, member)
+                inner.vars[var] = member
+                members.append((member, body(inner)))
+            while (barrier := self._advance(members, noun)) is not None:
+                region.touched.clear()
+                if barrier.scope is not scope:
+                    yield barrier
+
+        return steps
+
+    def _advance(self, members: list[tuple[int, Iterator[Barrier]]], noun: str) -> Barrier | None:
+        """Run every member to its next barrier, and return it: the same for all. None if all have ended."""
+        self.order.shuffle(members)
         undefined: Undefined | None = None
-        reached: dict[int, Label | None] = {}
-        for worker, steps in team:
+        reached: dict[int, Barrier | None] = {}
+        for member, steps in members:
             try:
-                reached[worker] = next(steps, None)
-            except Undefined as fault:  # what another worker writes is a race, which says more
+                reached[member] = next(steps, None)
+            except Undefined as fault:  # what another one writes is a race, which says more
                 undefined = undefined or fault
         if undefined is not None:
             raise undefined
-        if len(set(reached.values())) > 1:
-            raise BarrierDivergence("the team's workers part at a barrier", example=_where(reached))
-        return any(label is not None for label in reached.values())
+        labels = {member: None if met is None else met.label for member, met in reached.items()}
+        if len(set(labels.values())) > 1:
+            whose = "team's workers" if noun == "worker" else "block's threads"
+            raise BarrierDivergence(f"the {whose} part at a barrier", example=_where(labels, noun))
+        return next(iter(reached.values()), None)
 
     def _steps(self, stmt: Stmt) -> Steps:
         """Return a generator function that runs `stmt` and yields the label of each barrier it meets."""
         if not has_barrier(stmt):
             run = self.run(stmt)
 
-            def steps_run(frame: Frame) -> Iterator[Label]:
+            def steps_run(frame: Frame) -> Iterator[Barrier]:
                 run(frame)
                 yield from ()
 
             return steps_run
         match stmt:
-            case Barrier(label=label):
-                # Which workers make a block is not modelled: a block's barrier is one of the whole team.
-                return lambda frame: iter((label,))
+            case Barrier():
+                return lambda frame: iter((stmt,))
             case For(kind=LoopKind.PARALLEL, var=var):
                 raise InternalError(f"a barrier stands in the parallel loop '{var.name}'")
+            case For(kind=LoopKind.THREADS):
+                return self._meeting(stmt, "thread", BarrierScope.BLOCK)
             case For():
                 return self._serial_steps(stmt)
             case Let(var=var, value=value, body=body):
                 evaluate, inner = self.evaluator.placed(f"let {var.name}", value), self._steps(body)
 
-                def steps_let(frame: Frame) -> Iterator[Label]:
+                def steps_let(frame: Frame) -> Iterator[Barrier]:
                     frame.vars[var] = evaluate(frame)
                     yield from inner(frame)
                     del frame.vars[var]
@@ -107,7 +129,7 @@ class TeamExecutor:
             case Alloc(body=body):
                 allocate, inner = self.evaluator.allocation(stmt.buffer), self._steps(body)
 
-                def steps_alloc(frame: Frame) -> Iterator[Label]:
+                def steps_alloc(frame: Frame) -> Iterator[Barrier]:
                     allocate(frame)
                     yield from inner(frame)
                     del frame.views[stmt.buffer]
@@ -120,7 +142,7 @@ class TeamExecutor:
             case Block(body=body):
                 parts = [self._steps(part) for part in body]
 
-                def steps_block(frame: Frame) -> Iterator[Label]:
+                def steps_block(frame: Frame) -> Iterator[Barrier]:
                     for part in parts:
                         yield from part(frame)
 
@@ -133,7 +155,7 @@ class TeamExecutor:
     def _serial_steps(self, loop: For) -> Steps:
         extent, body, var = self.evaluator.extent(loop), self._steps(loop.body), loop.var
 
-        def steps(frame: Frame) -> Iterator[Label]:
+        def steps(frame: Frame) -> Iterator[Barrier]:
             for iteration in range(extent(frame)):
                 frame.vars[var] = iteration
                 yield from body(frame)
@@ -151,8 +173,8 @@ def has_barrier(stmt: Stmt) -> bool:
     return any(has_barrier(child) for child in children(stmt))
 
 
-def _where(reached: dict[int, Label | None]) -> str:
+def _where(reached: dict[int, Label | None], noun: str) -> str:
     return ", ".join(
-        f"worker {worker} is at {'the end' if label is None else repr(label.name)}"
-        for worker, label in sorted(reached.items(), key=lambda item: item[0])
+        f"{noun} {member} is at {'the end' if label is None else repr(label.name)}"
+        for member, label in sorted(reached.items(), key=lambda item: item[0])
     )

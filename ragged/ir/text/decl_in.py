@@ -8,9 +8,21 @@ from typing import TypeVar
 
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Function, Param, Ref, Role, Source, Var
+from ragged.ir.expr import Binary, Buffer, Call, Function, Param, Ref, Role, Source, Var
 from ragged.ir.expr import Scope as Memory
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
 from ragged.ir.text.names import DTYPES
@@ -143,8 +155,34 @@ def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
             via = scope.function(options["via"]) if "via" in options else None
             optional = "optional" in options and _true(scope, options["optional"])
             return Follows(function, scope.function(begin), scope.function(length), via, optional)
+        case "uniform":
+            return _uniform(scope, function, node)
+        case "layered":
+            begin, group, height, layers = scope.arguments(node, 4, 4)
+            tops = scope.function(begin), scope.function(group), scope.function(height)
+            return Layered(function, *tops, _int(scope, layers))
+        case "descends":
+            group, height, layers = scope.arguments(node, 3, 3)
+            options = scope.options(node, "via", "optional")
+            via = scope.function(options["via"]) if "via" in options else None
+            optional = "optional" in options and _true(scope, options["optional"])
+            own = scope.function(group), scope.function(height), _int(scope, layers)
+            return Descends(function, *own, via, optional)
         case _:
             raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
+
+
+def _uniform(scope: Scope, function: Function, node: ast.Call) -> Uniform:
+    begin, length, holds = scope.arguments(node, 3, 3)
+    compared = read(scope, holds)
+    whole = Call(function, tuple(Ref(param.var) for param in function.params))
+    match compared:
+        case Binary(op=op, lhs=lhs, rhs=value) if op.is_comparison and lhs == whole:
+            return Uniform(function, op, value, scope.function(begin), scope.function(length))
+        case _:
+            raise scope.error(
+                holds, f"'{ast.unparse(holds)}' does not compare '{function.name}' of its parameters"
+            )
 
 
 def _choice(scope: Scope, kind: type[Choice], node: ast.expr) -> Choice:

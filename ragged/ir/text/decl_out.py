@@ -7,7 +7,19 @@ from typing import assert_never
 
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Call, Function, Ref, Scope
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
 
@@ -17,16 +29,18 @@ DEFAULT_ALIGN = 64
 def subject(fact: Fact) -> Function:
     """Return the function that a fact is about: it is written where that one is declared."""
     match fact:
-        case Range(function=function) | Monotone(function=function) | Injective(function=function):
-            return function
+        case Range() | Monotone() | Injective() | Uniform():
+            return fact.function
         case PrefixSum(offset=offset):
             return offset
         case Owner(owner=owner):
             return owner
         case Tiling(begin=begin):
             return begin
-        case Follows(pointer=pointer):
+        case Follows(pointer=pointer) | Descends(pointer=pointer):
             return pointer
+        case Layered(top=top):
+            return top
         case _:
             assert_never(fact)
 
@@ -74,6 +88,17 @@ def fact_text(names: Names, fact: Fact) -> str:
             between = "" if via is None else f", via={names.value(via)}"
             nowhere = ", optional=True" if optional else ""
             return f"follows({names.value(begin)}, {names.value(length)}{between}{nowhere})"
+        case Uniform(function=function, op=op, value=value, begin=begin, length=length):
+            here = Call(function, tuple(Ref(param.var) for param in function.params))
+            holds = f"{show(names, here)} {op.value} {show(names, value, Level.SUM)}"
+            return f"uniform({names.value(begin)}, {names.value(length)}, {holds})"
+        case Layered(begin=begin, group=group, height=height, layers=layers):
+            given = ", ".join(names.value(each) for each in (begin, group, height))
+            return f"layered({given}, {layers})"
+        case Descends(group=group, height=height, layers=layers, via=via, optional=optional):
+            between = "" if via is None else f", via={names.value(via)}"
+            nowhere = ", optional=True" if optional else ""
+            return f"descends({names.value(group)}, {names.value(height)}, {layers}{between}{nowhere})"
         case _:
             assert_never(fact)
 

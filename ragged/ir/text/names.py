@@ -16,7 +16,7 @@ from ragged.ir.stmt import Label
 UNARY_CALLS = {op.value: op for op in UnaryOp if op.value.isidentifier() and op is not UnaryOp.NOT}
 """The operators of one operand that are written as calls."""
 
-BINARY_CALLS = {op.value: op for op in (BinaryOp.MIN, BinaryOp.MAX)}
+BINARY_CALLS = {op.value: op for op in (BinaryOp.MIN, BinaryOp.MAX, BinaryOp.PAIR, BinaryOp.DOT)}
 """The operators of two operands that are written as calls."""
 
 DTYPES = {dtype.value: dtype for dtype in DType}

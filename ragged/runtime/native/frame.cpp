@@ -101,32 +101,45 @@ bool Frame::place_workspaces(PyObject* sizes, const Block& block, std::vector<Va
   return true;
 }
 
-// Run the stages one after another, up to the first that fails.
+// Run the stages one after another, up to the first that fails. The GIL is given away once for all of them: who takes it
+// in between may keep it for long.
 bool Frame::run(Job& job, const Block& block, std::int64_t patience, PyObject* times) const {
+  struct Ran {
+    std::int64_t nanoseconds, workers;
+  };
   Team& team = Team::of_process();
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    job.function = stages[i].function;
+  std::vector<Ran> ran;
+  ran.reserve(stages.size());
+  int result = 0;
+  // Python ends daemon threads by unwinding them as they come back for the GIL: nothing may stand on the stack here
+  // that catches, or that needs the GIL to be destroyed.
+  PyThreadState* state = PyEval_SaveThread();
+  for (const Stage& stage : stages) {
+    job.function = stage.function;
     block.words[1] = 0;  // barriers count here, and the stage before may have had another number of workers
-    // Python ends daemon threads by unwinding them as they come back for the GIL: nothing may stand on the stack here
-    // that catches, or that needs the GIL to be destroyed.
-    PyThreadState* state = PyEval_SaveThread();
     const std::int64_t begin = now();
-    const Team::Outcome outcome = team.run(job, stages[i].workers, patience);
-    const std::int64_t end = now();
-    PyEval_RestoreThread(state);
-    if (outcome.result != 0) {
-      PyErr_SetString(PyExc_RuntimeError, "a stage refused its arguments");
-      return false;
-    }
-    if (block.words[0] != 0) {
-      const char* words = reinterpret_cast<const char*>(block.words);
-      const auto bytes = static_cast<Py_ssize_t>(blocks_.words() * sizeof(std::int64_t));
-      PyObject* failure = Py_BuildValue("nN", static_cast<Py_ssize_t>(i), PyBytes_FromStringAndSize(words, bytes));
-      if (failure != nullptr) PyErr_SetObject(check_failed, failure);
-      Py_XDECREF(failure);
-      return false;
-    }
-    if (times != Py_None && !append_pair(times, end - begin, outcome.workers)) return false;
+    const Team::Outcome outcome = team.run(job, stage.workers, patience);
+    ran.push_back({now() - begin, outcome.workers});
+    result = outcome.result;
+    if (result != 0 || block.words[0] != 0) break;
+  }
+  PyEval_RestoreThread(state);
+  if (result != 0) {
+    PyErr_SetString(PyExc_RuntimeError, "a stage refused its arguments");
+    return false;
+  }
+  if (block.words[0] != 0) {
+    const char* words = reinterpret_cast<const char*>(block.words);
+    const auto bytes = static_cast<Py_ssize_t>(blocks_.words() * sizeof(std::int64_t));
+    const auto failed = static_cast<Py_ssize_t>(ran.size()) - 1;
+    PyObject* failure = Py_BuildValue("nN", failed, PyBytes_FromStringAndSize(words, bytes));
+    if (failure != nullptr) PyErr_SetObject(check_failed, failure);
+    Py_XDECREF(failure);
+    return false;
+  }
+  if (times == Py_None) return true;
+  for (const Ran& each : ran) {
+    if (!append_pair(times, each.nanoseconds, each.workers)) return false;
   }
   return true;
 }

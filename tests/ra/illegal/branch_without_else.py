@@ -8,4 +8,5 @@ ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf))
 MESSAGE = """\
 ModelError: if_then_else: the function returns (condition, then, else)
   at branch_without_else.py:6
+  fix: lambda n, i: (ra.isleaf(n), leaf, inner)
 """

@@ -11,6 +11,6 @@ ra.recursion_op(h_ph, h)
 MESSAGE = """\
 ModelError: 'isleaf(n.left)' decides 'h': control flow may depend on the structure alone (P.1)
   at p1_branch_on_a_child.py:8
-  because: 'isleaf(n.left)' is no property of how the node is connected
-  fix: decide by ra.isleaf(n) or ra.num_children(n); choose between values with ra.where
+  because: 'isleaf(n.left)' is no property of how the node is connected, and no integer that it carries
+  fix: decide by ra.isleaf(n), ra.num_children(n) or an integer payload; choose between values with ra.where
 """

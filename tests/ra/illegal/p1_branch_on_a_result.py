@@ -11,6 +11,6 @@ ra.recursion_op(h_ph, h)
 MESSAGE = """\
 ModelError: 'hs[n, 0] > 0.5' decides 'h': control flow may depend on the structure alone (P.1)
   at p1_branch_on_a_result.py:8
-  because: 'hs[n, 0]' is no property of how the node is connected
-  fix: decide by ra.isleaf(n) or ra.num_children(n); choose between values with ra.where
+  because: 'hs[n, 0]' is no property of how the node is connected, and no integer that it carries
+  fix: decide by ra.isleaf(n), ra.num_children(n) or an integer payload; choose between values with ra.where
 """

@@ -11,5 +11,5 @@ MESSAGE = """\
 ModelError: 'c_ph[k, i]' reads a placeholder that the recursion does not define
   at placeholder_not_in_the_recursion.py:7
   because: the outputs are h
-  fix: name it among the outputs: recursion_op({..., name: (placeholder, compute)})
+  fix: name it among the outputs, {..., name: (placeholder, compute)}; another recursion's results come as a payload
 """

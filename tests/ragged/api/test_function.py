@@ -53,6 +53,16 @@ def test_results(several):
             np.testing.assert_allclose(o, want[1], rtol=1e-4, atol=1e-4)
 
 
+def test_code_for_gpus_is_refused():
+    with pytest.raises(UserError) as error:
+        ragged.compile(scaled(), target="cuda -arch=sm_90")
+    assert str(error.value) == (
+        "compile: cannot generate code for 'cuda -arch=sm_90' of this\n"
+        "  because: code for GPUs is generated of recursive models' kernels alone\n"
+        "  fix: target='cpu'"
+    )
+
+
 def test_results_are_the_callers(simple):
     x = rows()
     first = simple(A=x)

@@ -1,10 +1,10 @@
 """Random ragged programs, scheduled at random: scheduled = unscheduled = interpreted = what they mean."""
 
-from collections import Counter
 from random import Random
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from ragged.ir.equal import difference
@@ -28,26 +28,31 @@ def test_unscheduled_programs_compute_what_they_mean(drawn: Drawn):
             np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-4)
 
 
-def test_scheduled_programs_compute_the_same():
-    taken, refused = Counter(), Counter()
+@settings(max_examples=120)
+@given(programs(), st.integers(0, 2**32))
+def test_scheduled_programs_compute_the_same(drawn: Drawn, seed: int):
+    steps = Steps(Random(seed), drawn.schedule())
+    steps.some()
+    for calls in drawn.data:
+        same(run(steps.schedule, calls, seed=1), run(drawn.schedule(), calls))
+    again = replayed(steps.schedule, steps.schedule.log())
+    assert difference(again.lower(), steps.schedule.lower()) is None
 
-    @settings(max_examples=120)
-    @given(programs(), st.integers(0, 2**32))
-    def check(drawn: Drawn, seed: int):
+
+@pytest.mark.parametrize("name", [*DECISIONS, *REWRITINGS])
+def test_every_step_is_taken_by_some_program_and_refused_by_another(name: str):
+    def tried(example: tuple[Drawn, int]) -> Steps:
+        drawn, seed = example
         steps = Steps(Random(seed), drawn.schedule())
-        steps.some()
-        for calls in drawn.data:
-            same(run(steps.schedule, calls, seed=1), run(drawn.schedule(), calls))
-        again = replayed(steps.schedule, steps.schedule.log())
-        assert difference(again.lower(), steps.schedule.lower()) is None
-        taken.update(steps.taken)
-        refused.update(steps.refused)
+        (steps.decide if name in DECISIONS else steps.rewrite)(name)
+        return steps
 
-    check()
-    for name in (*DECISIONS, *REWRITINGS):
-        assert taken[name], f"{name} was never taken"
-        if name not in NEVER_REFUSED:
-            assert refused[name], f"{name} was never refused"
+    # What is found is not shrunk, and a search ends at the first that is found.
+    examples = st.tuples(programs(), st.integers(0, 2**32))
+    search = settings(max_examples=500, phases=[Phase.generate])
+    find(examples, lambda example: name in tried(example).taken, settings=search)
+    if name not in NEVER_REFUSED:
+        find(examples, lambda example: name in tried(example).refused, settings=search)
 
 
 @settings(max_examples=12)

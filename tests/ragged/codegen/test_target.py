@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ragged.auto.machine import Grid
 from ragged.codegen.build import compile_program
-from ragged.codegen.target import Target, host_target, parse_target
+from ragged.codegen.target import Target, features_of, grid_for, host_target, parse_target
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.program import StageKind
+from ragged.runtime import processor
 from tests.ragged.codegen.hand import elementwise, op
 
 EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
@@ -35,11 +37,40 @@ def test_targets(given, wanted):
     assert hash(parse_target(wanted)) == hash(target)
 
 
+@pytest.mark.parametrize(
+    ("given", "grid"),
+    [
+        ("cpu", None),
+        ("llvm -mcpu=znver4", None),
+        ("cuda", Grid(132, 256, 227 * 1024)),
+        ("cuda -arch=sm_80", Grid(108, 256, 163 * 1024)),
+        ("cuda -arch=sm_1", Grid(84, 256, 99 * 1024)),
+        (
+            "cuda -multiprocessors=3 -max_threads_per_block=32 -max_shared_memory_per_block=100",
+            Grid(3, 32, 100),
+        ),
+    ],
+)
+def test_grids(given, grid):
+    assert grid_for(given) == grid
+
+
 def test_this_machine():
     host = parse_target("cpu")
     assert host is host_target()
     assert host.kind == "llvm"
     assert dict(host.settings)["mcpu"] not in ("", "generic")
+
+
+@pytest.mark.parametrize("target", ["cpu", "llvm -mcpu=graniterapids", "llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"])
+def test_versions_of_avx10_are_no_features(target):
+    """LLVM finds avx10.1 on processors of which Linux lists the parts alone: code for it was refused where it was made."""
+    assert not [feature for feature in features_of(parse_target(target)) if feature.startswith("avx10")]
+    assert "fma" in features_of(parse_target("llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"))
+
+
+def test_this_machine_has_what_its_target_promises():
+    assert processor.missing(features_of(host_target())) == []
 
 
 @pytest.mark.parametrize(
@@ -63,7 +94,8 @@ def test_this_machine():
         (
             "cuda -sm=90",
             "target: 'cuda' has no option 'sm' in 'cuda -sm=90'\n  because: its options are arch, host, keys, "
-            "max_num_threads, max_shared_memory_per_block, max_threads_per_block, tag, thread_warp_size\n"
+            "max_num_threads, max_shared_memory_per_block, max_threads_per_block, multiprocessors, tag, "
+            "thread_warp_size\n"
             f"  fix: for example {EXAMPLES}",
         ),
     ],
@@ -83,8 +115,8 @@ def test_no_code_for_gpus_yet():
     with pytest.raises(ScheduleError) as error:
         compile_program(elementwise(lambda a, b: a), "cuda -arch=sm_90")
     assert str(error.value) == (
-        "compile: cannot generate code for 'cuda -arch=sm_90' yet\n"
-        "  because: this version generates code for CPUs only\n"
+        "compile: cannot generate code for 'cuda -arch=sm_90' of this\n"
+        "  because: code for GPUs is generated of recursive models' kernels alone\n"
         "  fix: target='cpu'"
     )
 

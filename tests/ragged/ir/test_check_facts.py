@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
+from ragged.ir.ops import BinaryOp
 
 
 def size(name: str) -> Function:
@@ -30,6 +43,11 @@ OFFSET, STEP = table("offset", add(Call(N), 1)), table("step", Call(N))
 POINTER = table("pointer", Call(FIRST))
 VIA = table("via", add(Call(FIRST), 1))
 EDGE = table("edge", Call(size("edges")))
+TOP, START = table("top", Call(size("tops"))), table("start", add(Call(size("steps")), 1))
+GROUP, HEIGHT, DOWN = table("group", Const(3)), table("height", Const(3)), table("down", Const(2))
+LAYERED, DESCENDS = Layered(TOP, START, GROUP, HEIGHT, 2), Descends(DOWN, GROUP, HEIGHT, 2)
+STEPS = {"tops": 1, "steps": 1, "group": [0, 0, -1], "height": [4, 3, 0]}
+"""Nodes 0 and 1 are of step 1, 1 below 0, and 2 is a leaf."""
 TILING = Tiling(BEGIN, LENGTH, Call(FIRST), Call(TOTAL))
 
 
@@ -100,10 +118,52 @@ OWN = Ref(F.params[0].var)
             },
             "edge(2) = 1 is below begin(1) + length(1) = 2",
         ),
+        (
+            Uniform(F, BinaryOp.EQ, Const(7), BEGIN, LENGTH),
+            {"n": 4, "f": [7, 7, 8, 7], "batches": 2, "begin": [3, 0], "length": [1, 3]},
+            "f(2) = 8 is not == 7, and 2 is in [0, 3)",
+        ),
+        (
+            Uniform(F, BinaryOp.GE, OWN, BEGIN, LENGTH),
+            {"n": 4, "f": [1, 0, 2, 9], "batches": 1, "begin": [-1], "length": [9]},
+            "f(1) = 0 is not >= 1, and 1 is in [-1, 8)",
+        ),
+        (LAYERED, {"top": [3], "start": [0, 1]}, "top(0) = 3 is no node"),
+        (
+            LAYERED,
+            {"top": [0], "start": [0, 1], "group": [1, 0, -1]},
+            "group(0) = 1 is not 0, whose top it is",
+        ),
+        (LAYERED, {"top": [1], "start": [0, 1], "group": [1, 0, -1]}, "height(1) = 3 is not in step 0"),
+        (
+            LAYERED,
+            {
+                "tops": 2,
+                "steps": 2,
+                "top": [1, 0],
+                "start": [0, 0, 2],
+                "group": [1, 0, -1],
+                "height": [5, 3, 0],
+            },
+            "height(0) = 5 is not in step 1",
+        ),
+        (DESCENDS, {"down": [1, 3]}, "down(1) = 3 is no node"),
+        (DESCENDS, {"down": [-1, 2]}, "down(0) = -1 is no node"),
+        (DESCENDS, {"down": [1, 0]}, "down(1) = 0 has height 4, and 1 has 3"),
+        (
+            DESCENDS,
+            {"down": [1, 2], "group": [1, 0, -1]},
+            "down(0) = 1 is in the step of 0, and not of its group",
+        ),
+        (
+            Descends(DOWN, GROUP, HEIGHT, 2, via=table("via", Const(3)), optional=True),
+            {"down": [-1, 0], "via": [0, 1, 2]},
+            "down(1) = 0 has height 4, and 1 has 3",
+        ),
     ],
 )
 def test_the_first_counterexample(fact: Fact, data: dict, text: str):
-    assert check(fact, **{"first": 2, "total": 5, **data}) == text
+    assert check(fact, **STEPS | {"first": 2, "total": 5} | data) == text
 
 
 @pytest.mark.parametrize(
@@ -129,10 +189,22 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
             Follows(POINTER, BEGIN, LENGTH, optional=True),
             {"batches": 2, "begin": [2, 0], "length": [3, 2], "pointer": [-1, 2]},
         ),
+        # What is in no range, or out of the function's domain, may be anything.
+        (
+            Uniform(F, BinaryOp.NE, Const(7), BEGIN, LENGTH),
+            {"n": 3, "f": [7, 1, 2], "batches": 3, "begin": [1, 0, 2], "length": [2, 0, 5]},
+        ),
+        (LAYERED, {"top": [0], "start": [0, 0]}),
+        (LAYERED, {"top": [1], "start": [0, 1], "group": [0, 0, -1], "height": [2, 2, 0]}),
+        # In the same step and of one group, or of two and a step apart.
+        (DESCENDS, {"down": [1, 2]}),
+        (DESCENDS, {"down": [1, 2], "group": [1, 0, -1], "height": [3, 2, 0]}),
+        (Descends(DOWN, GROUP, HEIGHT, 2, optional=True), {"down": [-1, 2]}),
+        (Descends(DOWN, GROUP, HEIGHT, 2, via=table("via", Const(4))), {"down": [2, 2], "via": [0, 1, 2, 2]}),
     ],
 )
 def test_what_holds(fact: Fact, data: dict):
-    assert check(fact, **{"first": 2, "total": 5, **data}) is None
+    assert check(fact, **STEPS | {"first": 2, "total": 5} | data) is None
 
 
 def test_a_function_of_two_parameters_whose_second_extent_depends_on_the_first():

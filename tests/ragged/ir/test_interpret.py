@@ -173,6 +173,35 @@ def test_fma_of_what_is_not_finite():
     assert fma(1e300, 1e300, 1.0, DType.FLOAT64) == np.inf
 
 
+def pair(first: float, second: float):
+    return Binary(BinaryOp.PAIR, real(first), real(second))
+
+
+def nearest16(value: float) -> float:
+    """The bfloat16 nearest to a number, ties to even, found by trying the neighbours."""
+    down = int(np.float32(value).view(np.uint32)) >> 16 << 16
+    around = [np.uint32(bits).view(np.float32) for bits in (down, down + 0x10000)]
+    return float(min(around, key=lambda f: (abs(float(f) - value), int(f.view(np.int32)) >> 16 & 1)))
+
+
+@settings(max_examples=200)
+@given(small, small, small, small, small)
+@example(1.0 + 2.0**-8, -(1.0 + 3 * 2.0**-8), 1.0, 1.0, 0.0)  # ties
+def test_pairs_are_rounded_and_their_products_are_added_one_by_one(a, b, c, d, e):
+    a16, b16, c16, d16 = map(nearest16, (a, b, c, d))
+    first = nearest32(Fraction(a16) * Fraction(c16) + Fraction(e))
+    second = nearest32(Fraction(b16) * Fraction(d16) + Fraction(float(first)))
+    assert evaluate(Fma(pair(a, b), pair(c, d), real(e))) == second
+    alone = nearest32(Fraction(b16) * Fraction(d16) + Fraction(float(np.float32(a16 * c16))))
+    assert evaluate(Binary(BinaryOp.DOT, pair(a, b), pair(c, d))) == alone
+
+
+def test_pairs_of_what_is_no_number():
+    nan = evaluate(pair(np.nan, -np.inf))
+    assert int(nan) == 0x7FC0FF80
+    assert int(evaluate(pair(3.4e38, 0.0))) == 0x7F800000  # rounded beyond the largest
+
+
 @pytest.mark.parametrize(
     ("op", "a", "b", "result"),
     [

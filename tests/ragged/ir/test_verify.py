@@ -11,7 +11,8 @@ import pytest
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Call, Const, Function, Load, Param, Ref, Role, Source, Var, add, index
-from ragged.ir.facts import Follows, Range
+from ragged.ir.facts import Follows, Range, Uniform
+from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import Alloc, Barrier, Block, For, Label, Let, Reduce, Stmt, Store
@@ -106,6 +107,22 @@ BUILT = {
     "a fact through an undeclared function": (
         program(Block(), functions=(ROWS, ONE), facts=(Follows(ONE, ONE, ONE, LATER),)),
         "a fact is about 'later', which is not declared",
+    ),
+    "a fact of an undeclared range": (
+        program(Block(), functions=(ROWS, ONE), facts=(Uniform(ONE, BinaryOp.EQ, index(1), ONE, LATER),)),
+        "a fact is about 'later', which is not declared",
+    ),
+    "a comparison with a foreign variable": (
+        program(Block(), functions=(ROWS, ONE), facts=(Uniform(ONE, BinaryOp.EQ, Ref(LOOP), ONE, ONE),)),
+        "'i' is no parameter of this declaration",
+    ),
+    "a comparison with a number of another dtype": (
+        program(
+            Block(),
+            functions=(ROWS, ONE),
+            facts=(Uniform(ONE, BinaryOp.EQ, Const(2.0, DType.FLOAT32), ONE, ONE),),
+        ),
+        "what places are compared with must be int64: 2.0 is float32",
     ),
     "a fact with a foreign variable": (
         program(Block(), functions=(ROWS, ONE), facts=(Range(ONE, Ref(LOOP), index(1)),)),

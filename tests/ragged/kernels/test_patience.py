@@ -10,5 +10,7 @@ def test_patience_is_what_a_call_gains():
     assert patience_for(1000, 2) == 0, "too little to share"
     two, ten = patience_for(10**6, 2), patience_for(10**6, 10)
     assert 0 < two < ten <= 20_000
+    assert patience_for(10**6, 2, 2) == two - 2 * 1500, "they have to meet"
+    assert patience_for(10**6, 2, 4) == 0 == patience_for(10**6, 1, 4), "and do nothing else"
     assert patience_for(10**8, 2) == 1_000_000, "on an idle machine they have come by then"
     assert patience_for(10**12, 2) == 10**10 // 16, "on a busy one they may have to wait for a turn"

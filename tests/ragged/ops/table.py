@@ -48,7 +48,6 @@ REASONS = (
         r"does not read one region",
         "what is read is no region of constant extents: name a loop further inside",
     ),
-    (r"the copy would be out of date", "it is written in the loop as well"),
 )
 """What refusals say, and the short form of it; one letter each."""
 

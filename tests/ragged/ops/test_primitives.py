@@ -9,6 +9,7 @@ import pytest
 from tests.ragged.ops.operators import CALLS
 from tests.ragged.ops.table import BEGIN, END, table
 from tests.ragged.ops.trials import trials_of
+from tests.support.pages import check_part
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "ragged_primitives.md"
 
@@ -20,13 +21,5 @@ def test_primitives_in_an_operator(operator, golden):
 
 
 def test_the_page_has_the_table(request):
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    now, end, after = rest.partition(END)
-    assert begin and end, f"{PAGE.name} has no place for the table"
     wanted = f"\n{table({name: trials_of(name) for name in CALLS})}\n"
-    if request.config.getoption("--renew-golden"):
-        PAGE.write_text(before + BEGIN + wanted + END + after, encoding="utf-8")
-    else:
-        advice = "if the new one is right, run pytest with --renew-golden and review the difference"
-        assert now == wanted, f"the table of {PAGE.name} is another one; {advice}"
+    check_part(PAGE, BEGIN, END, wanted, renew=request.config.getoption("--renew-golden"))

@@ -95,7 +95,57 @@ def test_what_is_kept_of_a_row(body, left):
     assert bool(left) != bool(declared(text))
 
 
+INNER_FIRST = """\
+for n in serial(count):
+    for m in serial(count):
+        for i in serial(8):
+            t[m, i]: t.inner = x[m, i] * 2.0
+        for i in serial(8):
+            u[n, i] = t[m, i]
+    for i in serial(8):
+        t[n, i] = x[n, i]
+    for i in serial(8):
+        y[n, i] = t[n, i]
+"""
+
+
+def test_a_home_in_another_that_comes_first_has_storage_of_its_own():
+    text = contracted(nodes(INNER_FIRST))
+    assert not declared(text)
+    assert [line.strip() for line in text.splitlines() if "= local(" in line and "u" not in line] == [
+        "t = local(float32[8])",
+        "t_1 = local(float32[8])",
+    ]
+
+
+def test_large_homes_one_in_another_share_storage():
+    text = contracted(nodes(INNER_FIRST, width="5000"))
+    assert declared(text) == ["t: workspace(float32[5000])"]
+
+
 KEPT = {
+    "a home in another, where a loop comes back to it": """\
+for z in serial(2):
+    for n in serial(count):
+        if z == 1:
+            for i in serial(8):
+                y[n, i] = t[n, i]
+        for m in serial(count):
+            for i in serial(8):
+                t[m, i]: t.inner = x[m, i] * 2.0
+        for i in serial(8):
+            t[n, i] = x[n, i]
+""",
+    "a home in another that reads what is at the outer one": """\
+for n in serial(count):
+    for m in serial(count):
+        for i in serial(8):
+            t[m, i]: t.inner = x[m, i] * 2.0
+        for i in serial(8):
+            y[n, i] = t[n, i]
+    for i in serial(8):
+        t[n, i] = x[n, i]
+""",
     "a home in another": """\
 for n in serial(count):
     for i in serial(8):

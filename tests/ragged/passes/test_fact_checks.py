@@ -30,7 +30,13 @@ gap: expression(i < size, offset(i + 1) - offset(i))
 begin: structure(b < count) = facts(tiling(tall, 2, size))
 tall: structure(b < count)
 pointer: structure(i < size) = facts(follows(begin, tall), follows(begin, tall, optional=True))
-edge: structure(e < edges) = facts(follows(begin, tall, via=offset))
+edge: structure(e < edges) = facts(follows(begin, tall, via=offset), descends(group, height, 2, via=offset))
+group: structure(i < size + 1)
+height: structure(i < size)
+top: structure(t < count) = facts(layered(start, group, height, 2))
+start: structure(s < count + 1)
+down: structure(i < size - 1) = facts(descends(group, height, 2), descends(group, height, 2, optional=True))
+kind: structure(n < size) = facts(uniform(begin, tall, kind(n) <= 1), uniform(begin, tall, kind(n) != n + 1))
 out: output(float32[1])
 
 with kernel:
@@ -92,6 +98,12 @@ def data(draw):
         "pointer": some(size, False),
         "row": nearly_rows(),
         "edge": some(edges, False),
+        "kind": np.minimum(some(size, False), draw(st.integers(0, 2))),
+        "group": nearly([0, 1, 0, 0, 0, 0][: size + 1]),
+        "height": nearly([3, 2, 1, 0, 0][:size]),
+        "top": nearly([1, 0, 0][:count]),
+        "start": nearly([0, 1, 1, 2][: count + 1]),
+        "down": nearly([2, 2, 3, 3][: size - 1]),
     }
     return {"size": size, "edges": edges, "count": count}, arrays
 
@@ -120,7 +132,18 @@ def test_generated_check_agrees_with_the_meaning(index, drawn, compiled):
 
 def test_every_kind_of_fact_is_among_them():
     kinds = {type(fact).__name__ for fact in parse(PROGRAM).facts}
-    assert kinds == {"Range", "Monotone", "Injective", "PrefixSum", "Owner", "Tiling", "Follows"}
+    assert kinds == {
+        "Range",
+        "Monotone",
+        "Injective",
+        "PrefixSum",
+        "Owner",
+        "Tiling",
+        "Follows",
+        "Layered",
+        "Descends",
+        "Uniform",
+    }
     assert all(isinstance(function, Function) for function in parse(PROGRAM).functions)
 
 

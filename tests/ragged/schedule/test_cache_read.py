@@ -131,28 +131,95 @@ def test_a_check_before_the_read():
 
 def test_two_regions():
     program = window("x[m, i] + x[n, i]")
+    new = valid(cache_read, program, declared(program, "x"), loop(program, "n")).program
+    assert "x_cache = local(float32[2, 8])" in body(new)
+    assert "x_cache[x_way, i_r] = x[m if x_way == 0 else n, i_r]" in body(new)
+    assert "y[n, i] = x_cache[0, i] + x_cache[1, i]" in body(new)
+    same(program, new, padded(WINDOW_DATA))
+    same_compiled(program, new, padded(WINDOW_DATA))
+
+
+def test_regions_that_differ_in_two_dimensions():
+    program = window("x[m, i] + x[n, i + 1] + x[m + 1, i] * x[n + 1, i + 1]")
+    new = valid(cache_read, program, declared(program, "x"), loop(program, "n")).program
+    assert "x_cache = local(float32[2, 2, 8])" in body(new)
+    same(program, new, padded(WINDOW_DATA))
+
+
+def test_regions_of_two_sizes():
+    program = window("x[m, i] + x[n, i] + x[n + 1, i]")
     assert refused(cache_read, program, declared(program, "x"), loop(program, "n")) == (
         "cache_read: cannot copy 'x' in loop 'n'\n"
-        "  because: x[m, i] and x[n, i] are not a known distance from each other: they are two regions\n"
+        "  because: x[m, i] and x[n, i] are not a known distance from each other, and of regions of different sizes, "
+        "1 x 8 and 2 x 8: one copy does not hold both\n"
         "  fix: fission the loop, so that each of its parts reads one region"
     )
 
 
-def test_what_is_written():
-    program = parse(PRODUCT)
-    assert refused(cache_read, program, declared(program, "t"), loop(program, "n")) == (
-        "cache_read: cannot copy 't' in loop 'n'\n"
-        "  because: t[n, i] is stored in it: the copy would be out of date\n"
+def test_both_children_of_a_node(golden):
+    """CORTEX, appendix A.3: one copy, whose first index says through which function it is read."""
+    program = parse(TREE)
+    new = valid(cache_read, program, declared(program, "h"), loop(program, "n", 1)).program
+    golden("cache_read_children.txt", body(program) + "\ncache_read(h, n)\n\n" + body(new))
+    same(program, new, TREE_DATA)
+    program = parse(TREE.replace("tanh(", "abs("))  # which has the same bits interpreted and compiled
+    new = valid(cache_read, program, declared(program, "h"), loop(program, "n", 1)).program
+    same_compiled(program, new, TREE_DATA)
+
+
+FUSED = """\
+                h[node, i] = abs(h[left(node), i] + h[right(node), i])
+"""
+
+
+def fused(text=TREE):
+    """Return the tree's program with one statement that reads the children and writes the node."""
+    head, _, _ = text.partition("            for i in serial(4):\n                lh[node, i]")
+    return head + "            for i in serial(4):\n" + FUSED
+
+
+def test_what_is_written_in_between_is_proven_to_be_another_row():
+    program = parse(fused())
+    new = valid(cache_read, program, declared(program, "h"), loop(program, "n", 1)).program
+    assert "h[node, i] = abs(h_cache[0, i] + h_cache[1, i])" in body(new)
+    same(program, new, TREE_DATA)
+    same_compiled(program, new, TREE_DATA)
+
+
+def test_what_is_written_in_between_may_be_what_is_read():
+    text = TREE.replace(
+        "n + 1 <= right(n) < num_nodes, follows(batch_begin, batch_length)", "n <= right(n) < num_nodes"
+    )
+    program = parse(fused(text))
+    assert refused(cache_read, program, declared(program, "h"), loop(program, "n", 1)) == (
+        "cache_read: cannot copy 'h' in loop 'n'\n"
+        "  because: h[node, i] is stored in it, and may be what h[right(node), i] reads: "
+        "the copy would be out of date\n"
+        "  example: b = 0, n = 1, i = 0, num_batches = 2, batch_length(1) = 2, batch_begin(1) = 0, right(1) = 1\n"
         "  fix: name a loop that only reads it, or cache_write what it accumulates"
     )
+
+
+def test_what_is_written_before_or_after():
+    program = parse(PRODUCT)
+    new = valid(cache_read, program, declared(program, "t"), loop(program, "n")).program
+    text = body(new)
+    assert text.index("t[n, i] += ") < text.index("t_cache[i_r] = t[n, i_r]") < text.index("y[n, i]")
+    same(program, new, data(PRODUCT))
+
+
+def test_what_is_written_in_between():
+    program = parse(PRODUCT.replace("y[n, i] = abs(t[n, i] + b[i])", "t[n, i] = abs(t[n, i] + b[i])"))
+    message = refused(cache_read, program, declared(program, "t"), loop(program, "n"))
+    assert "because: t[n, i] is stored in it, and may be what t[n, i] reads" in message
 
 
 def test_what_is_not_read():
     program = parse(PRODUCT)
     assert refused(cache_read, program, declared(program, "b"), loop(program, "j")) == (
         "cache_read: cannot copy 'b' in loop 'j'\n"
-        "  because: that loop does not use it\n"
-        "  fix: name a loop around what reads it"
+        "  because: that loop reads nothing of it\n"
+        "  fix: name a loop around what reads it, or cache_write what it accumulates"
     )
 
 

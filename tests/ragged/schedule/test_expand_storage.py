@@ -103,3 +103,25 @@ def test_labels_and_loops_stay():
     result = valid(expand_storage, program, local(program, "s"), loop(program, "n_i"))
     assert all(new == (old,) for old, new in result.forwarding.loops.items())
     assert result.forwarding.labels[label(program, "s")] == (label(program, "s"),)
+
+
+def test_the_place_of_a_reduction_stays_one():
+    text = """\
+program("p")
+
+at: parameter(int64[1])
+y: output(float32[1])
+
+with kernel:
+    y[0]: y.init = 0.0
+    for i in serial(4):
+        here = local(int64[1])
+        here[0] = at[0] % 1
+        there = here[0]
+        y[there] += 1.0
+"""
+    program = parse(text)
+    assert refused(expand_storage, program, local(program, "here"), loop(program, "i")) == (
+        "expand_storage: cannot expand 'here' by loop 'i'\n"
+        "  because: it says where 'y' adds up, which would depend on what is summed over"
+    )

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from ragged.errors import InternalError
 from ragged.ir.expr import Source
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
-from ragged.layout.derived import derived_tables
-from ragged.layout.prelude import prelude_programs
 from ragged.schedule.fuse_ragged import fuse_ragged
 from tests.ragged.schedule.data_support import valid
 from tests.ragged.schedule.support import body, loop, refused
+from tests.support.tables import filled_tables
 
 ROWS = """\
 program("rows")
@@ -46,12 +46,7 @@ def data(program, lengths):
     rng = np.random.default_rng(len(lengths))
     x = rng.standard_normal((len(lengths), 9)).astype(np.float32)
     sizes, arrays = {"rows": len(lengths)}, {"n": np.array(lengths, np.int32), "x": x}
-    wanted = [function for function in program.functions if function.source is Source.PRELUDE]
-    for prelude in prelude_programs("tables", program.functions, derived_tables(program, ()), wanted):
-        names = {function.name for function in prelude.functions}
-        filled = interpret(prelude, sizes, {k: v for k, v in arrays.items() if k in names})
-        arrays |= {name.removesuffix("_table"): table for name, table in filled.items()}
-    return sizes, arrays
+    return sizes, arrays | filled_tables(program, sizes, arrays)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +103,72 @@ def test_without_tables_a_body_needs_no_more_than_its_place():
         "  because: 't' runs n(b) times, which are not the lengths of consecutive rows of a prefix sum\n"
         "  fix: fuse(outer, inner) if all rows have one length"
     )
+
+
+def test_the_bind_stage_has_no_tables():
+    program = parse("""\
+program("bound")
+
+w: parameter(float32[4, 4])
+table: bound(float32[4, 4])
+y: output(float32[4, 4])
+
+with bind:
+    for a in serial(4):
+        for c in serial(4):
+            table[a, c] = w[c, a]
+
+with kernel:
+    for b in serial(4):
+        for t in serial(4):
+            y[b, t] = table[b, t]
+""")
+    assert refused(fuse_ragged, program, loop(program, "a"), loop(program, "c"), tables=True) == (
+        "fuse_ragged: cannot fuse the loops 'a' and 'c'\n"
+        "  because: 'a' runs when parameters are bound, and tables are filled later, for each call\n"
+        "  fix: fuse(outer, inner) if all rows have one length"
+    )
+    valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True)
+
+
+def test_places_of_rows_whose_offsets_are_given():
+    """The offsets come with the call, the table of rows does not: it is filled from them."""
+    program = parse("""\
+program("given")
+
+rows: structure()
+begin: structure(b < rows + 1) = facts(monotone(), 0 <= begin(b) < 9)
+x: payload(float32[rows, 9])
+y: output(float32[rows, 9])
+
+with kernel:
+    for b in parallel(rows):
+        for t in parallel(begin(b + 1) - begin(b)):
+            y[b, t] = x[b, t] * 2.0
+""")
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    assert [f.name for f in new.functions if f.source is Source.PRELUDE] == ["begin_row"]
+    x = np.random.default_rng(0).standard_normal((4, 9)).astype(np.float32)
+    sizes, arrays = {"rows": 4}, {"begin": np.array([0, 3, 3, 4, 8], np.int32), "x": x}
+    tables = filled_tables(new, sizes, arrays)
+    assert tables["begin_row"].tolist() == [0, 0, 0, 2, 3, 3, 3, 3]
+    want, got = interpret(program, sizes, arrays), interpret(new, sizes, arrays | tables)
+    np.testing.assert_array_equal(got["y"], want["y"])
+
+
+def test_tables_that_are_made_of_each_other_are_a_fault():
+    """Lengths that are the differences of their own offsets: nobody can fill those."""
+    program = parse("""\
+program("circle")
+
+rows: structure()
+begin: prelude(b < rows + 1) = facts(prefix_sum(length), monotone())
+length: expression(b < rows, begin(b + 1) - begin(b)) = facts(0 <= length(b) < 9)
+y: output(float32[rows])
+
+with kernel:
+    for b in serial(rows):
+        y[b] = float32(length(b))
+""")
+    with pytest.raises(InternalError, match="the tables 'begin' are made of each other"):
+        filled_tables(program, {"rows": 2}, {})

@@ -1,8 +1,10 @@
 """Indices as sums: they mean what they meant, and divisions go where extents allow it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Ref, Unary, Var
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
@@ -61,3 +63,10 @@ def test_no_division_is_left_of_tiles():
         "i + 3",
     ]
     assert [expr_text(part) for part in divided(Ref(FREE), 16, EXTENTS)] == ["n // 16", "n % 16"]
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0, float("inf")])
+def test_numbers_of_values_are_terms(value):
+    """What looks for an index in a body asks about sums of floats too; an infinity made it fail, a half became zero."""
+    number = Const(value, DType.FLOAT32)
+    assert linear(Binary(BinaryOp.ADD, number, number)).terms == {number: 2}

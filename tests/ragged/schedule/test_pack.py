@@ -1,5 +1,6 @@
 """pack: parameters in the layout that the kernel reads them in."""
 
+import numpy as np
 import pytest
 
 from ragged.ir.parser import parse
@@ -110,6 +111,50 @@ def test_what_is_not_read():
         "pack: nothing but the bind stage reads 'U'\n"
         "  because: another layout would change nothing\n"
         "  fix: name what the kernel reads"
+    )
+
+
+FIRST = """\
+program("first")
+
+U: parameter(float32[6, 4])
+T: bound(float32[6])
+y: output(float32[6])
+
+with bind:
+    for i in serial(6):
+        T[i] = U[i, 0] * U[i, 3]
+
+with kernel:
+    for i in serial(6):
+        y[i] = T[i] + U[i, 1]
+"""
+
+
+def test_what_the_bind_stage_reads():
+    """The table is filled before all else and read there; the kernel reads on from where it did."""
+    program = parse(FIRST)
+    new = valid(pack, program, declared(program, "U"), "U_t", (), (1, 0), first=True).program
+    text = str(new)
+    bind, kernel = text[text.index("with bind") :].split("with kernel")
+    assert bind.index("U_t[U_0, U_1] = U[U_1, U_0]") < bind.index("T[i] = U_t[0, i] * U_t[3, i]")
+    assert "y[i] = T[i] + U[i, 1]" in kernel
+    arrays = {"U": np.arange(24, dtype=np.float32).reshape(6, 4)}
+    same(program, new, [({}, arrays)])
+    same_compiled(program, new, [({}, arrays)])
+
+
+def test_what_the_bind_stage_does_not_read_or_makes():
+    program = parse(FIRST.replace("T[i] = U[i, 0] * U[i, 3]", "T[i] = 1.0"))
+    assert refused(pack, program, declared(program, "U"), "U_t", (), (1, 0), first=True) == (
+        "pack: the bind stage does not read 'U'\n"
+        "  because: another layout would change nothing\n"
+        "  fix: name what the bind stage reads"
+    )
+    assert refused(pack, program, declared(program, "T"), "T_t", (), (0,), first=True) == (
+        "pack: 'T' is no parameter\n"
+        "  because: the bind stage fills it, so that nothing can be made of it before\n"
+        "  fix: pack the parameters that it is made from"
     )
 
 

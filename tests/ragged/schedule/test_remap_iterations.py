@@ -19,7 +19,7 @@ from tests.ragged.schedule.ragged_programs import ROWS, ROWS_DATA, rows_data
 from tests.ragged.schedule.support import body, loop, refused
 
 ORDERED = ROWS.replace(
-    "a: payload", "order: payload(i < {domain}) = facts({facts})\npair: payload(i < 2, j < 2)\na: payload"
+    "a: payload", "order: payload(i < {domain}) = facts({facts})\ntwin: payload(i < 2, j < 2)\na: payload"
 )
 ORDERS = {
     "longest": longest_first,
@@ -107,7 +107,7 @@ def test_it_is_done_twice():
     twice = valid(remap_iterations, once.program, once.forwarding.loops[b][0], order).program
     assert str(twice).count("order_seen[order(i)] = i") == 1
     data = [
-        (sizes, {**arrays, "pair": np.zeros((2, 2), np.int32)}) for sizes, arrays in with_order(longest_first)
+        (sizes, {**arrays, "twin": np.zeros((2, 2), np.int32)}) for sizes, arrays in with_order(longest_first)
     ]
     same(program, twice, data)
 
@@ -137,10 +137,10 @@ def test_what_is_not_known_to_permute_is_refused():
 
 def test_other_functions_are_refused():
     program, b, order = ordered()
-    pair = next(f for f in program.functions if f.name == "pair")
-    assert refused(remap_iterations, program, b, pair) == (
-        "remap_iterations: cannot run loop 'b' in the order of 'pair'\n"
-        "  because: 'pair' has 2 parameters, not one"
+    twin = next(f for f in program.functions if f.name == "twin")
+    assert refused(remap_iterations, program, b, twin) == (
+        "remap_iterations: cannot run loop 'b' in the order of 'twin'\n"
+        "  because: 'twin' has 2 parameters, not one"
     )
     other = parse(ROWS)
     assert refused(remap_iterations, other, loop(other, "b"), order) == (

@@ -41,6 +41,16 @@ def test_machine_code():
     )
 
 
+def test_a_loop_that_runs_once_leaves_what_is_in_it_as_it_is():
+    program = parse(MATVEC)
+    cut = accepted(split, program, loop(program, "j"), 6).program
+    result = accepted(unroll_fully, cut, loop(cut, "j_o"))
+    assert result.forwarding.loops[loop(cut, "j_i")] == (loop(cut, "j_i"),)
+    assert all(new == (old,) for old, new in result.forwarding.labels.items())
+    assert "j_o" not in body(result.program)
+    check_same(program, result.program, MATVEC_DATA)
+
+
 def test_a_loop_that_runs_never_leaves_nothing():
     program = parse(MATVEC.replace("serial(6)", "serial(0)"))
     new = accepted(unroll_fully, program, loop(program, "j")).program

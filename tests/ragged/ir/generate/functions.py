@@ -7,7 +7,20 @@ from hypothesis import strategies as st
 
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import Fact, Follows, Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import (
+    Descends,
+    Fact,
+    Follows,
+    Injective,
+    Layered,
+    Monotone,
+    Owner,
+    PrefixSum,
+    Range,
+    Tiling,
+    Uniform,
+)
+from ragged.ir.ops import BinaryOp
 
 
 @dataclass
@@ -59,7 +72,7 @@ def draw_functions(world: World) -> None:
     rows = world.size("rows", world.integer(1, 4))
     world.fact(Range(rows, index(1), index(5)))
     world.size("width", world.integer(1, 3), Source.CALL)
-    parts = (_pointer, _permutation, _ragged, _expression, _batches)
+    parts = (_pointer, _permutation, _ragged, _expression, _batches, _steps)
     for part in parts:
         if world.flag():
             part(world, rows)
@@ -134,3 +147,20 @@ def _batches(world: World, rows: Function) -> None:
     world.fact(Tiling(begin, length, index(inner), index(nodes)))
     world.fact(Follows(child, begin, length, optional=world.flag()))
     world.fact(Range(child, add(Ref(child.params[0].var), 1), index(nodes)))
+    world.fact(Uniform(child, BinaryOp.GE, Const(0), begin, length))
+
+
+def _steps(world: World, rows: Function) -> None:
+    """A chain that is taken two nodes at a time: each is one higher than the next, and the last is the leaf."""
+    count = world.sizes["rows"]
+    heights = [count - 1 - node for node in range(count)]
+    tops = [count - 1 - min(2 * step + 2, count - 1) for step in range(count // 2)]
+    groups = [(height - 1) // 2 if height else -1 for height in heights]
+    steps = world.size("steps", len(tops))
+    height = world.array("height", heights, index(rows), Source.STRUCTURE)
+    group = world.array("group", groups, index(rows), Source.STRUCTURE)
+    begin = world.array("step_begin", [*range(len(tops) + 1)], add(Call(steps), 1), Source.STRUCTURE)
+    top = world.array("top", tops, index(steps), Source.STRUCTURE)
+    below = world.array("below", [*range(1, count)], sub(Call(rows), 1), Source.STRUCTURE)
+    world.fact(Layered(top, begin, group, height, 2))
+    world.fact(Descends(below, group, height, 2, optional=world.flag()))

@@ -193,7 +193,9 @@ class Values:
         """Return something of another dtype as `dtype`; floats become ints only where they are exact."""
         if dtype.is_float or self.world.flag():
             others = [
-                other for other in DType if other is not dtype and (dtype.is_float or not other.is_float)
+                other
+                for other in DType
+                if other not in (dtype, DType.BFLOAT16X2) and (dtype.is_float or not other.is_float)
             ]
             operand, bound = self.value(here, self.pick(others), depth - 1)
             return Cast(dtype, operand), bound

@@ -1,0 +1,232 @@
+"""docs/performance.md as text: tables of what a run of `bench.recursive` found, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bench.ceilings import Ceilings
+from bench.goals import goals_of, lines_of
+from bench.peers import BY_HAND, OWN, find
+from bench.report import as_ms, as_ratio
+from bench.results import Refused, Row, Spread, Times
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where a run was made; `load` is that of its end."""
+
+    processor: str
+    system: str
+    cores: int
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A run's JSON, read: docs/benchmarks.md says what each field means."""
+
+    command: list[str]
+    at: int
+    machine: Machine
+    versions: dict[str, str]
+    settings: dict[str, object]
+    ceilings: list[Ceilings]
+    rows: list[Row]
+    refused: list[Refused]
+    absent: list[Refused]
+
+
+@dataclass(frozen=True, slots=True)
+class Linearizing:
+    """A row of the JSON of `bench.linearize`: nanoseconds of a call on so many trees."""
+
+    kind: str
+    trees: int
+    nodes: int
+    fastest: float
+    median: float
+
+
+def page(run: Document, sizes: Document | None = None, linearizing: Sequence[Linearizing] = ()) -> str:
+    """Return the page of a run; `sizes` is another one over many hidden sizes, whose lines of latency are added."""
+    parts = [
+        _head(run),
+        _goals(run.rows),
+        _end_to_end(run.rows),
+        _from_arrays(run.rows),
+        _where_time_goes(run.rows),
+        _linearizing(linearizing),
+        _sizes(sizes),
+        _missing(run),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(run: Document) -> str:
+    machine = run.machine
+    day = datetime.fromtimestamp(run.at, UTC).strftime("%d %B %Y")
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    arguments = " ".join(run.command[1:])
+    lines = [
+        "# Performance",
+        "",
+        "Written by `python -m bench.performance` from what this command found, in one run:",
+        "",
+        f"    python -m bench.recursive {arguments}".rstrip(),
+        "",
+        f"{day}, {machine.processor}, {machine.cores} cores, {machine.system}; {run.settings['threads']} threads for "
+        f"every peer; load {machine.load:.1f} when it ended. {versions}.",
+        "",
+        "[benchmarks.md](benchmarks.md) says what is measured and how. Answers were compared with the recursion in",
+        "float64 before anything was timed. Times are milliseconds: the median over batches, and in brackets the 10th",
+        "and the 90th percentile.",
+        "",
+    ]
+    for ceilings in run.ceilings:
+        reads = ", ".join(f"{each.cache} {each.gbs:.0f}" for each in ceilings.bandwidths)
+        lines.append(f"- {ceilings.workers} threads: {ceilings.gflops:.0f} GFLOP/s; read GB/s: {reads}")
+    return "\n".join(lines)
+
+
+def _goals(rows: Sequence[Row]) -> str:
+    goals = goals_of(rows)
+    if not goals:
+        return ""
+    cells = [
+        (
+            *_name(goal.row),
+            f"{goal.share:.0%}",
+            _met(goal.share >= goal.wanted_share),
+            as_ms(goal.end_to_end),
+            as_ms(goal.bound),
+            _met(goal.end_to_end <= goal.bound),
+            as_ratio(goal.by_hand),
+            as_ratio(goal.best),
+        )
+        for goal in goals
+    ]
+    heads = ("of roofline", "met", "end to end", "bound", "met", "C++ by hand", "best peer")
+    said = [
+        "The bound is the roofline over the share that is wanted of it, 40 ns a node and 10 us. *C++ by hand* is what",
+        "it takes from flat arrays over what Cortex takes; *best peer* is the same of the fastest other, end to end.",
+    ]
+    return "\n".join(
+        ["## Goals", "", *(f"- {line}" for line in lines_of(goals)), "", *said, "", *_table(heads, cells)]
+    )
+
+
+def _end_to_end(rows: Sequence[Row]) -> str:
+    names = _peers(rows)
+    cells = [
+        (*_name(row), *(_spread(_of(row, name), "end_to_end") for name in names), as_ms(row.roofline))
+        for row in rows
+    ]
+    heads = (*(find(name).label for name in names), "roofline")
+    return "\n".join(["## End to end, from Python objects", "", *_table(heads, cells)])
+
+
+def _from_arrays(rows: Sequence[Row]) -> str:
+    names = [
+        name
+        for name in _peers(rows)
+        if any(times.arrays for row in rows for times in row.peers if times.peer == name)
+    ]
+    cells = [(*_name(row), *(_spread(_of(row, name), "arrays") for name in names)) for row in rows]
+    heads = tuple(find(name).label for name in names)
+    said = "A call on prepared arrays; of DyNet, on a graph that is there."
+    return "\n".join(["## From flat arrays", "", said, "", *_table(heads, cells)])
+
+
+def _where_time_goes(rows: Sequence[Row]) -> str:
+    cells = []
+    for row in rows:
+        own = _of(row, OWN)
+        if own is None or own.kernel is None or own.arrays is None:
+            continue
+        total, arrays, kernel = (each.median for each in (own.end_to_end, own.arrays, own.kernel))
+        parts = (max(0.0, total - arrays), kernel, max(0.0, arrays - kernel))
+        shares = (f"{part:.0f} us ({part / sum(parts):.0%})" for part in parts)
+        cells.append((*_name(row), f"{row.nodes:.0f}", *shares, f"{1000 * parts[0] / row.nodes:.0f} ns"))
+    if not cells:
+        return ""
+    heads = ("nodes", "linearizing", "kernel", "the call", "linearizing a node")
+    said = [
+        "What Cortex takes end to end: linearizing is what a call on objects takes longer than one on arrays, and the",
+        "call what that takes longer than the kernel. Each is a difference of medians.",
+    ]
+    return "\n".join(["## Where the time goes", "", *said, "", *_table(heads, cells)])
+
+
+def _linearizing(timings: Sequence[Linearizing]) -> str:
+    if not timings:
+        return ""
+    kinds = list(dict.fromkeys(timing.kind for timing in timings))
+    batches = list(dict.fromkeys(timing.trees for timing in timings if timing.nodes > 1))
+    cells = []
+    for kind in kinds:
+        leaf, *others = [timing for timing in timings if timing.kind == kind]
+        cells.append(
+            (kind, f"{leaf.fastest / 1000:.2f}", *(f"{each.fastest / each.nodes:.1f}" for each in others))
+        )
+    heads = ("one leaf, us", *(f"{trees} trees, ns a node" for trees in batches))
+    said = "Of `python -m bench.linearize`: the fastest call on a binary TreeLSTM's structures, all its costs included."
+    return "\n".join(["## Linearizing", "", said, "", *_table(heads, cells, ("kind",))])
+
+
+def _sizes(run: Document | None) -> str:
+    if run is None:
+        return ""
+    names = [name for name in (OWN, BY_HAND) if name in _peers(run.rows)]
+    cells = [
+        (*_name(row), *(_spread(_of(row, name), "arrays") for name in names), as_ms(row.roofline))
+        for row in run.rows
+    ]
+    said = f"From flat arrays, of `python -m bench.recursive {' '.join(run.command[1:])}`."
+    heads = (*(find(name).label for name in names), "roofline")
+    return "\n".join(["## Latency and hidden size", "", said, "", *_table(heads, cells)])
+
+
+def _missing(run: Document) -> str:
+    lines = []
+    for refused in run.refused:
+        size = "" if refused.hidden is None else f" {refused.hidden}"
+        last = refused.why.strip().splitlines()[-1]
+        lines.append(f"- {find(refused.peer).label} was not timed on {refused.workload}{size}: {last}")
+    for peer, why in dict.fromkeys((each.peer, each.why) for each in run.absent):
+        workloads = dict.fromkeys(
+            each.workload for each in run.absent if (each.peer, each.why) == (peer, why)
+        )
+        lines.append(f"- {find(peer).label} is not in {', '.join(workloads)}: {why}")
+    return "\n".join(["## What is missing", "", *lines]) if lines else ""
+
+
+def _name(row: Row) -> tuple[str, str, str]:
+    return row.workload, str(row.hidden), str(row.batch)
+
+
+def _peers(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(times.peer for row in rows for times in row.peers))
+
+
+def _of(row: Row, peer: str) -> Times | None:
+    return next((times for times in row.peers if times.peer == peer), None)
+
+
+def _spread(times: Times | None, what: str) -> str:
+    took: Spread | None = None if times is None else getattr(times, what)
+    return "" if took is None else f"{as_ms(took.median)} ({as_ms(took.low)}-{as_ms(took.high)})"
+
+
+def _met(met: bool) -> str:
+    return "yes" if met else "no"
+
+
+def _table(
+    heads: Sequence[str], cells: Iterable[Sequence[str]], names: Sequence[str] = ("model", "hidden", "batch")
+) -> list[str]:
+    """Return the lines of a table, its first column to the left and all others to the right."""
+    columns = (*names, *heads)
+    rule = ["---", *("---:" for _ in columns[1:])]
+    return ["| " + " | ".join(line) + " |" for line in (columns, rule, *cells)]

@@ -1,0 +1,56 @@
+"""Writes docs/performance.md from the JSON of runs of the benchmarks.
+
+    python -m bench.performance RESULT [--sizes RESULT] [--linearizing RESULT] [--out FILE]
+
+RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
+`--linearizing` that of `python -m bench.linearize`. `make performance` runs all three, and this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.page import Document, Linearizing, page
+from bench.report import SCHEMA
+
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+
+
+def read(path: Path) -> Document:
+    """Return a run of `bench.recursive`; `ValueError` if the file is of another form."""
+    given = _json(path)
+    if given.get("schema") != SCHEMA:
+        raise ValueError(f"{path}: schema {given.get('schema')}, not {SCHEMA}: measure again")
+    return msgspec.convert(given, Document)
+
+
+def _linearizing(path: Path) -> list[Linearizing]:
+    return msgspec.convert(_json(path)["timings"], list[Linearizing])
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(prog="bench.performance", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("result", type=Path, help="what `bench.recursive --json` wrote")
+    parser.add_argument("--sizes", type=Path, help="the same of a run over many hidden sizes")
+    parser.add_argument("--linearizing", type=Path, help="what `bench.linearize --json` wrote")
+    parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
+    given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    sizes = None if given.sizes is None else read(given.sizes)
+    linearizing = [] if given.linearizing is None else _linearizing(given.linearizing)
+    given.out.write_text(page(read(given.result), sizes, linearizing), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

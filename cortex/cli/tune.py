@@ -1,0 +1,136 @@
+"""`cortex tune`: grid search over what the default schedule of a library model chooses."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import click
+
+from cortex.cli.library import MODEL, SIZE, build, with_defaults
+from cortex.cli.progress import counting
+from cortex.cli.report import INPUT_FILE, json_option, print_json, print_table, print_text
+from cortex.cli.trees import read_trees
+from cortex.compiler.choices import DEFAULT, Choices
+from cortex.data import sample_treebank
+from cortex.tuning import Tuning, tune
+from cortex.tuning.grid import Grid, count_points, default_grid
+from cortex.tuning.result import HEADINGS
+
+
+def _read_values(
+    ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
+) -> dict[str, list[object]]:
+    """Return the values of each NAME=VALUE,VALUE, which are written as in Python."""
+    grid: dict[str, list[object]] = {}
+    for text in given:
+        name, _, values = text.partition("=")
+        try:
+            grid[name] = list(ast.literal_eval(f"({values},)"))
+        except (SyntaxError, ValueError):
+            raise click.BadParameter(
+                f"{text!r} is not NAME=VALUE,VALUE: steps=2,4 or tile=(6,4),(8,2)"
+            ) from None
+    return grid
+
+
+@click.command("tune")
+@click.argument("name", metavar="MODEL", type=MODEL)
+@click.option("--trees", "path", type=INPUT_FILE, help="Bracketed trees, instead of the sample treebank.")
+@click.option(
+    "--batch", type=SIZE, default=10, show_default=True, help="Take the first BATCH trees of the file."
+)
+@click.option("--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state.")
+@click.option(
+    "--embed", type=SIZE, help="Width of a word's embedding, where it has one of its own.  [hidden's]"
+)
+@click.option(
+    "--grid",
+    "grid",
+    multiple=True,
+    callback=_read_values,
+    help="NAME=VALUE,VALUE: try these values of a choice, and of no other that is not named so; written as in Python.",
+)
+@click.option(
+    "--full", is_flag=True, help="Try all combinations of the values, not one choice after another."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="For how long the values of a choice are timed.",
+)
+@click.option("--threads", type=SIZE, help="The most threads that a call may use.  [the cores]")
+@json_option
+def command(
+    name: str,
+    path: Path | None,
+    batch: int,
+    hidden: int,
+    embed: int | None,
+    grid: dict[str, list[object]],
+    full: bool,
+    seconds: float,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Look for choices of the schedule that make a library model faster on this machine.
+
+    Each point of a grid is compiled, has to give the bits that the default gives, and is timed in turns with it.
+    Choices are gone through one after another, from the best so far. docs/schedule.md says what there is to choose.
+    """
+    trees, vocab = read_trees(path or sample_treebank())
+    options = {"embed": embed}
+    model = build(name, with_defaults(name, options, hidden=hidden, vocab=len(vocab)))
+    values: Grid = grid or default_grid(model, DEFAULT)
+    with counting(f"{name}: compiling and timing", count_points(values, full=full)) as advance:
+        found = tune(
+            model,
+            model.init_params(seed=0),
+            trees[:batch],
+            grid=values,
+            full=full,
+            seconds=seconds,
+            advance=advance,
+            threads=threads,
+            vocab=vocab,
+        )
+    if as_json:
+        print_json({"model": name, "hidden": hidden, "trees": len(trees[:batch]), **_document(found)})
+    else:
+        _print(found)
+
+
+def _print(found: Tuning) -> None:
+    print_table(HEADINGS, found.rows(), text=(HEADINGS[0], HEADINGS[-1]))
+    for refused in found.refused:
+        print_text(f"not timed: {refused}")
+    print_text(f"\n{found.advice}")
+
+
+def _document(found: Tuning) -> dict[str, object]:
+    return {
+        "points": [
+            {
+                "choices": _chosen(each.choices),
+                "kernel_us": dataclasses.asdict(each.kernel_us),
+                "of_default": dataclasses.asdict(each.relative),
+            }
+            for each in found.timed
+        ],
+        "not_timed": [{"choices": _chosen(each.choices), "because": each.because} for each in found.refused],
+        "best": _chosen(found.best),
+        "gain": found.gain,
+        "advice": found.advice,
+    }
+
+
+def _chosen(choices: Choices) -> dict[str, object]:
+    """Return the choices that are not the default, by name."""
+    return {
+        each.name: getattr(choices, each.name)
+        for each in dataclasses.fields(choices)
+        if getattr(choices, each.name) != each.default
+    }

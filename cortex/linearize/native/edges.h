@@ -1,0 +1,18 @@
+// The arrays of children, by the numbers of nodes.
+#pragma once
+
+#include "buffers.h"
+#include "rows.h"
+
+namespace cortex {
+
+struct Edges {
+  nb::object begin, child;
+  std::size_t count;
+  nb::dict positions;  // of the arrays child_j that the plan asks for
+};
+
+// `ids` are the numbers of the rows.
+Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids);
+
+}  // namespace cortex

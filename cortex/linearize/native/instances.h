@@ -1,0 +1,48 @@
+// Where CPython keeps the attributes of an instance. Known for 3.11, where its own headers are there to be included;
+// elsewhere no instance has known ones, and attributes are read as the language defines it.
+#pragma once
+
+#include <Python.h>
+
+#ifndef CORTEX_KNOWS_INSTANCES  // a build with 0 reads all attributes as the language defines it
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION) && \
+    __has_include(<internal/pycore_dict.h>)
+#define CORTEX_KNOWS_INSTANCES 1
+#else
+#define CORTEX_KNOWS_INSTANCES 0
+#endif
+#endif
+
+namespace cortex {
+
+// The names that the instances of a class share. An instance has an array of values, one for each, null where
+// it lacks it; or else a dict.
+struct SharedNames {
+  const void* keys = nullptr;           // null: the instances of this class have no such array
+  const Py_ssize_t* count = nullptr;    // they only ever become more
+};
+
+#if CORTEX_KNOWS_INSTANCES
+
+SharedNames shared_names(PyTypeObject* type);
+
+// The index of a name, or -1.
+Py_ssize_t index_of(const SharedNames& names, PyObject* name);
+
+// Whether looking up a string in the dict runs no code of anyone's: all its keys are strings.
+bool is_plain_dict(PyObject* dict);
+
+inline PyObject** instance_values(PyObject* object) { return reinterpret_cast<PyObject***>(object)[-4]; }
+inline PyObject* instance_dict(PyObject* object) { return reinterpret_cast<PyObject**>(object)[-3]; }
+
+#else
+
+inline SharedNames shared_names(PyTypeObject*) { return {}; }
+inline Py_ssize_t index_of(const SharedNames&, PyObject*) { return -1; }
+inline bool is_plain_dict(PyObject*) { return false; }
+inline PyObject** instance_values(PyObject*) { return nullptr; }
+inline PyObject* instance_dict(PyObject*) { return nullptr; }
+
+#endif
+
+}  // namespace cortex

@@ -1,0 +1,74 @@
+// Payloads as most nodes have them: nothing, an int, a float. Reading these runs no code of anyone's.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "rows.h"
+
+namespace cortex {
+
+inline void append_default(const PayloadSpec& payload, Column& column) {
+  char* to = column.append(payload.bytes);
+  if (payload.bytes == 4) {  // a copy of known length is no call
+    std::memcpy(to, payload.default_bytes.data(), 4);
+  } else if (payload.bytes > 0) {
+    std::memcpy(to, payload.default_bytes.data(), payload.bytes);
+  }
+}
+
+// The value of an int of few digits; false for others.
+inline bool read_small(PyObject* value, std::int64_t& to) {
+#if PY_VERSION_HEX < 0x030C0000
+  Py_ssize_t digits = Py_SIZE(value);  // below zero for numbers below zero
+  if (digits < -1 || digits > 1) return false;
+  to = digits == 0 ? 0 : digits * static_cast<std::int64_t>(reinterpret_cast<PyLongObject*>(value)->ob_digit[0]);
+  return true;
+#else
+  auto* number = reinterpret_cast<PyLongObject*>(value);
+  if (!PyUnstable_Long_IsCompact(number)) return false;
+  to = PyUnstable_Long_CompactValue(number);
+  return true;
+#endif
+}
+
+template <class T>
+void append_value(T value, Column& column) {
+  std::memcpy(column.take(sizeof value), &value, sizeof value);
+}
+
+inline bool append_float(const PayloadSpec& payload, double number, Column& column) {
+  if (payload.plain == PayloadSpec::Plain::Float64) {
+    append_value(number, column);
+    return true;
+  }
+  auto narrow = static_cast<float>(number);
+  if (std::isinf(narrow) && !std::isinf(number)) return false;
+  append_value(narrow, column);
+  return true;
+}
+
+// Append what a node carries where it is plain and nothing is wrong with it; return whether it was appended. There is
+// room for it: `rows.make_room()` was called for the node.
+inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf, Column& column) {
+  using Plain = PayloadSpec::Plain;
+  if (value == nullptr || value == Py_None) {
+    if (payload.required(leaf)) return false;
+    append_default(payload, column);
+    return true;
+  }
+  if (payload.plain == Plain::None) return false;
+  bool is_float = payload.plain >= Plain::Float32;
+  if (PyFloat_CheckExact(value)) return is_float && append_float(payload, PyFloat_AS_DOUBLE(value), column);
+  std::int64_t number;
+  if (is_float || !PyLong_CheckExact(value) || !read_small(value, number)) return false;
+  if (number < payload.plain_low || number >= payload.plain_high) return false;
+  if (payload.plain == Plain::Int32) {
+    append_value(static_cast<std::int32_t>(number), column);
+  } else {
+    append_value(number, column);
+  }
+  return true;
+}
+
+}  // namespace cortex

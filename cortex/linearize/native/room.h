@@ -1,0 +1,71 @@
+// Memory that grows, keeps what it has from one batch to the next, and is not initialised.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace cortex {
+
+template <class T>
+class Room {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Room() = default;
+  Room(Room&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room() { std::free(data_); }
+
+  // Return room for so many more elements.
+  T* append(std::size_t count) {
+    reserve(count);
+    return take(count);
+  }
+  // The same in what was reserved.
+  T* take(std::size_t count) {
+    T* room = data_ + size_;
+    size_ += count;
+    return room;
+  }
+  void reserve(std::size_t count) {
+    if (count > capacity_ - size_) [[unlikely]] grow(count);
+  }
+  void push(T value) { *append(1) = value; }
+  void clear() { size_ = 0; }
+  void shorten(std::size_t size) { size_ = size; }
+  void pop() { --size_; }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return capacity_ * sizeof(T); }
+  bool empty() const { return size_ == 0; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+
+ private:
+  [[gnu::noinline]] void grow(std::size_t count) {
+    std::size_t capacity = std::max({capacity_ * 2, size_ + count, std::size_t{256}});
+    void* moved = std::realloc(data_, capacity * sizeof(T));
+    if (moved == nullptr) throw std::bad_alloc();
+    data_ = static_cast<T*>(moved);
+    capacity_ = capacity;
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace cortex

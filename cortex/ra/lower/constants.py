@@ -1,0 +1,101 @@
+"""What is the same at all nodes of a case: computed once, when parameters are bound (CORTEX section 4.3, hoisting)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.known import Decisions
+from cortex.ra.lower.nests import Axis, Nests, Reduction
+from cortex.ra.lower.zeros import Zeros
+from cortex.ra.node import ChildAt
+from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from ragged.ir.expr import Buffer, Const
+from ragged.ir.stmt import Stmt
+
+
+@dataclass
+class Same:
+    """Tells the computes of a case that have the same value at all its nodes, and where each is kept.
+
+    `operands` are those of an expression that matter in the case, `resolve` follows its branches, `zeros` says what is
+    zero in it.
+    """
+
+    decisions: Decisions
+    operands: Callable[[ra.Expr], Iterable[ra.Expr]]
+    resolve: Callable[[Tensor], Tensor]
+    zeros: Zeros | None = None
+    kept: dict[Compute, Buffer] = field(default_factory=dict)
+    _known: dict[Tensor, bool] = field(default_factory=dict)
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Return whether a tensor follows from parameters and from what is known in the case alone."""
+        if tensor not in self._known:
+            alone = isinstance(tensor, Compute) and tensor.child is None
+            self._known[tensor] = isinstance(tensor, Compute) and alone and self._expr(tensor.body)
+        return self._known[tensor]
+
+    def pays(self, compute: Compute) -> bool:
+        """Return whether there is something to compute: a parameter itself, or a zero, is no value to be kept."""
+        arithmetic = (ra.Unary, ra.Binary, ra.DenseReduce)
+        zero = self.zeros is not None and self.zeros.holds(compute.body)
+        return not zero and any(isinstance(expr, arithmetic) for expr in ra.subexpressions(compute.body))
+
+    def _expr(self, expr: ra.Expr) -> bool:
+        if (self.zeros is not None and self.zeros.holds(expr)) or self.decisions.constant(expr) is not None:
+            return True
+        match expr:
+            case ra.Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
+                return default is not None and self.decisions.leaf is True
+            case ra.Read(tensor=NodeInput() | Placeholder()) | ra.NumChildren() | ra.IsLeaf():
+                return False
+            case ra.Read(tensor=tensor) if not isinstance(tensor, InputTensor):
+                return self.holds(self.resolve(tensor)) and all(map(self._expr, self.operands(expr)))
+            case ra.ChildReduce():
+                return self.decisions.leaf is True
+            case _:
+                return all(map(self._expr, self.operands(expr)))
+
+
+def same_everywhere() -> Same:
+    """Return the case of all nodes, of which nothing is known."""
+    return Same(Decisions(), ra.operands, lambda tensor: tensor)
+
+
+@dataclass
+class Constants:
+    """Writes the bind stage: `everywhere` is the case of all nodes, whose values all cases share."""
+
+    buffers: Buffers
+    everywhere: Same = field(default_factory=same_everywhere)
+    parts: list[Stmt] = field(default_factory=list)
+
+    def buffer(self, same: Same, compute: Compute) -> Buffer:
+        """Return the buffer of one row that holds a compute's values in a case, filled when parameters are bound."""
+        same = self.everywhere if self.everywhere.holds(compute) else same
+        if compute not in same.kept:
+            nests = _Once(self.buffers, same.decisions, lambda t: self._result(same, t), Const(0), same.zeros)
+            extents = tuple(Const(index.extent) for index in compute.indices)
+            target = self.buffers.bound(f"{self.buffers.model.names[compute]}_once", compute.dtype, extents)
+            filled = nests.compute(compute, target)
+            same.kept[compute] = target
+            self.parts.append(filled)
+        return same.kept[compute]
+
+    def _result(self, same: Same, tensor: Tensor) -> Buffer:
+        source = same.resolve(tensor)
+        assert isinstance(source, Compute)
+        return self.buffer(same, source)
+
+
+@dataclass
+class _Once(Nests):
+    """Writes nests of what is computed for one node that stands for all."""
+
+    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+        extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
+        return self.buffers.bound(name, reduction.dtype, extents)

@@ -1,0 +1,54 @@
+"""The integer that a table is over: the one payload that a compute depends on, and the values that it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.collect import reads
+from cortex.ra.intervals import hull
+from cortex.ra.lower.buffers import Keys
+from cortex.ra.model import Model
+from cortex.ra.tensor import Compute, NodeInput
+from ragged.ir.expr import Const, Expr, add
+
+
+def payloads_of(compute: Compute) -> tuple[NodeInput, ...]:
+    """Return the payloads that a compute takes in, itself or through others, in the order in which it reads them."""
+    found = (tensor for part in _with_sources(compute) for tensor in _read(part))
+    return tuple(dict.fromkeys(tensor for tensor in found if isinstance(tensor, NodeInput)))
+
+
+def keys_of(model: Model, compute: Compute, cases: Collection[int]) -> Keys:
+    """Return the rows that the table of a compute needs; `cases` are the numbers of children that it is computed at."""
+    (read,) = payloads_of(compute)
+    payload = model.plan().payload(read.name)
+    assert payload is not None and payload.range is not None, "tabulate has seen to it"
+    reached = [payload.interval(leaf=leaf) for leaf in {case == 0 for case in cases}]
+    low, high = hull([payload.range, *(ends for ends in reached if ends is not None)])
+    return Keys(read.name, int(low), int(high), payload.range, int(payload.default))
+
+
+def _with_sources(compute: Compute) -> Iterator[Compute]:
+    seen: set[Tensor] = set()
+    stack: list[Tensor] = [compute]
+    while stack:
+        tensor = stack.pop()
+        if isinstance(tensor, Compute) and tensor not in seen:
+            seen.add(tensor)
+            yield tensor
+            stack += reads(tensor)
+
+
+def _read(compute: Compute) -> Iterator[Tensor]:
+    return (part.tensor for part in ra.subexpressions(compute.body) if isinstance(part, ra.Read))
+
+
+def shifted(value: Expr, by: int) -> Expr:
+    """Return `value + by`, a number if `value` is one."""
+    match value:
+        case Const(value=number):
+            return Const(int(number) + by)
+        case _:
+            return add(value, Const(by)) if by else value

@@ -1,0 +1,167 @@
+"""What a case of a specialized program knows of its nodes: answers to conditions, and what integers a node has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cortex.ilir.classes import Comparison, NodeClass
+from cortex.ilir.plan import Plan
+from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read
+from cortex.ra.intervals import INVERSE, MIRROR, bound, compare, hull, meet
+from cortex.ra.node import NodeVar
+from cortex.ra.tensor import NodeInput
+from ragged.ir.dtype import INDEX
+from ragged.ir.ops import BinaryOp
+
+LEAF = "isleaf"
+"""The key of the condition that splits a program into nests of leaves and of inner nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Integers from `low` to `high`, both included, but those of `without`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    without: frozenset[int] = frozenset()
+
+    def given(self, op: BinaryOp, value: int) -> Values:
+        """Return those of them for which `op value` holds."""
+        low, high = meet((self.low, self.high), bound(op, (value, value)))
+        without = self.without | {value} if op is BinaryOp.NE else self.without
+        while low in without:
+            low += 1
+        while high in without:
+            high -= 1
+        return Values(low, high, without)
+
+    def answer(self, op: BinaryOp, value: int) -> bool | None:
+        """Return what `op value` is for all of them, or None if it may be either."""
+        if op in (BinaryOp.EQ, BinaryOp.NE) and value in self.without:
+            return op is BinaryOp.NE
+        return compare(op, (self.low, self.high), (value, value))
+
+    @property
+    def only(self) -> int | None:
+        """The one integer that it is, or None if there may be several."""
+        return int(self.low) if self.low == self.high else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What is known in a case.
+
+    `answers` are of atomic conditions, by `cortex.ra.lower.decide.key`. `values` are what a node may have of each of
+    its scalar integer payloads, by name, and under None how many children; what is not in there is not followed.
+    `asked` are the comparisons that were asked to get here, each as it holds.
+    """
+
+    answers: Mapping[Hashable, bool] = field(default_factory=dict)
+    values: Mapping[str | None, Values] = field(default_factory=dict)
+    asked: tuple[Comparison, ...] = ()
+
+    @property
+    def leaf(self) -> bool | None:
+        """Whether the nodes are leaves, None if they may be or not."""
+        return self.answers.get(LEAF)
+
+    def given(self, key: Hashable, condition: Expr, answer: bool) -> Decisions:
+        """Return what is known where an atomic condition, of that key, has that answer."""
+        known = replace(self, answers={**self.answers, key: answer})
+        compared = comparison(condition)
+        if key == LEAF and None in self.values:
+            return known.compared(Comparison(None, BinaryOp.EQ, 0), answer, ask=False)
+        return known if compared is None or not self.values else known.compared(compared, answer)
+
+    def compared(self, check: Comparison, answer: bool, *, ask: bool = True) -> Decisions:
+        """Return what is known where a comparison has that answer."""
+        op = check.op if answer else INVERSE[check.op]
+        values = self.values[check.payload].given(op, check.value)
+        asked = (*self.asked, replace(check, op=op)) if ask else self.asked
+        answers = dict(self.answers)
+        if check.payload is None and (values.high == 0 or values.low > 0):
+            answers[LEAF] = values.high == 0
+        return Decisions(answers, {**self.values, check.payload: values}, asked)
+
+    def answer(self, check: Comparison) -> bool | None:
+        """Return what a comparison is, or None if it may be either."""
+        values = self.values.get(check.payload)
+        return None if values is None else values.answer(check.op, check.value)
+
+    def constant(self, expr: Expr) -> int | None:
+        """Return the integer that an expression is in this case because of what was asked, or None."""
+        name, found = subject(expr)
+        return self.number(name) if found else None
+
+    def number(self, name: str | None) -> int | None:
+        """Return the integer that a payload, or the number of children, is because of what was asked, or None."""
+        return self.values[name].only if any(each.payload == name for each in self.asked) else None
+
+    def node_class(self) -> NodeClass:
+        """Return the nodes of this case as the linearizer tells them: where one number is left, by that alone."""
+        names = dict.fromkeys(each.payload for each in self.asked)
+        conditions: list[Comparison] = []
+        for name in names:
+            only = self.values[name].only
+            if only is not None:
+                conditions.append(Comparison(name, BinaryOp.EQ, only))
+            else:
+                conditions += [each for each in self.asked if each.payload == name]
+        return NodeClass(self.leaf is True, tuple(conditions))
+
+
+def node_values(plan: Plan, leaf: bool | None) -> dict[str | None, Values]:
+    """Return what leaves, inner nodes, or all nodes of structures that a plan allows may have."""
+    most = math.inf if plan.most_children is None else plan.most_children
+    count = Values(0 if leaf is not False else max(1, plan.min_children), 0 if leaf else most)
+    found: dict[str | None, Values] = {None: count}
+    for payload in plan.payloads:
+        if payload.dtype.is_int and not payload.shape:
+            ends = [payload.interval(leaf=one) for one in ((True, False) if leaf is None else (leaf,))]
+            low, high = (
+                (-math.inf, math.inf) if None in ends else hull(end for end in ends if end is not None)
+            )
+            found[payload.name] = Values(low, high if None in ends else high - 1)
+    return found
+
+
+def subject(expr: Expr) -> tuple[str | None, bool]:
+    """Return the payload of its own node that an expression is, None for how many children; and whether it is one."""
+    match expr:
+        case NumChildren(node=NodeVar()):
+            return None, True
+        case Read(tensor=NodeInput(name=name), indices=(NodeVar(),), dtype=dtype) if dtype is INDEX:
+            return name, True
+        case _:
+            return None, False
+
+
+def comparison(condition: Expr) -> Comparison | None:
+    """Return the comparison of a node's payload, or number of children, with a constant that a condition is."""
+    match condition:
+        case IsLeaf(node=NodeVar()):
+            return Comparison(None, BinaryOp.EQ, 0)
+        case Binary(op=op, lhs=lhs, rhs=Const(value=value)) if op.is_comparison and subject(lhs)[1]:
+            return Comparison(subject(lhs)[0], op, int(value))
+        case Binary(op=op, lhs=Const(value=value), rhs=rhs) if op.is_comparison and subject(rhs)[1]:
+            return Comparison(subject(rhs)[0], MIRROR[op], int(value))
+        case _:
+            return None
+
+
+def canonical(check: Comparison) -> Comparison:
+    """Return the one comparison, `==` or `>=`, that has the same answers as `check`, or the opposite ones."""
+    match check.op:
+        case BinaryOp.EQ | BinaryOp.GE:
+            return check
+        case BinaryOp.NE | BinaryOp.LT:
+            return replace(check, op=INVERSE[check.op])
+        case _:
+            return replace(check, op=BinaryOp.GE, value=check.value + 1)
+
+
+def asks_for_leaves(check: Comparison) -> bool:
+    """Return whether a canonical comparison tells leaves from all other nodes."""
+    return check in (Comparison(None, BinaryOp.EQ, 0), Comparison(None, BinaryOp.GE, 1))

@@ -1,0 +1,180 @@
+"""What depends at a node on parameters and one integer that it carries: a table over the integer, made at binding.
+
+A table has a row for each value of the payload. Its rows are computed like what they stand for, in the same order, so
+that looking one up gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from cortex.ilir.classes import Comparison
+from cortex.ra import expr as ra
+from cortex.ra.base import Tensor
+from cortex.ra.lower.buffers import Buffers, Keys
+from cortex.ra.lower.constants import Constants
+from cortex.ra.lower.keys import shifted
+from cortex.ra.lower.known import Decisions, Values
+from cortex.ra.lower.nests import Axis, Nests, Reduction
+from cortex.ra.lower.translate import Point, Translator
+from cortex.ra.tensor import Compute, InputTensor, NodeInput
+from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.stmt import For, Stmt, block
+
+
+def only_looks_up(expr: ra.Expr) -> bool:
+    """Return whether an expression picks one of its operands' elements, and computes nothing with them."""
+    match expr:
+        case ra.Const() | ra.Read(tensor=InputTensor() | NodeInput()):
+            return True
+        case ra.Read(tensor=Compute(body=body)):
+            return only_looks_up(body)
+        case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
+            reduces = any(isinstance(part, ra.DenseReduce) for part in ra.subexpressions(condition))
+            return not reduces and only_looks_up(if_true) and only_looks_up(if_false)
+        case _:
+            return False
+
+
+@dataclass
+class Tables:
+    """Writes the tables of the computes in `keys`, which says what each has rows for, as far as they are asked for.
+
+    Of what such a compute reads, what is the same everywhere is one of `constants`; what only looks up is looked up
+    again; anything else has a table too.
+    """
+
+    buffers: Buffers
+    constants: Constants
+    keys: dict[Compute, Keys] = field(default_factory=dict)
+    made: dict[Compute, Buffer] = field(default_factory=dict)
+    accumulators: list[Buffer] = field(default_factory=list)
+    parts: list[Stmt] = field(default_factory=list)
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is looked up in a table where a node needs it."""
+        return tensor in self.keys
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all buffers that are as long as a table."""
+        return tuple(buffer.name for buffer in (*self.made.values(), *self.accumulators))
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all tables, and of what they are computed with that is as long."""
+        return sum(
+            prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+            * buffer.dtype.bytes
+            for buffer in (*self.made.values(), *self.accumulators)
+        )
+
+    def buffer(self, compute: Compute, keys: Keys | None = None) -> Buffer:
+        """Return the buffer with a row for each value; `keys` are those of who reads it, if it has none of its own."""
+        if compute not in self.made:
+            keys = self.keys.get(compute, keys)
+            assert keys is not None
+            name = f"{self.buffers.model.names[compute]}_by_{keys.payload}"
+            extents = tuple(Const(index.extent) for index in compute.indices)
+            target = self.buffers.table(name, compute.dtype, keys, extents)
+            filled = block(*self._filled(compute, target, keys))
+            self.made[compute] = target
+            self.parts.append(filled)
+        return self.made[compute]
+
+    def _filled(self, compute: Compute, target: Buffer, keys: Keys) -> Iterator[Stmt]:
+        """Yield the loops over the rows for nodes without the payload, and over those for nodes with it."""
+        own = _Own(self, keys, compute, target)
+        low, high = keys.carried
+        for begin, end in ((keys.low, low), (low, high), (high, keys.high)):
+            if begin < end:
+                step, decisions = Var("v"), _known(keys, absent=(begin, end) != keys.carried)
+                row, value = (shifted(Ref(step), each) for each in (begin - keys.low, begin))
+                rows = _Rows(self.buffers, decisions, own.result, row, value=value, own=own)
+                yield For(step, Const(end - begin), rows.compute(compute, target))
+
+
+def _known(keys: Keys, *, absent: bool) -> Decisions:
+    """Return what is known of the payload in the rows for nodes without it, or else in those for nodes with it."""
+    if not absent:
+        low, high = keys.carried
+        return Decisions(values={keys.payload: Values(low, high - 1)})
+    default = keys.default
+    asked = (Comparison(keys.payload, BinaryOp.EQ, default),)
+    return Decisions(values={keys.payload: Values(default, default)}, asked=asked)
+
+
+@dataclass
+class _Own:
+    """The table of one compute, `target`, and what it is computed with."""
+
+    tables: Tables
+    keys: Keys
+    compute: Compute
+    target: Buffer
+    accumulators: dict[tuple[Reduction, tuple[Axis, ...]], Buffer] = field(default_factory=dict)
+
+    def result(self, tensor: Tensor) -> Buffer:
+        """Return the buffer that holds another compute's values."""
+        assert isinstance(tensor, Compute)
+        constants = self.tables.constants
+        if constants.everywhere.holds(tensor):
+            return constants.buffer(constants.everywhere, tensor)
+        return self.tables.buffer(tensor, self.keys)
+
+    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+        """Return where a reduction that is a part of the compute accumulates: a buffer with as many rows."""
+        if (reduction, axes) not in self.accumulators:
+            extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
+            buffer = self.tables.buffers.table(name, reduction.dtype, self.keys, extents)
+            self.accumulators[reduction, axes] = buffer
+            self.tables.accumulators.append(buffer)
+        return self.accumulators[reduction, axes]
+
+
+@dataclass(frozen=True, slots=True)
+class _AtRow(Translator):
+    """Translates expressions in a row: a payload is the value that the row is for."""
+
+    value: Expr = field(kw_only=True)
+
+    def element(self, read: ra.Read, at: Point) -> Expr:
+        match read.tensor:
+            case NodeInput():
+                return self.value
+            case Compute(indices=indices, body=body) if only_looks_up(body):
+                given = (index for index in read.indices if isinstance(index, ra.Expr))
+                values = dict(zip(indices, (self.expr(index, at) for index in given), strict=True))
+                return self.expr(body, Point(at.node, indices=values))
+            case _:
+                return Translator.element(self, read, at)
+
+    def key(self, payload: str, at: Point) -> Expr:
+        return self.value
+
+
+@dataclass
+class _Rows(Nests):
+    """Writes nests of what is computed for the row `node` of a table, which is for the payload's `value`.
+
+    The first reduction over just the table's other axes accumulates in the table, and what it is finished to is stored
+    over it. Any other has room of its own.
+    """
+
+    value: Expr = field(kw_only=True)
+    own: _Own = field(kw_only=True)
+    taken: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.taken = isinstance(self.own.compute.body, ra.DenseReduce)
+        self.translator = _AtRow(
+            self.buffers, self.decisions, self.results, self.reduced, self.zeros, value=self.value
+        )
+
+    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+        if not self.taken and axes == self.own.compute.indices:
+            self.taken = True
+            return self.own.target
+        return self.own.accumulator(reduction, axes, name)

@@ -1,0 +1,116 @@
+"""What a schedule may tabulate, and what is worth it: what depends at a node on one integer that it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cortex.ra.base import Tensor
+from cortex.ra.expr import DenseReduce, subexpressions
+from cortex.ra.lower import table_bytes
+from cortex.ra.lower.inputs import alone
+from cortex.ra.lower.keys import payloads_of
+from cortex.ra.lower.tables import only_looks_up
+from cortex.ra.model import Model
+from cortex.ra.tensor import Compute
+from ragged.errors import Location, ScheduleError
+
+MOST_BYTES = 1 << 32
+"""The largest table that a schedule may ask for."""
+TERMS = 32
+"""The terms from which on a sum costs more than to fetch it: at 470 GFLOP/s and 38 GB/s a float costs as much as 25."""
+
+
+def check_tabulates(model: Model, op: Tensor, tabulated: Collection[Tensor], at: Location | None) -> Compute:
+    """Return `op` if a table of it can be made.
+
+    Raises:
+        ScheduleError: it cannot.
+    """
+    name = model.names.get(op, op.name)
+    if op not in model.computes:
+        raise ScheduleError(
+            f"tabulate: '{name}' is not a tensor of this model",
+            at=at,
+            because="a tensor is named by itself, and not by what it is called",
+            fix="take it from model.computes",
+        )
+    if not isinstance(op, Compute):
+        raise ScheduleError(
+            f"tabulate: '{name}' is a choice and no operator",
+            at=at,
+            because="it was made by if_then_else",
+            fix="name a compute",
+        )
+    if op in tabulated:
+        raise ScheduleError(f"tabulate: '{name}' is in a table already", at=at, fix="ask for it once")
+    because = _reason(model, op)
+    if because is not None:
+        raise ScheduleError(f"tabulate: '{name}' cannot be in a table", at=at, because=because)
+    size = table_bytes(model, [op])
+    if size > MOST_BYTES:
+        raise ScheduleError(
+            f"tabulate: a table of '{name}' would take {size:,} bytes",
+            at=at,
+            because=f"it has a row for each value that '{payloads_of(op)[0].name}' may have",
+            fix="index a smaller table with the payload: that says how large it may be",
+        )
+    return op
+
+
+def worthwhile(model: Model, tabulated: Collection[Tensor] = ()) -> tuple[Compute, ...]:
+    """Return the computes with sums that cost more than to look them up, and of which a table can be made."""
+    return tuple(
+        body
+        for body in model.computes
+        if isinstance(body, Compute)
+        and body not in tabulated
+        and any(isinstance(e, DenseReduce) and e.index.extent >= TERMS for e in subexpressions(body.body))
+        and _reason(model, body) is None
+    )
+
+
+def affordable(model: Model, most: int) -> tuple[Compute, ...]:
+    """Return those that are worth it as far as their tables take `most` bytes together, in the order of the model."""
+    taken: tuple[Compute, ...] = ()
+    for compute in worthwhile(model) if most else ():
+        if table_bytes(model, (*taken, compute)) <= min(most, MOST_BYTES):
+            taken = (*taken, compute)
+    return taken
+
+
+def offer(model: Model, tabulated: Collection[Tensor]) -> str | None:
+    """Return, as a comment, what tables that a schedule could have made would take; None if there are none."""
+    found = worthwhile(model, tabulated)
+    if not found:
+        return None
+    names = ", ".join(model.name(compute) for compute in found)
+    size = table_bytes(model, (*(each for each in tabulated if isinstance(each, Compute)), *found))
+    return (
+        f"# not in tables: {names}; with table_bytes={size:_} they would be, made when parameters are bound"
+    )
+
+
+def _reason(model: Model, op: Compute) -> str | None:
+    """Return why there can be no table of a compute, None if there can be one."""
+    if op.calls:
+        return "it takes in what a child returned"
+    if op.child is not None:
+        return "it has a value for each child of a node"
+    if op not in alone(model):
+        return "it takes in more than parameters and what the node itself carries"
+    if not op.dtype.is_float:
+        return "it holds integers, and of those that index a table it has to be known how they are computed"
+    if only_looks_up(op.body):
+        return "it looks up what a parameter holds, and computes nothing"
+    payloads = payloads_of(op)
+    if not payloads:
+        return "it is the same at all nodes: hoist_constants is for that"
+    if len(payloads) > 1:
+        return f"it takes in {' and '.join(repr(payload.name) for payload in payloads)}, each with values of its own"
+    (payload,) = payloads
+    if len(payload.shape) > 1 or not payload.dtype.is_int:
+        return f"it takes in '{payload.name}', which is not one integer"
+    declared = model.plan().payload(payload.name)
+    if declared is None or declared.range is None:
+        return f"it is not known which values '{payload.name}' may have, which indexes no parameter"
+    return None

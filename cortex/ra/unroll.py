@@ -1,0 +1,43 @@
+"""What may be unrolled: a recursion whose nodes are batched, over structures in which no node is shared."""
+
+from __future__ import annotations
+
+from cortex.ra.lower import Choices
+from cortex.ra.model import Model
+from cortex.ra.structure import Dag
+from ragged.errors import Location, ScheduleError
+
+
+def check_unrolls(model: Model, choices: Choices, depth: int, at: Location | None) -> None:
+    """Refuse to unroll a model's recursion by `depth`.
+
+    Raises:
+        ScheduleError: it cannot be, or is already.
+    """
+    if isinstance(model.structure, Dag):
+        raise ScheduleError(
+            "unroll: the model runs over a Dag",
+            at=at,
+            because="a node that several parents share would be computed again for each (CORTEX, section 3.1)",
+            fix="unroll models over ra.Tree() and ra.Sequence()",
+        )
+    if type(depth) is not int or depth < 1:
+        raise ScheduleError(
+            f"unroll: {depth!r} is no depth",
+            at=at,
+            because="a step holds a node and so many levels of its descendants",
+            fix="a whole number from 1 on",
+        )
+    if not choices.batched:
+        raise ScheduleError(
+            "unroll: the nodes are not batched",
+            at=at,
+            because="a step takes several batches at once, and nodes run one after another",
+            fix="dynamic_batch first",
+        )
+    if choices.unrolled:
+        raise ScheduleError(
+            f"unroll: the recursion is unrolled by {choices.unrolled} already",
+            at=at,
+            fix="ask for it once, with the depth that you need",
+        )

@@ -1,0 +1,92 @@
+"""What a search has found: each point of the grid with its times, and the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cortex.compiler.choices import DEFAULT, Choices
+from ragged.kernels.profile import Spread
+
+HEADINGS = ("choices", "kernel, us", "10-90 %", "of the default", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A point of the grid that was timed.
+
+    `kernel_us` is the kernel's time; `relative` that time over the default's, round by round: 0.9 is a tenth faster.
+    Points are compared by it: not all were timed in the same rounds, and a machine has slow moments.
+    """
+
+    choices: Choices
+    kernel_us: Spread
+    relative: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A point that was not timed, and the reason."""
+
+    choices: Choices
+    because: str
+
+    def __str__(self) -> str:
+        return f"{point_text(self.choices)}: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What `cortex.tune` returns: `best` is what `cortex.compile` takes as `choices`.
+
+    `timed` are the points with their times, fastest first, and `refused` those that there is no kernel of their own
+    for. Where nothing was clearly faster than the default, that is the best.
+    """
+
+    best: Choices
+    timed: tuple[Timed, ...]
+    refused: tuple[Refused, ...]
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as the default the best is; 1 where it is the default."""
+        return next(1 / each.relative.median for each in self.timed if each.choices == self.best)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row of text for each point that was timed, fastest first, under `HEADINGS`."""
+        return [
+            (
+                point_text(each.choices),
+                f"{each.kernel_us.median:,.1f}",
+                f"{each.kernel_us.low:,.1f}-{each.kernel_us.high:,.1f}",
+                f"{each.relative.median:.3f}",
+                "best" if each.choices == self.best else "",
+            )
+            for each in self.timed
+        ]
+
+    def __str__(self) -> str:
+        """Return the points as a table, what was refused, and how to use the best."""
+        table = [HEADINGS, *self.rows()]
+        first, *others = (max(len(row[column]) for row in table) for column in range(len(HEADINGS)))
+        lines = [
+            "  ".join(
+                (row[0].ljust(first), *(text.rjust(w) for text, w in zip(row[1:], others, strict=True)))
+            )
+            for row in table
+        ]
+        refused = [f"not timed: {each}" for each in self.refused]
+        return "\n".join([*(line.rstrip() for line in lines), *refused, self.advice])
+
+    @property
+    def advice(self) -> str:
+        """What to do with the result, in a sentence."""
+        if self.best == DEFAULT:
+            return "Nothing is clearly faster than the default."
+        return (
+            f"Faster than the default by {self.gain:.2f}: cortex.compile(..., choices=cortex.{self.best!r})"
+        )
+
+
+def point_text(choices: Choices) -> str:
+    """Return what differs from the default, in a line."""
+    return repr(choices).partition("(")[2][:-1] or "default"

@@ -1,0 +1,205 @@
+"""The schedule that a program gets for a GPU: one persistent kernel, whose blocks keep columns of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from ragged.auto.bodies import loop_of
+from ragged.auto.columns import outermost, slice_loop
+from ragged.auto.fuse_edges import fuse_edges
+from ragged.auto.machine import Grid, Machine
+from ragged.auto.products import products
+from ragged.auto.tile_tables import tile_tables
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
+from ragged.ir.walk import expressions, leaves, statements, subexpressions
+from ragged.passes.contract_storage import contract_storage
+from ragged.schedule.cache_write import cache_write
+from ragged.schedule.distribute_over_blocks import distribute_over_blocks
+from ragged.schedule.distribute_over_threads import distribute_over_threads
+from ragged.schedule.fuse import fuse
+from ragged.schedule.keep_on_chip import keep_on_chip
+from ragged.schedule.legality import mentions
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import split
+from ragged.schedule.unroll_fully import unroll_fully
+
+
+@dataclass(frozen=True, slots=True)
+class GridSchedule:
+    """A pass that schedules a program for a grid of blocks by public primitives; its notes are their log.
+
+    `machine` is what binds the parameters: a GPU runs the kernel alone.
+    """
+
+    grid: Grid
+    machine: Machine
+
+    @property
+    def __name__(self) -> str:
+        return "default_schedule"
+
+    def __call__(self, program: Program) -> Rewritten:
+        """Return the scheduled program. Comes before `fuse_multiply_add`.
+
+        What a batch's nodes do is cut into columns, which are independent of each other between one product and the
+        next. Blocks have the columns, the same ones in every batch; their threads have a column of a node each. So
+        blocks meet where a product reads whole rows, and the weights of a block's columns are on its chip, where they
+        fit.
+
+        Raises:
+            ScheduleError: the kernel has no parallel loops, or does something else too.
+        """
+        schedule = Schedule(program, trusted=True)
+        for loop in [each.var for each in outermost(schedule.program)]:
+            for part in list(fuse_edges(schedule, loop)):
+                slice_loop(schedule, part, _one)
+        pairs = [
+            pair for loop in outermost(schedule.program) for pair in _columns(schedule, self.grid, loop.var)
+        ]
+        schedule.apply(contract_storage)
+        for nodes, columns in pairs:
+            schedule.apply(fuse, nodes, columns)
+        _hold_sums(schedule)
+        _unroll_single(schedule)
+        schedule.apply(distribute_over_blocks, _blocks(schedule.program, self.grid))
+        notes = list(_keep_weights(schedule, self.grid))
+        _unroll_single(schedule)
+        schedule.apply(distribute_over_threads, self.grid.threads)
+        tile_tables(schedule, self.machine)
+        return Rewritten(schedule.checked(), schedule.forwarding, (*schedule.log().splitlines(), *notes))
+
+
+def _one(extent: int) -> int:
+    """Return the columns of a slice: a block gets several of them later."""
+    return 1
+
+
+def _columns(schedule: Schedule, grid: Grid, loop: Var) -> Iterator[tuple[Var, Var]]:
+    """Give each block several columns where there are more than blocks; yield the loops over nodes and over those.
+
+    A thread has one column of one node, so both loops become one, in which columns come next to each other.
+    """
+    outer = loop_of(schedule.program, loop)
+    inner = outer.body
+    if not (isinstance(inner, For) and inner.kind is LoopKind.PARALLEL and isinstance(outer.extent, Const)):
+        return
+    width = _width(int(outer.extent.value), grid.blocks)
+    if width == 1:
+        return
+    before = schedule.checkpoint()
+    try:
+        _, columns = schedule.apply(split, loop, width).loops[loop]
+        schedule.apply(reorder, (inner.var, columns))
+    except ScheduleError:
+        schedule.restore(before)
+        return
+    yield inner.var, columns
+
+
+def _width(columns: int, blocks: int) -> int:
+    """Return how many columns to deal out together: of those that leave the busiest block the least, the most."""
+
+    def busiest(width: int) -> int:
+        return -(-columns // width // blocks) * width
+
+    return min(
+        (each for each in range(1, columns + 1) if columns % each == 0), key=lambda w: (busiest(w), -w)
+    )
+
+
+def _blocks(program: Program, grid: Grid) -> int:
+    """Return how many blocks there is something to do for."""
+    extents = [loop.extent for loop in outermost(program)]
+    numbers = [int(extent.value) for extent in extents if isinstance(extent, Const)]
+    return min(grid.blocks, max(numbers)) if len(numbers) == len(extents) > 0 else grid.blocks
+
+
+def _unroll_single(schedule: Schedule) -> None:
+    """Put the bodies of loops of one iteration in their place."""
+    found = [
+        stmt.var
+        for stmt in statements(schedule.program.kernel)
+        if isinstance(stmt, For) and stmt.extent == Const(1) and stmt.kind is LoopKind.SERIAL
+    ]
+    for loop in reversed(found):  # the innermost ones first
+        schedule.apply(unroll_fully, loop)
+
+
+def _hold_sums(schedule: Schedule) -> None:
+    """Sum up in a register what goes to memory, and write it once."""
+    local = {
+        leaf.label
+        for leaf in leaves(schedule.program.kernel)
+        if isinstance(leaf, Reduce) and leaf.buffer.role is Role.LOCAL
+    }
+    for product in list(products(schedule.program)):
+        if product.update in local:
+            continue
+        before = schedule.checkpoint()
+        try:
+            schedule.apply(cache_write, product.update, product.outputs[-1].var)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _keep_weights(schedule: Schedule, grid: Grid) -> Iterator[str]:
+    """Keep the parameters of products on chip as far as they fit; yield a comment for each that does not."""
+    left = grid.shared_bytes
+    for buffer in _weights(schedule.program):
+        before = schedule.checkpoint()
+        try:
+            schedule.apply(keep_on_chip, buffer)
+        except ScheduleError as refusal:
+            yield f"# not on chip: {' '.join(str(refusal).split())}"
+            continue
+        size = _bytes(list(_chips(schedule.program))[-1])
+        if size > left:
+            schedule.restore(before)
+            yield f"# not on chip: {buffer.name}, of which a block has {size} bytes, with {left} left"
+        else:
+            left -= size
+
+
+def _weights(program: Program) -> list[Buffer]:
+    """Return the parameters that sums read in their loops, those first that every batch reads."""
+    repeated: dict[Buffer, bool] = {}
+    for site in sites(program):
+        if site.stage.kind is not StageKind.KERNEL or not isinstance(site.stmt, Reduce):
+            continue
+        parts = [part for expr in expressions(site.stmt) for part in subexpressions(expr)]
+        for part in (part for part in parts if isinstance(part, Load)):
+            looped = any(mentions(index, site.stmt.axes) for index in part.indices)
+            if looped and part.buffer.role in (Role.PARAMETER, Role.BOUND):
+                repeated[part.buffer] = repeated.get(part.buffer, False) or _in_batches(site)
+    return sorted(repeated, key=lambda buffer: not repeated[buffer])
+
+
+def _in_batches(site: Site) -> bool:
+    """True if a loop over batches stands around what a block has a share of: one that runs as often for each block."""
+    team, *loops = site.loops
+    for loop in loops:
+        if loop.kind is LoopKind.PARALLEL:
+            return False
+        if not isinstance(loop.extent, Const) and not mentions(site.expand(loop.extent), (team.var,)):
+            return True
+    return False
+
+
+def _chips(program: Program) -> Iterator[Buffer]:
+    """Yield what is kept on chip, in the order in which it was."""
+    buffers = (stmt.buffer for stmt in statements(program.kernel) if isinstance(stmt, Alloc))
+    return (buffer for buffer in buffers if buffer.scope is Scope.SHARED)
+
+
+def _bytes(buffer: Buffer) -> int:
+    return (
+        prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const)) * buffer.dtype.bytes
+    )

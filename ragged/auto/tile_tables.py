@@ -1,0 +1,73 @@
+"""Register tiles for the products of the bind stage: tables with a row for each value of an integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.machine import Machine
+from ragged.auto.products import Product, products
+from ragged.auto.tile_products import tile_sums
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Const, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Block, For, Reduce
+from ragged.ir.walk import leaves
+from ragged.schedule.cut import cut
+from ragged.schedule.fission import fission
+from ragged.schedule.schedule import Schedule
+
+
+def tile_tables(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+    """Give each sum of products of the bind stage that has rows a register tile, as `tile_products` does.
+
+    Each gets a loop over its rows of its own, and the rows that do not fill a tile another. The parameters that these
+    products read are packed before all else. The order of each sum stays; what a primitive refuses is left as it is.
+    """
+    for loop in _shared(schedule.program):
+        before = schedule.checkpoint()
+        try:
+            for part in parts_of(loop_of(schedule.program, loop))[:-1]:
+                loop = schedule.apply(fission, loop, name_of(part)).loops[loop][1]
+        except ScheduleError:
+            schedule.restore(before)
+    whole = [product.update for product in _with_rows(schedule, choices.tile[0])]
+    tile_sums(schedule, machine, choices, whole, StageKind.BIND)
+
+
+def _shared(program: Program) -> list[Var]:
+    """Return the outermost loops of the bind stage in which sums and other statements follow each other."""
+    found: list[Var] = []
+    for site in sites(program):
+        loop = site.stmt
+        outermost = site.stage.kind is StageKind.BIND and isinstance(loop, For) and not site.loops
+        if outermost and isinstance(loop, For) and isinstance(loop.body, Block) and _has_nests(loop):
+            found.append(loop.var)
+    return found
+
+
+def _has_nests(loop: For) -> bool:
+    """True if what stands directly in a loop are loops, one of them around a sum."""
+    parts = parts_of(loop)
+    sums = any(isinstance(leaf, Reduce) for leaf in leaves(loop))
+    return sums and all(isinstance(part, For) for part in parts)
+
+
+def _with_rows(schedule: Schedule, together: int) -> Iterator[Product]:
+    """Yield the products of the bind stage that have tiles of rows, what is left over of these being cut off."""
+    for product in list(products(schedule.program, StageKind.BIND)):
+        rows = product.rows
+        if product.vector is None or rows is None or not isinstance(rows.extent, Const):
+            continue
+        count = int(rows.extent.value)
+        if rows is product.vector or count < together:
+            continue
+        before = schedule.checkpoint()
+        try:
+            if count % together:
+                schedule.apply(cut, rows.var, Const(count // together * together))
+        except ScheduleError:
+            schedule.restore(before)
+        yield product

@@ -1,0 +1,83 @@
+"""What became of each check, in words: what `show("checks")` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ragged.ir.expr import Binary, Const, Expr, Load, Unary
+from ragged.ir.facts import Fact
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.printer import expr_text, known_text
+from ragged.ir.stmt import Check
+from ragged.ir.walk import subexpressions
+from ragged.passes.assume import because, name_of
+from ragged.prove import Proof, Unproven
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A check, and whether what it asks is proven."""
+
+    check: Check
+    answer: Proof | Unproven
+
+
+def list_checks(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return a line that counts, one for each condition with the checks that ask it, and one for each fact used.
+
+    ::
+
+        3 checks: 2 proven, 1 kept
+        proven: 0 <= left(node) < num_nodes  [h.bound0, lh.bound0]  (by Range of left)
+        kept:   0 <= word(node) < 10  [emb.bound0]  (counterexample: word(1) = 10)
+        Range of left: n + 1 <= left(n) < num_nodes
+
+    A check is called what stands as its label in the program: `h.bound0` is that of the first dimension of h.
+    """
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for finding in findings:
+        names = groups.setdefault(_line(finding), [])
+        if finding.check.label.name not in names:
+            names.append(finding.check.label.name)
+    proven = [finding.answer for finding in findings if isinstance(finding.answer, Proof)]
+    total = f"{len(findings)} check{'' if len(findings) == 1 else 's'}"
+    lines = [f"{total}: {len(proven)} proven, {len(findings) - len(proven)} kept"]
+    lines += [f"{word:<7} {what}  [{', '.join(names)}]  {why}" for (word, what, why), names in groups.items()]
+    return (*lines, *sorted(map(_said, {fact for proof in proven for fact in proof.facts})))
+
+
+def condition_text(condition: Expr) -> str:
+    """Return a check's condition: a range as `low <= index < high`, and where it is asked for."""
+    match condition:
+        case Binary(op=BinaryOp.OR, lhs=Unary(op=UnaryOp.NOT, operand=path), rhs=rhs):
+            return f"{condition_text(rhs)} where {expr_text(path)}"
+        case Binary(
+            op=BinaryOp.AND,
+            lhs=Binary(op=BinaryOp.LE, lhs=Const() as low, rhs=index),
+            rhs=Binary(op=BinaryOp.LT, lhs=again, rhs=high),
+        ) if index == again:
+            return f"{expr_text(low)} <= {expr_text(index)} < {expr_text(high)}"
+        case _:
+            return expr_text(condition)
+
+
+def _line(finding: Finding) -> tuple[str, str, str]:
+    text = condition_text(finding.check.condition)
+    match finding.answer:
+        case Proof(facts=facts):
+            return "proven:", text, because(facts)
+        case Unproven(reason=reason, example=example):
+            said = reason if example is None else f"{reason}: {example}"
+            return "kept:", text, f"({', '.join([*_unknown(finding.check.condition), said])})"
+
+
+def _unknown(condition: Expr) -> Iterable[str]:
+    """Yield that elements of arrays are asked about, of which facts say nothing."""
+    loads = dict.fromkeys(part.buffer.name for part in subexpressions(condition) if isinstance(part, Load))
+    if loads:
+        yield f"no fact says what {' and '.join(loads)} holds"
+
+
+def _said(fact: Fact) -> str:
+    return f"{name_of(fact)}: {known_text(fact)}"

@@ -1,0 +1,180 @@
+"""Calling a kernel on a GPU: the prelude runs here, and arrays are copied there and back."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ctypes import c_void_p
+
+import numpy as np
+
+from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value
+from ragged.errors import InternalError
+from ragged.ir.expr import Buffer, Role
+from ragged.ir.program import StageKind
+from ragged.runtime.call import Caller, Laid
+from ragged.runtime.cuda.driver import Driver, the_driver
+from ragged.runtime.cuda.launch import Launch
+from ragged.runtime.memory import Array
+
+
+class CudaCaller:
+    """As `ragged.runtime.call.Caller`, of a kernel that runs on a GPU; the other stages of a call run here.
+
+    Parameters and bound tables are copied to the device by the first call and stay there; what else a call needs there
+    it allocates and gives back. One call at a time runs.
+    """
+
+    def __init__(
+        self, entries: Mapping[StageKind, Entry], bound: Mapping[str, Value], launch: Launch, cubin: bytes
+    ) -> None:
+        """Take the stages of a program, of which the kernel is called on the device: `cubin` is its code there."""
+        host = entries.get(StageKind.PRELUDE) or entries[StageKind.KERNEL]  # here that does nothing
+        self._host = Caller([host], bound)
+        self._signature = host.arguments
+        self._bound = {
+            name: np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for name, v in bound.items()
+        }
+        self._launch = launch
+        self._cubin = cubin
+        self._lock = threading.Lock()
+        self._resident: _Resident | None = None
+
+    @property
+    def wanted(self) -> tuple[Argument, ...]:
+        """The arguments that each call has to give, in order."""
+        return self._host.wanted
+
+    @property
+    def idle_memory(self) -> tuple[int, int]:
+        """How many blocks of the host's memory for workspaces no call has at the moment, and their bytes."""
+        return self._host.idle_memory
+
+    def lay_out(self, values: Mapping[str, Value]) -> Laid:
+        """Return what a call on `values` makes: the outputs' shapes, and the bytes of each workspace."""
+        return self._host.lay_out(values)
+
+    def __call__(
+        self, values: dict[str, Value], *, patience: int = 0, laid: Laid | None = None
+    ) -> dict[str, Array]:
+        """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
+
+        Raises as `Caller` does, and `UserError` where there is no device, or none that can run the kernel.
+        """
+        return self._call(values, laid or self.lay_out(values))[0]
+
+    def timed(self, values: dict[str, Value], *, patience: int = 0) -> dict[StageKind, int]:
+        """Run the stages and return the nanoseconds that each of them took; the kernel's are without copying."""
+        return self._call(values, self.lay_out(values))[1]
+
+    def _call(self, values: dict[str, Value], laid: Laid) -> tuple[dict[str, Array], dict[StageKind, int]]:
+        shapes, room = laid
+        begin = time.perf_counter_ns()
+        outputs = self._host(values, laid=(shapes, (0,) * len(room)))  # workspaces are the device's
+        prelude = time.perf_counter_ns() - begin
+        with self._lock:
+            resident = self._prepared()
+            with _memory(resident.driver) as memory:
+                kernel = self._run(resident, memory, {**values, **outputs}, room)
+        return outputs, {StageKind.PRELUDE: prelude, StageKind.KERNEL: kernel}
+
+    def _run(
+        self, resident: _Resident, memory: _Memory, values: Mapping[str, Value], room: tuple[int, ...]
+    ) -> int:
+        driver, left = resident.driver, list(room)
+        words: list[int] = []
+        results: list[tuple[Array, int]] = []
+        for argument in self._signature:
+            value = self._bound.get(argument.name, values.get(argument.name))
+            role = argument.symbol.role if isinstance(argument.symbol, Buffer) else None
+            if argument.kind is ArgumentKind.SIZE:
+                words.append(_number(value))
+            elif argument.name in resident.addresses:
+                words.append(resident.addresses[argument.name])
+            elif role is Role.WORKSPACE:
+                words.append(memory.of(left.pop(0)))
+            elif isinstance(value, np.ndarray):
+                words.append(memory.of(value.nbytes))
+                if role is Role.OUTPUT:
+                    results.append((_stored(argument, value), words[-1]))
+                else:
+                    driver.upload(words[-1], value)
+            else:
+                raise InternalError(f"no array for argument '{argument.name}'")
+        words.append(memory.of(4))  # what the barrier counts with
+        driver.clear(words[-1], 4)
+        begin = time.perf_counter_ns()
+        driver.run(resident.function, self._launch, words)
+        took = time.perf_counter_ns() - begin
+        for array, address in results:
+            driver.download(array, address)
+        return took
+
+    def _prepared(self) -> _Resident:
+        """Return what stays on the device, the device being this thread's."""
+        if self._resident is None:
+            driver = the_driver()
+            driver.enter()
+            self._resident = _Resident(driver, driver.load(self._cubin, self._launch), {})
+            weakref.finalize(self, _release, driver, self._resident.addresses).atexit = False
+            for name, value in self._bound.items():
+                if isinstance(value, np.ndarray):
+                    self._resident.addresses[name] = driver.allocate(value.nbytes)
+                    driver.upload(self._resident.addresses[name], value)
+        self._resident.driver.enter()
+        return self._resident
+
+
+class _Resident:
+    """What is on the device between calls: the kernel's function, and the addresses of what is bound by name."""
+
+    __slots__ = ("addresses", "driver", "function")
+
+    def __init__(self, driver: Driver, function: c_void_p, addresses: dict[str, int]) -> None:
+        self.driver = driver
+        self.function = function
+        self.addresses = addresses
+
+
+class _Memory:
+    """What one call has of the device's memory."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.addresses: list[int] = []
+
+    def of(self, size: int) -> int:
+        """Return the address of so many bytes."""
+        self.addresses.append(self._driver.allocate(size))
+        return self.addresses[-1]
+
+
+@contextmanager
+def _memory(driver: Driver) -> Iterator[_Memory]:
+    memory = _Memory(driver)
+    try:
+        yield memory
+    finally:
+        for address in memory.addresses:
+            driver.free(address)
+
+
+def _release(driver: Driver, addresses: dict[str, int]) -> None:
+    driver.enter()
+    for address in addresses.values():
+        driver.free(address)
+
+
+def _number(value: Value | None) -> int:
+    if not isinstance(value, int):
+        raise InternalError(f"no number for a size: {value!r}")
+    return value
+
+
+def _stored(argument: Argument, array: Array) -> Array:
+    """Return an output in the order of its memory, whatever the order of its dimensions."""
+    assert isinstance(argument.symbol, Buffer)
+    return array.transpose(argument.symbol.order)

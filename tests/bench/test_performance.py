@@ -1,0 +1,73 @@
+"""The page of performance, from a small run whose numbers are made up."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from bench.ceilings import Bandwidth, Ceilings
+from bench.page import Linearizing
+from bench.performance import main
+from bench.results import Refused, Row, Times, spread
+
+
+def times(peer, *end_to_end, arrays=None, kernel=None, share=None):
+    def known(given):
+        return None if given is None else spread(given)
+
+    took = spread(end_to_end)
+    return Times(
+        peer, 1e-6, took, took, known(kernel), known(arrays), share, list(end_to_end), kernel, arrays
+    )
+
+
+def row(hidden, batch, *peers):
+    return Row(
+        "tree_lstm", hidden, batch, 3, 37.0 * batch, 1e6, 50.0 * batch, [50.0 * batch] * 3, list(peers)
+    )
+
+
+CORTEX = times("cortex", 80.0, 75.0, 90.0, arrays=[72.0, 70.0, 80.0], kernel=[66.0, 65.0, 70.0], share=0.76)
+HAND = times("onednn", 180.0, 190.0, 170.0, arrays=[90.0, 91.0, 99.0], kernel=[90.0, 91.0, 99.0], share=0.55)
+NODES = times("torch-nodes", 900.0, 800.0, 1200.0)
+RUN = {
+    "schema": 2,
+    "command": ["recursive.py", "--batches", "1,10"],
+    "at": 1_790_000_000,
+    "machine": {"processor": "A processor", "system": "Linux", "cores": 2, "load": 1.25},
+    "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+    "settings": {"threads": 2, "rounds": 3},
+    "ceilings": [
+        asdict(Ceilings(2, 470.0, (Bandwidth("L2", 500, 1000, 437.0), Bandwidth("L3", 5000, None, 210.0))))
+    ],
+    "rows": [asdict(each) for each in (row(256, 1, CORTEX, HAND, NODES), row(256, 10, HAND, CORTEX))],
+    "refused": [asdict(Refused("numpy", "tree_lstm", 256, "numpy:\nTraceback\nValueError: no\n"))],
+    "absent": [asdict(Refused("dynet", "tree_lstm", hidden, "not written")) for hidden in (256, 512)],
+}
+
+
+def written(tmp_path, *more, run=RUN):
+    result, page = tmp_path / "result.json", tmp_path / "page.md"
+    result.write_text(json.dumps(run), encoding="utf-8")
+    assert main([str(result), *map(str, more), "--out", str(page)]) == 0
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_whole_page(golden, tmp_path):
+    sizes, linearizing = tmp_path / "sizes.json", tmp_path / "linearizing.json"
+    of_sizes = [asdict(row(hidden, 1, CORTEX, HAND)) for hidden in (64, 128)]
+    sizes.write_text(json.dumps(RUN | {"rows": of_sizes}), encoding="utf-8")
+    timings = [Linearizing("Node", 1, 1, 900.0, 950.0), Linearizing("Node", 10, 370, 9000.0, 9900.0)]
+    linearizing.write_text(json.dumps({"timings": [asdict(each) for each in timings]}), encoding="utf-8")
+    golden("performance.md", written(tmp_path, "--sizes", sizes, "--linearizing", linearizing))
+
+
+def test_what_was_not_measured_is_left_out(tmp_path):
+    text = written(tmp_path, run=RUN | {"refused": [], "absent": [], "rows": [asdict(row(256, 1, HAND))]})
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert headings == ["# Performance", "## End to end, from Python objects", "## From flat arrays"]
+
+
+def test_an_old_result_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="schema 1, not 2: measure again"):
+        written(tmp_path, run=RUN | {"schema": 1})

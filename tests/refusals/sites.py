@@ -1,0 +1,75 @@
+"""Where refusals are raised: the texts of their parts, read from the sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("cortex", "ragged/schedule")
+ERRORS = {"ModelError", "ScheduleError", "DataError"}
+PARTS = ("because", "fix")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call that makes an error: its place, and its parts as patterns; a part made elsewhere has none."""
+
+    place: str
+    patterns: dict[str, str | None]
+
+    def unseen(self, texts: str) -> list[str]:
+        """Return the parts that no text has."""
+        return [
+            part
+            for part, pattern in self.patterns.items()
+            if pattern is not None and not re.search(pattern, texts)
+        ]
+
+
+def sites() -> Iterator[Site]:
+    """Yield every refusal of the rooms; the linearizer's reference raises those of the linearizer."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS:
+                    parts = {"what": node.args[0]} if node.args else {}
+                    parts |= {word.arg: word.value for word in node.keywords if word.arg in PARTS}
+                    place = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    yield Site(place, {part: pattern(text) for part, text in parts.items()})
+
+
+def pattern(expr: ast.expr) -> str | None:
+    """Return what matches every text that an expression may be, or None if nothing of it is known."""
+    pieces = _pieces(expr)
+    if not any(piece.strip() for piece in pieces if piece is not None):
+        return None
+    return "".join("[^\n]{0,400}?" if piece is None else re.escape(piece) for piece in pieces)
+
+
+def _pieces(expr: ast.expr) -> list[str | None]:
+    """Return the parts of a text in order, None where a value stands."""
+    match expr:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.JoinedStr(values=values):
+            return [piece for value in values for piece in _pieces(value)]
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return [*_pieces(left), *_pieces(right)]
+        case _:
+            return [None]
+
+
+def texts() -> str:
+    """Return all that tests and documents say: strings of tests, golden files, and pages."""
+    found: list[str] = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant | ast.JoinedStr):
+                found.append("".join(piece or "*" for piece in _pieces(node)))
+    for path in (*sorted((ROOT / "tests").rglob("*.txt")), *sorted((ROOT / "docs").glob("*.md"))):
+        found.append(path.read_text(encoding="utf-8"))
+    return "\n".join(each.replace("\\", "") for each in found)

@@ -1,0 +1,42 @@
+"""A stand-in for a GPU's driver: the kernel's source compiled for the host, where threads run it. See device.cpp."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+
+from ragged.runtime.cuda.driver import Driver
+
+TEXT = Path(__file__).with_suffix(".cpp")
+WAITING = "- goal) < 0) {\n"
+"""Who waits here holds a processor of the host's that others may need."""
+SHARED = "extern __shared__ __align__(16) unsigned char ragged_shared[];\n"
+
+
+def standin(source: str, name: str, folder: Path) -> tuple[Driver, ctypes.CDLL]:
+    """Return a driver whose device runs the kernel `name` of `source`, whatever code it is given; and its library."""
+    assert source.count(SHARED) == 1
+    kernel, library = folder / "kernel.h", folder / "libdevice.so"
+    assert source.count(WAITING) == 1
+    text = source.replace(SHARED, "").replace(WAITING, WAITING + "      std::this_thread::yield();\n")
+    kernel.write_text(text, encoding="utf-8")
+    call = f"{name}({', '.join(arguments(source, name))})"
+    defined = {"KERNEL_SOURCE": f'"{kernel}"', "KERNEL_NAME": f'"{name}"', "KERNEL_CALL": call}
+    command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w"]
+    command += [f"-D{macro}={text}" for macro, text in defined.items()]
+    subprocess.run([*command, "-o", str(library), str(TEXT)], check=True, capture_output=True, text=True)
+    loaded = ctypes.CDLL(str(library))
+    return Driver(loaded), loaded
+
+
+def arguments(source: str, name: str) -> list[str]:
+    """Return the kernel's arguments as they are read from what a launch gets: the addresses of all of them."""
+    found = re.search(rf" {name}\((.*?)\) \{{", source, re.DOTALL)
+    assert found is not None
+    types = [
+        re.sub(r"\w+$", "", each.replace("__restrict__", "").strip()).strip() for each in found[1].split(",")
+    ]
+    plain = (each if each.endswith("*") else each.removeprefix("const ") for each in types)
+    return [f"*reinterpret_cast<{each} const*>(params[{k}])" for k, each in enumerate(plain)]

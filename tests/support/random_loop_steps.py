@@ -1,0 +1,209 @@
+"""Random steps on a program's loops: what draws the arguments of each primitive of `ragged.schedule`.
+
+`STEPS` is the table. Arguments are drawn where the primitive has a chance, and about as often anywhere: loops and
+buffers that are gone, factors of nothing, names that are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ragged.ir.expr import Binary, Const, Expr, Ref, Role, Scope
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import StageKind
+from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import For, LoopKind, Reduce
+from ragged.ir.walk import written
+from ragged.schedule.cache_read import cache_read
+from ragged.schedule.cache_write import cache_write
+from ragged.schedule.compute_at import compute_at
+from ragged.schedule.cut import cut
+from ragged.schedule.declare_order import declare_order
+from ragged.schedule.distribute_over_team import distribute_over_team
+from ragged.schedule.expand_storage import expand_storage
+from ragged.schedule.fission import fission
+from ragged.schedule.fuse import fuse
+from ragged.schedule.fuse_horizontally import fuse_horizontally
+from ragged.schedule.fuse_ragged import fuse_ragged
+from ragged.schedule.hoist import hoist
+from ragged.schedule.hoist_loads import hoist_loads
+from ragged.schedule.inline import inline
+from ragged.schedule.jam import jam
+from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.pack import pack
+from ragged.schedule.pad_loop import pad_loop
+from ragged.schedule.parallel import parallel
+from ragged.schedule.remap_iterations import remap_iterations
+from ragged.schedule.reorder import reorder
+from ragged.schedule.roll import roll
+from ragged.schedule.set_scope import set_scope
+from ragged.schedule.simplify_guards import simplify_guards
+from ragged.schedule.slice_columns import slice_columns
+from ragged.schedule.specialize import specialize
+from ragged.schedule.split import Tail, split
+from ragged.schedule.stack import stack
+from ragged.schedule.tile import tile
+from ragged.schedule.unroll import unroll
+from ragged.schedule.unroll_fully import unroll_fully
+from ragged.schedule.vectorize import vectorize
+from tests.support.random_places import GONE, Places, loops_in, read_in
+from tests.support.random_prepared import Asked, Attempt, at_once, expanded, lets, remapped, rolled, sliced
+
+
+def _loop(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(),))
+
+
+def _constant(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(lambda loop: isinstance(loop.extent, Const)),))
+
+
+def _innermost(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(lambda loop: isinstance(loop.extent, Const) and not loops_in(loop.body)),))
+
+
+def _serial(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(lambda loop: loop.kind is LoopKind.SERIAL),))
+
+
+def _somewhere(d: Places, attempt: Attempt) -> Asked:
+    return Asked(() if d.chance(4) else (d.loop(),))
+
+
+def _nothing(d: Places, attempt: Attempt) -> Asked:
+    return Asked(())
+
+
+def _siblings(d: Places, attempt: Attempt) -> Asked:
+    return Asked(d.pair(d.siblings()))
+
+
+def _nested(d: Places, attempt: Attempt) -> Asked:
+    return Asked(d.pair(d.nested()))
+
+
+def _swapped(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.pair(d.nested())[::-1],), {"reassociate": True} if d.chance(2) else {})
+
+
+def _tile(d: Places, attempt: Attempt) -> Asked:
+    factors = (d.pick([2, 1, 3, 0]), d.pick([2, 1, 3]))
+    return Asked((d.pair(d.nested()), factors if d.chance(9) else factors[:1]))
+
+
+def _ragged(d: Places, attempt: Attempt) -> Asked:
+    constant = {loop.var for loop in d.loops if isinstance(loop.extent, Const)}
+    likely = [pair for pair in d.nested() if pair[1] not in constant]
+    return Asked(d.pair(likely or d.inside()), {"tables": True} if d.chance(5) else {})
+
+
+def _fission(d: Places, attempt: Attempt) -> Asked:
+    cuts = d.cuts()
+    return Asked(d.pick(cuts) if cuts and d.chance(8) else (d.loop(), d.pick([d.label(), d.loop()])))
+
+
+def _compute_at(d: Places, attempt: Attempt) -> Asked:
+    return Asked(d.pair(d.readers()))
+
+
+def _split(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(), d.pick([2, 3, 1, 4, 0]), d.pick(list(Tail))))
+
+
+def _pad_loop(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(), d.pick([2, 4, 3, 1, 0])))
+
+
+def _cut(d: Places, attempt: Attempt) -> Asked:
+    loop = d.loop()
+    extent: Expr = next((each.extent for each in d.loops if each.var is loop), Const(3))
+    half = Binary(BinaryOp.FLOORDIV, extent, Const(2))
+    last, beyond = Binary(BinaryOp.SUB, extent, Const(1)), Binary(BinaryOp.SUB, Const(2), extent)
+    return Asked((loop, d.pick([half, Const(1), Const(2), last, beyond, Ref(loop)])))
+
+
+def _specialize(d: Places, attempt: Attempt) -> Asked:
+    loop = d.loop(lambda loop: not isinstance(loop.extent, Const))
+    return Asked((loop, d.pick([(1,), (1, 2), (0, 3), (2, 1), (), (1, 1), (-1,)])))
+
+
+def _cache_read(d: Places, attempt: Attempt) -> Asked:
+    loop = d.find(d.loop())
+    if loop is None:
+        return Asked((d.pick(d.buffers), GONE))
+    return Asked((d.likely(read_in(loop), d.buffers), loop.var))
+
+
+def _cache_write(d: Places, attempt: Attempt) -> Asked:
+    pairs = [(site.stmt.label, loop) for site, loop in d.around(lambda stmt: isinstance(stmt, Reduce))]
+    return Asked(d.pick(pairs) if pairs and d.chance(8) else (d.label(), d.loop()))
+
+
+def _inline(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.buffer(Role.WORKSPACE, Role.LOCAL),))
+
+
+def _hoist(d: Places, attempt: Attempt) -> Asked:
+    """Draw a nest, mostly one that writes no result."""
+    nests = [site.stmt for site in d.sites if isinstance(site.stmt, For) and not site.loops]
+    temporary = [loop for loop in nests if all(each.role is not Role.OUTPUT for each in written(loop))]
+    return Asked((d.loop(lambda loop: loop in temporary), d.pick([StageKind.PRELUDE, *StageKind])))
+
+
+def _set_scope(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.buffer(Role.LOCAL), d.pick([Scope.GLOBAL, Scope.REGISTER])))
+
+
+def _pack(d: Places, attempt: Attempt) -> Asked:
+    parameter = d.buffer(Role.PARAMETER, Role.BOUND)
+    rank = len(parameter.shape)
+    tiles = tuple((place, d.pick([2, 3, 4, 1])) for place in range(rank) if d.chance(4))
+    order = [*range(rank + len(tiles) - (0 if d.chance(9) else 1))]
+    return Asked((parameter, d.name("packed"), tiles, tuple(d.draw.sample(order, len(order)))))
+
+
+def _stack(d: Places, attempt: Attempt) -> Asked:
+    first = d.buffer(Role.PARAMETER, Role.WORKSPACE, Role.BOUND)
+    alike = [each for each in d.buffers if (each.shape, each.role) == (first.shape, first.role)]
+    chosen = d.likely([each for each in alike if each is not first], d.buffers)
+    return Asked(((first, chosen), d.name("stacked")))
+
+
+def _declare_order(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
+
+
+STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
+    cache_read: _cache_read,
+    cache_write: _cache_write,
+    compute_at: _compute_at,
+    cut: _cut,
+    declare_order: _declare_order,
+    distribute_over_team: _nothing,
+    expand_storage: expanded,
+    fission: _fission,
+    fuse: _nested,
+    fuse_horizontally: at_once,
+    fuse_ragged: _ragged,
+    hoist: _hoist,
+    hoist_loads: _loop,
+    inline: _inline,
+    jam: _siblings,
+    lift_lets: lets,
+    pack: _pack,
+    pad_loop: _pad_loop,
+    parallel: _serial,
+    remap_iterations: remapped,
+    reorder: _swapped,
+    roll: rolled,
+    set_scope: _set_scope,
+    simplify_guards: _somewhere,
+    slice_columns: sliced,
+    specialize: _specialize,
+    split: _split,
+    stack: _stack,
+    tile: _tile,
+    unroll: _constant,
+    unroll_fully: _constant,
+    vectorize: _innermost,
+}

@@ -1,0 +1,119 @@
+"""The search over choices: what it tries, compares and finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import Choices, models
+from cortex.compiler.choices import DEFAULT
+from cortex.tuning import Tuning, search
+from cortex.tuning.answers import disagreement
+from cortex.tuning.rounds import LEAST_ROUNDS, Times, take_turns
+from ragged.errors import InternalError, UserError
+
+MODEL = models.tree_fc(hidden=4, vocab=7)
+PARAMS = MODEL.init_params(seed=1)
+TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
+GRID = {"steps": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8]}
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Two steps in a turn take half the time, a tile of six rows takes a hundredth more."""
+
+    def pretend(functions, data, seconds):
+        texts = [fn.show("schedule") for fn in functions]
+        times = [100 / (1 + ("# steps=2" in text)) * (1 + ("# tile=(5, 4)" in text) / 100) for text in texts]
+        return [Times(np.full(LEAST_ROUNDS, 1000 * time)) for time in times]
+
+    monkeypatch.setattr(search, "take_turns", pretend)
+
+
+FOUND = """\
+choices               kernel, us      10-90 %  of the default
+steps=2                     50.0    50.0-50.0           0.500  best
+tile=(5, 4), steps=2        50.5    50.5-50.5           0.505
+default                    100.0  100.0-100.0           1.000
+not timed: tile=(99, 99), steps=2: choices: tile=(99, 99) does not fit in registers
+not timed: slice_vectors=8, steps=2: the same kernel as Choices(steps=2)
+Faster than the default by 2.00: cortex.compile(..., choices=cortex.Choices(steps=2))"""
+
+
+def test_parameters_are_searched_one_after_another(pretended):
+    points = []
+    found = cortex.tune(MODEL, PARAMS, TREES, grid=GRID, threads=1, advance=lambda: points.append(1))
+    assert found.best == Choices(steps=2) and found.gain == 2
+    assert str(found) == FOUND
+    assert len(points) == 4
+
+
+def test_a_full_grid_is_timed_at_once(pretended):
+    found = cortex.tune(MODEL, PARAMS, TREES, grid={"steps": [2]}, full=True, threads=1)
+    assert [each.choices for each in found.timed] == [Choices(steps=2), DEFAULT]
+
+
+def test_what_is_a_hundredth_faster_is_not_better():
+    own, close, better = (Times(np.full(LEAST_ROUNDS, time)) for time in (100.0, 99.0, 97.0))
+    assert search._fastest({DEFAULT: own, Choices(steps=2): close}, DEFAULT) == DEFAULT
+    assert search._fastest({DEFAULT: own, Choices(steps=2): better}, DEFAULT) == Choices(steps=2)
+    nothing = Tuning(DEFAULT, (), ())
+    assert nothing.advice == "Nothing is clearly faster than the default."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grid": {"step": [2]}}, "tune: there is no choice 'step'"),
+        ({"grid": {"steps": 2}}, "tune: the values of steps are 2\n  fix: a list of values to try"),
+        ({"grid": {"columns": [False], "steps": [2, 0]}}, "choices: steps=0 is not a number from 1 up"),
+        ({"keep": "roots"}, "tune: keep is not for its user to say\n  because: it compares all nodes"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched(arguments, message):
+    with pytest.raises(UserError) as error:
+        cortex.tune(MODEL, PARAMS, TREES, **arguments)
+    assert str(error.value).startswith(message)
+
+
+class Recorded:
+    """A function that says when it was timed."""
+
+    def __init__(self, name, turns):
+        self.name, self.turns = name, turns
+
+    def linearize(self, data):
+        return data
+
+    def kernel_times(self, data, repeats):
+        self.turns.append(self.name)
+        return [*[10 * len(self.turns)] * (repeats - 1), 10**9]
+
+
+def test_functions_take_turns_there_and_back():
+    turns = []
+    one, two = take_turns([Recorded("a", turns), Recorded("b", turns)], TREES, 0.0)
+    assert "".join(turns) == "abbaabbaab"
+    assert one.rounds.tolist() == [10, 40, 50, 80, 90] and two.rounds.tolist() == [20, 30, 60, 70, 100]
+    assert one.microseconds.median == 0.05
+    assert two.relative_to(one).median == pytest.approx(100 / 90)
+
+
+SUM = models.tree_sum(hidden=2, vocab=7)
+
+
+def sums(factor: float) -> cortex.Output:
+    params = {name: (factor * array).astype(np.float32) for name, array in SUM.init_params(seed=0).items()}
+    return cortex.compile(SUM, params)(TREES)
+
+
+def test_other_bits_are_a_fault_unless_an_order_was_changed():
+    own, near, far = sums(1), sums(1 + 1e-6), sums(1.1)
+    steps, refactored = Choices(steps=2), Choices(refactor=("x",))
+    assert disagreement(steps, own, DEFAULT, own) is None
+    with pytest.raises(InternalError, match=r"tune: Choices\(steps=2\) changes the bits of 'h'"):
+        disagreement(steps, near, DEFAULT, own)
+    assert disagreement(refactored, near, DEFAULT, own) is None
+    assert "differ from the default's by" in (disagreement(refactored, far, DEFAULT, own) or "")
