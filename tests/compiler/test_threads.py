@@ -11,7 +11,7 @@ import pytest
 import cortex
 from cortex import models
 from cortex.compiler.generate import lowering_steps
-from cortex.compiler.patience import Patience, operations_of, shares_columns
+from cortex.compiler.patience import operations_of, patience_of, shares_columns
 from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
@@ -110,7 +110,7 @@ def test_large_temporaries_are_each_worker_s_own():
 
 def test_patience_is_what_a_call_gains():
     operations = operations_of(default_schedule(MODELS["tree_fc"]).lower())
-    one, two, ten = (Patience(operations, threads, columns=False) for threads in (1, 2, 10))
+    one, two, ten = (patience_of(operations, threads, columns=False) for threads in (1, 2, 10))
     assert two(1, 1) == 0 and one(10**6, 10) == 0
     assert two(10**6, 10**6) == 0, "a chain"
     assert 0 < two(10**4, 100) < ten(10**4, 100) <= 1_000_000
