@@ -1,6 +1,7 @@
 """Batches: those that are timed are other trees than those to warm up with."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,3 +71,10 @@ def test_sequences_are_measured_where_they_are_asked_for():
     assert options.workloads == RECURSIVE
     _, options = parse(["--quick", "--workloads", "lstm,gru"])
     assert options.workloads == ("lstm", "gru")
+
+
+@pytest.mark.parametrize(("name", "deviation"), [("lstm", 1.0), ("dag_rnn", 2.0)])
+def test_vectors_have_a_deviation(name, deviation):
+    case = make_case(WORKLOADS[name], 32, [], [1], rounds=1, threads=1)
+    for rows in case.job.payloads.values():
+        assert np.std(rows) == pytest.approx(deviation, rel=0.05)
