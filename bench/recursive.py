@@ -27,7 +27,7 @@ from bench.process import PeerFailed, PeerProcess
 from bench.report import Result, Settings, document, print_report
 from bench.results import Refused
 from bench.trees import Tree, read_treebank
-from bench.workloads import WARM_BATCHES, WORKLOADS, make_case
+from bench.workloads import RECURSIVE, WARM_BATCHES, WORKLOADS, make_case
 from cortex.data import sample_treebank
 from ragged.runtime.cores import usable_cores
 
@@ -127,7 +127,12 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser.add_argument(
         "--trees", type=Path, default=sample_treebank(), help="bracketed binary trees, one a line"
     )
-    parser.add_argument("--workloads", type=_names, default=list(WORKLOADS), help=", ".join(WORKLOADS))
+    parser.add_argument(
+        "--workloads",
+        type=_names,
+        default=list(RECURSIVE),
+        help=f"{', '.join(WORKLOADS)}; by default those over trees and DAGs",
+    )
     parser.add_argument("--peers", type=_names, default=list(PEERS), help=f"{', '.join(PEERS)}, or modules")
     parser.add_argument("--hidden", type=_numbers, help="sizes instead of each workload's own")
     parser.add_argument("--batches", type=_numbers, help="trees in a batch: 1,10,100,1000 (1,10)")

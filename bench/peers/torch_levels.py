@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, reset_after, stacked, ternary
 from bench.peers.levels import Index, Levels, Room, levels_of
 from bench.peers.peer import Peer
 from bench.trees import Tree
@@ -47,6 +47,12 @@ class Measured(Peer):
                 self._model = _GatedDag(job, self.layer)
             case Cell.TERNARY_LSTM:
                 self._model = _TernaryLSTM(job, self.layer)
+            case Cell.LSTM:
+                self._model = _LSTM(job, self.layer)
+            case Cell.GRU:
+                self._model = _GRU(job, self.layer)
+            case Cell.GRU_RESET_AFTER:
+                self._model = _ResetAfterGRU(job, self.layer)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, self.layer)
         self._levels = levels_of(job)
@@ -214,6 +220,66 @@ class _TernaryLSTM:
             torch.addcmul(kept, i, u, out=c[begin:end])
             torch.mul(o, c[begin:end].tanh(), out=h[begin:end])
         return {"h": _roots(h, levels)}
+
+
+class _LSTM:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden, zeros = job.hidden, np.zeros((1, job.hidden), np.float32)
+        self.W = layer(stacked(job, "W", "iofu"), stacked(job, "b", "iofu"))
+        self.U = layer(stacked(job, "U", "iofu"), None)
+        self.h, self.c = Room((job.hidden,), zeros), Room((job.hidden,), zeros)
+
+    def run(self, levels: Levels) -> Answers:
+        H = self.hidden
+        h, c = torch.from_numpy(self.h(levels.rows)), torch.from_numpy(self.c(levels.rows))
+        x = _of_all(self.W, levels)
+        for begin, end, children in levels.upward():
+            rows = _flat(children)
+            sums = self.U(h.index_select(0, rows)).add_(x[begin - 1 : end - 1])
+            i, o, f = sums[:, : 3 * H].sigmoid_().split(H, 1)
+            kept = c.index_select(0, rows).mul_(f)
+            torch.addcmul(kept, i, sums[:, 3 * H :].tanh_(), out=c[begin:end])
+            torch.mul(o, c[begin:end].tanh(), out=h[begin:end])
+        return {"h": _roots(h, levels)}
+
+
+class _GRU:
+    def __init__(self, job: Job, layer: Layer) -> None:
+        self.hidden = job.hidden
+        self.W = layer(stacked(job, "W", "rzg"), stacked(job, "b", "rzg"))
+        self.U, self.U_g = layer(stacked(job, "U", "rz"), None), layer(job.params["U_g"], None)
+        self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
+
+    def run(self, levels: Levels) -> Answers:
+        h, x = torch.from_numpy(self.room(levels.rows)), _of_all(self.W, levels)
+        for begin, end, children in levels.upward():
+            before = h.index_select(0, _flat(children))
+            z, g = self.gates(before, x[begin - 1 : end - 1])
+            torch.lerp(g.tanh_(), before, z, out=h[begin:end])
+        return {"h": _roots(h, levels)}
+
+    def gates(self, before: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z, and g before its tanh, of steps with these products of inputs."""
+        H = self.hidden
+        r, z = self.U(before).add_(x[:, : 2 * H]).sigmoid_().split(H, 1)
+        return z, self.U_g(r * before).add_(x[:, 2 * H :])
+
+
+class _ResetAfterGRU(_GRU):
+    def __init__(self, job: Job, layer: Layer) -> None:
+        super().__init__(job, layer)
+        self.U = layer(*reset_after(job))
+
+    def gates(self, before: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        H, sums = self.hidden, self.U(before)
+        r, z = sums[:, : 2 * H].add_(x[:, : 2 * H]).sigmoid_().split(H, 1)
+        return z, torch.addcmul(x[:, 2 * H :], r, sums[:, 2 * H :])
+
+
+def _of_all(layer: Linear, levels: Levels) -> Tensor:
+    """Return a layer's rows for what all nodes carry, in their order."""
+    assert levels.payload is not None
+    return layer(torch.from_numpy(levels.payload))
 
 
 def _flat(children: Index) -> Tensor:
