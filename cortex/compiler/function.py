@@ -12,7 +12,7 @@ from cortex.compiler.artifact import save
 from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
-from cortex.compiler.patience import patience_of, shares_columns
+from cortex.compiler.patience import patience_of
 from cortex.compiler.profile import Profile
 from cortex.compiler.stream import stream
 from cortex.ilir.plan import Plan
@@ -45,7 +45,7 @@ class RecursiveFunction:
         begin = perf_counter_ns()
         self._caller = kernel.caller(named, made.workers)
         self._bind_us = (perf_counter_ns() - begin) / 1000
-        columns = shares_columns(kernel.kernel.listings.get("steps", ""))
+        columns = kernel.kernel.shares_columns
         self._patience = patience_of(made.model.operations, made.workers, columns=columns)
         self._arguments = Arguments(self._caller.wanted)
         outputs = kernel.named(Role.OUTPUT)

@@ -20,9 +20,8 @@ def patience_of(operations: int, threads: int, *, columns: bool) -> Callable[[in
     """Return what gives the patience of calls of one program, in nanoseconds, by their nodes and batches.
 
     0 is to do without helpers. `operations` is how many the program does for a node, see `operations_of`; `columns`
-    says whether workers share the columns of a batch, see `shares_columns`, or its nodes. Workers that share the nodes
-    gain nothing in a chain, whose batches are of one node. Those that share columns do, if a node is worth their
-    meeting at it.
+    says whether workers share the columns of a batch or its nodes. Workers that share the nodes gain nothing in a
+    chain, whose batches are of one node. Those that share columns do, if a node is worth their meeting at it.
     """
 
     @lru_cache(_KEPT)
@@ -31,11 +30,6 @@ def patience_of(operations: int, threads: int, *, columns: bool) -> Callable[[in
         return patience_for(operations * nodes, together, batches)
 
     return patience
-
-
-def shares_columns(steps: str) -> bool:
-    """Return whether workers share the columns of a batch, by the log of its loops' schedule."""
-    return "s.apply(slice_columns, " in steps
 
 
 def operations_of(program: Program) -> int:
