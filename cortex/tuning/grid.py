@@ -18,7 +18,7 @@ Grid = Mapping[str, Sequence[object]]
 _LOOPS: Grid = {
     "steps": (1, 2, 4),
     "scalar_steps": (1,),
-    "tile": ((6, 4), (8, 2), (12, 2), (4, 6)),
+    "tile": ((4, 4), (6, 4), (8, 2), (12, 2), (4, 6)),
     "slice_vectors": (2, 8),
     "row_vectors": (4,),
     "nodes": (1, 8),

@@ -10,6 +10,12 @@ from ragged.auto.machine import Machine
 from ragged.errors import ScheduleError, UserError
 
 _WHY = "why"
+_ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
+"""Rows of a tile, where matrices stay in the first cache and where they do not, and its vectors."""
+_REGISTERS = 32
+"""Those that a tile of the most rows and a column of its operands take."""
+_TURN, _LONG = 4, 64
+"""Elements that are added in one turn of the loop of a sum that has so many or more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -18,12 +24,14 @@ class Choices:
 
     Attributes:
         tile: rows and vectors of columns of a matrix product's register tile: rows * vectors sums are held at once.
+            None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice.
         row_vectors: vectors of columns of a tile of one row.
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
         columns: whether cores share the columns of a batch, where it has enough of them, or else its nodes.
         roll: whether products of one operand with several parameters, a cell's gates, are one nest over one table.
-        steps: elements of a sum that are added in one turn of its loop; fewer where they do not divide its length.
+        steps: elements of a sum that are added in one turn of its loop; fewer where they do not divide its length. None
+            is four for sums of 64 elements and more, and one for others.
         scalar_steps: the same of a product that has no columns side by side, and is computed number by number.
         temporaries: the most bytes that iterations computed together may have on the stack.
 
@@ -31,10 +39,12 @@ class Choices:
         UserError: a number is not one from 1 up, or a switch neither true nor false.
     """
 
-    tile: tuple[int, int] = field(
-        default=(4, 4),
+    # Rows: 6 take 0.92 of 4's time for TreeFC, TreeGRU and TreeLSTM at 256 and 512, ten trees, where a core does two
+    # multiply-adds of 16 numbers a cycle, and within 5 % of it where it does one. They take longer to compile.
+    tile: tuple[int, int] | None = field(
+        default=None,
         metadata={
-            _WHY: "sixteen sums hide the latency of a multiply-add, and leave registers for what they read"
+            _WHY: "sixteen sums hide the latency of a multiply-add; twenty-four read a large matrix less often"
         },
     )
     row_vectors: int = field(default=8, metadata={_WHY: "enough sums to hide the latency of a multiply-add"})
@@ -44,7 +54,10 @@ class Choices:
         default=True, metadata={_WHY: "a core finds its own columns of the weights in its own cache"}
     )
     roll: bool = field(default=True, metadata={_WHY: "gates that are one nest are one pass over one table"})
-    steps: int = field(default=1, metadata={_WHY: "a turn of the loop is a tile of multiply-adds already"})
+    # 4 take 0.86 to 0.94 of the time of 1 for TreeFC and TreeLSTM at 256 and 512, and 8 as long as 4.
+    steps: int | None = field(
+        default=None, metadata={_WHY: "a long sum's loop turns less often; code for a short one stays small"}
+    )
     # MV-RNN's M v, a matrix of the node's own: 8 makes the whole kernel 10 to 19 % faster than 1 at hidden 32 to 128.
     scalar_steps: int = field(
         default=8,
@@ -54,37 +67,54 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Refuse what is no choice."""
-        tile: object = self.tile
+        tile: object = (_ROWS, _VECTORS) if self.tile is None else self.tile
         if not (isinstance(tile, tuple) and len(tile) == 2 and all(map(_is_count, tile))):
             raise UserError(f"choices: tile={tile!r} is not two numbers from 1 up", fix="(rows, vectors)")
         counts = {
             name: getattr(self, name)
-            for name in ("row_vectors", "slice_vectors", "steps", "scalar_steps", "temporaries")
+            for name in ("row_vectors", "nodes", "slice_vectors", "steps", "scalar_steps", "temporaries")
         }
-        if self.nodes is not None:
-            counts["nodes"] = self.nodes
         for name, value in counts.items():
-            if not _is_count(value):
+            if not _is_count(value) and (value is not None or name not in ("nodes", "steps")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
         for name in ("columns", "roll"):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"choices: {name}={getattr(self, name)!r} is neither True nor False")
 
-    @property
-    def together(self) -> int:
-        """How many iterations of a batch are computed together."""
-        return self.tile[0] if self.nodes is None else self.nodes
+    def tile_on(self, machine: Machine) -> tuple[int, int]:
+        """Return the most rows and vectors of columns that a tile has on a machine."""
+        if self.tile is not None:
+            return self.tile
+        return (_MOST_ROWS if machine.vector_registers >= _REGISTERS else _ROWS), _VECTORS
+
+    def together(self, machine: Machine, matrices: int) -> tuple[int, ...]:
+        """Return how many iterations of a batch are computed together, first what is best.
+
+        `matrices` are the bytes of the parameters that they are multiplied with.
+        """
+        if self.nodes is not None:
+            return (self.nodes,)
+        rows, _ = self.tile_on(machine)
+        if self.tile is not None or rows == _ROWS:
+            return (rows,)
+        return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
+
+    def turn(self, length: int) -> int:
+        """Return how many elements of a sum of this length are added in one turn of its loop, at most."""
+        if self.steps is not None:
+            return self.steps
+        return _TURN if length >= _LONG else 1
 
     def check(self, machine: Machine) -> None:
         """Raise `ScheduleError` if a tile's sums are more than the machine's registers."""
-        rows, vectors = self.tile
+        rows, vectors = self.tile_on(machine)
         for name, held, shape in (
             ("tile", rows * vectors, f"{rows} rows of {vectors} vectors"),
             ("row_vectors", self.row_vectors, "a row"),
         ):
             if held > machine.vector_registers:
                 raise ScheduleError(
-                    f"choices: {name}={getattr(self, name)!r} does not fit in registers",
+                    f"choices: {name}={(rows, vectors) if name == 'tile' else held} does not fit in registers",
                     because=f"{shape} are {held} sums, and the machine has {machine.vector_registers} registers",
                     fix="fewer rows, or fewer vectors",
                 )

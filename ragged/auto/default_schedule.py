@@ -56,7 +56,7 @@ class DefaultSchedule:
         schedule.apply(contract_storage)
         sums = {product.update for product in products(schedule.program)}
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
-        tile_batches(schedule, self.choices)
+        tile_batches(schedule, self.machine, self.choices)
         tile_products(schedule, self.machine, self.choices)
         tile_tables(schedule, self.machine, self.choices)
         vectorize_columns(schedule, self.machine)  # what tiles have added

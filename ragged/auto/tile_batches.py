@@ -7,6 +7,7 @@ from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.machine import Machine
 from ragged.auto.products import products, shared
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -23,25 +24,27 @@ from ragged.schedule.specialize import specialize
 from ragged.schedule.split import Tail, split
 
 
-def tile_batches(schedule: Schedule, choices: Choices = DEFAULT) -> None:
-    """Run loops over batches some iterations at a time (four by default), sum by sum; the rest by its number.
+def tile_batches(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+    """Run loops over batches some iterations at a time (four or six by default), sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
     read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for all.
     What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
-    if choices.together == 1:
-        return
-    for loop in list(_batches(schedule.program, choices)):
+    for loop, count in list(_batches(schedule.program, machine, choices)):
         before = schedule.checkpoint()
         try:
-            _together(schedule, loop, choices.together)
+            _together(schedule, loop, count)
         except ScheduleError:
             schedule.restore(before)
 
 
-def _batches(program: Program, choices: Choices) -> Iterator[Var]:
-    """Yield the innermost loops of unknown extent around products whose columns their iterations share."""
+def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[tuple[Var, int]]:
+    """Yield the innermost loops of unknown extent around products whose columns their iterations share.
+
+    With each comes how many iterations are computed together; there are none of which that is one.
+    """
+    matrices = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -50,11 +53,17 @@ def _batches(program: Program, choices: Choices) -> Iterator[Var]:
             or loop.kind is not LoopKind.SERIAL
         ):
             continue
-        if isinstance(loop.extent, Const) or not _fits(loop, choices):
+        if isinstance(loop.extent, Const):
             continue
         updates = set(_direct(loop.body))
-        if updates and updates & shared(program, loop.var):
-            yield loop.var
+        if not updates & shared(program, loop.var):
+            continue
+        read_there = {matrices[update] for update in updates if update in matrices}
+        counts = choices.together(machine, sum(map(_bytes, read_there)))
+        room = _bytes_of_temporaries(loop)
+        count = next((count for count in counts if count * room <= choices.temporaries), 1)
+        if count > 1:
+            yield loop.var, count
 
 
 def _direct(stmt: Stmt) -> Iterator[Label]:
@@ -152,11 +161,12 @@ def _allocated(loop: For) -> list[Buffer]:
     return found
 
 
-def _fits(loop: For, choices: Choices) -> bool:
-    """True if the temporaries of the iterations that are computed together are few enough."""
-    total = 0
-    for inner in statements(loop.body):
-        if isinstance(inner, Alloc):
-            extents = [extent.value for extent in inner.buffer.shape if isinstance(extent, Const)]
-            total += int(prod(extents)) * inner.buffer.dtype.bytes
-    return choices.together * total <= choices.temporaries
+def _bytes_of_temporaries(loop: For) -> int:
+    """Return the bytes of an iteration's temporaries."""
+    return sum(_bytes(inner.buffer) for inner in statements(loop.body) if isinstance(inner, Alloc))
+
+
+def _bytes(buffer: Buffer) -> int:
+    """Return the bytes of a buffer, of those of its extents that are constant."""
+    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return prod(extents) * buffer.dtype.bytes

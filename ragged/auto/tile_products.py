@@ -83,8 +83,9 @@ def _tile_once(
     loop = product.vector if product.vector is not None else product.outputs[-1]
     extent = _extent(loop)
     lanes = _lanes(machine, extent) if product.vector is not None else 1
-    rows = _rows(product, loop, choices)
-    most = choices.tile[1] if rows > 1 else choices.row_vectors
+    most_rows, most_vectors = choices.tile_on(machine)
+    rows = _rows(product, loop, most_rows)
+    most = most_vectors if rows > 1 else choices.row_vectors
     pieces = _pieces(extent, lanes)
     held = pieces <= choices.row_vectors and rows * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
@@ -108,7 +109,7 @@ def _tile_once(
     written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
     schedule.apply(reorder, (product.axis.var, *summed))
-    turn = _turn(schedule, product.axis, choices.scalar_steps if product.vector is None else choices.steps)
+    turn = _turn(schedule, product, choices)
     for nest in (started, summed, written):
         _lay_out(schedule, nest, lanes)
     if turn is not None:
@@ -116,12 +117,14 @@ def _tile_once(
     return width, rest
 
 
-def _turn(schedule: Schedule, axis: For, most: int) -> Var | None:
+def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:
     """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
-    extent = axis.extent
-    if not isinstance(extent, Const):
+    axis = product.axis
+    if not isinstance(axis.extent, Const):
         return None
-    steps = next(count for count in range(most, 0, -1) if int(extent.value) % count == 0)
+    length = int(axis.extent.value)
+    most = choices.scalar_steps if product.vector is None else choices.turn(length)
+    steps = next(count for count in range(most, 0, -1) if length % count == 0)
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
@@ -172,11 +175,11 @@ def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage:
         schedule.apply(pack, buffer, name, tiles, order)
 
 
-def _rows(product: Product, vector: For, choices: Choices) -> int:
-    """Return how many rows to compute together."""
+def _rows(product: Product, vector: For, most: int) -> int:
+    """Return how many rows to compute together, `most` or fewer."""
     if product.vector is None or product.rows is None or product.rows is vector:
         return 1
-    return next(count for count in range(choices.tile[0], 0, -1) if _extent(product.rows) % count == 0)
+    return next(count for count in range(most, 0, -1) if _extent(product.rows) % count == 0)
 
 
 def _lanes(machine: Machine, extent: int) -> int:

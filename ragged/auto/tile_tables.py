@@ -33,7 +33,7 @@ def tile_tables(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT
                 loop = schedule.apply(fission, loop, name_of(part)).loops[loop][1]
         except ScheduleError:
             schedule.restore(before)
-    whole = [product.update for product in _with_rows(schedule, choices.tile[0])]
+    whole = [product.update for product in _with_rows(schedule, choices.tile_on(machine)[0])]
     tile_sums(schedule, machine, choices, whole, StageKind.BIND)
 
 

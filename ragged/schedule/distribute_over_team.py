@@ -37,14 +37,15 @@ def distribute_over_team(program: Program) -> Rewritten:
 
     `workers` is a new size, which each call says. What each iteration does stays as it was, so results have the same
     bits for any number of workers. A barrier stands before a loop that may depend on what came since the last one, in
-    the loop that carries the dependence (CORTEX, appendix A.4). PARALLEL loops inside others are run by one worker,
-    one iteration after another. The loop's forwarding is the loop over a share.
+    the loop that carries the dependence (CORTEX, appendix A.4). Shares of loops of one extent that is a number are
+    alike: what the same iteration of another such loop did, a worker has done himself. PARALLEL loops inside others are
+    run by one worker, one iteration after another. The loop's forwarding is the loop over a share.
 
     Raises:
         ScheduleError: something with an effect stands outside the kernel's PARALLEL loops, what stands around them
             depends on what the kernel writes, or two iterations of one of them are not proven to be independent.
     """
-    found = Shareable.of(program, "distribute_over_team", _REFUSAL)
+    found = Shareable.of(program, "distribute_over_team", _REFUSAL, aligned=True)
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(loops=found.loops, barriers=found.barriers, worker=Var("w"), workers=Call(workers))
     new = share.by_team(program, found.kernel, share.worker, share.workers)

@@ -55,7 +55,7 @@ def test_the_schedule_says_what_is_chosen_and_why_not_the_default(params, defaul
     notes = [line for line in fn.show("schedule").splitlines() if line.startswith("#")]
     assert notes[:2] == [
         "# unroll=1 is chosen; 0 by default: nodes of one height share what they load of the weights",
-        "# steps=2 is chosen; 1 by default: a turn of the loop is a tile of multiply-adds already",
+        "# steps=2 is chosen; None by default: a long sum's loop turns less often; code for a short one stays small",
     ]
 
 

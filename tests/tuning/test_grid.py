@@ -12,7 +12,7 @@ def test_the_default_grid_is_small_and_knows_the_model():
     model = models.tree_lstm(hidden=4, embed=4, vocab=7)
     grid = default_grid(model, DEFAULT)
     assert grid["refactor"] == [("Uh_f",), ("Uh_o", "Uh_i", "Uh_u", "Uh_f")]
-    assert grid["hoist_inputs"] == [False] and 1 not in grid["steps"]
+    assert grid["hoist_inputs"] == [False] and None not in grid["steps"]
     assert count_points(grid, full=False) <= 24
     assert DEFAULT not in [each for name in grid for each in one_by_one(grid, name, DEFAULT)]
     assert default_grid(models.tree_sum(4, 7), DEFAULT)["refactor"] == []
@@ -35,6 +35,8 @@ def test_one_by_one_starts_from_the_best():
 def test_a_whole_grid_has_all_but_the_default():
     grid = {"steps": (1, 2), "columns": (False,)}
     assert set(whole(grid, DEFAULT)) == {
+        Choices(steps=1),
+        Choices(steps=1, columns=False),
         Choices(steps=2),
         Choices(columns=False),
         Choices(steps=2, columns=False),

@@ -1,8 +1,11 @@
 """Iterations computed together: the text, the bits, and what is left alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
 from ragged.auto.tile_batches import tile_batches
@@ -46,7 +49,7 @@ def data(count, hidden):
 
 def together(text):
     schedule = Schedule(parse(text))
-    tile_batches(schedule)
+    tile_batches(schedule, SMALL)
     verify(schedule.program)
     return schedule
 
@@ -81,3 +84,22 @@ def test_temporaries_that_are_too_large_stay_apart():
 def test_loops_of_known_extent_are_left_to_tiles():
     text = CELL.format(hidden=6).replace("serial(count, N)", "serial(3, N)").replace("count - 1 - n", "2 - n")
     assert together(text).log() == ""
+
+
+@pytest.mark.parametrize(
+    ("hidden", "registers", "rows", "steps"), [(64, 32, 4, 4), (60, 32, 4, 1), (96, 32, 6, 4), (96, 16, 4, 4)]
+)
+def test_rows_and_steps_follow_the_matrix(hidden, registers, rows, steps):
+    """A matrix of 96 x 96 is more than a first cache of 32 KiB: more rows take from each read of it."""
+    machine = replace(SMALL, vector_registers=registers)
+    log = DefaultSchedule(machine)(parse(CELL.format(hidden=hidden))).notes
+    assert f"s.apply(split, s.loop('n'), {rows}, Tail.PEEL)" in log
+    assert ("s.apply(split, s.loop('j'), 4, Tail.PEEL)" in log) == (steps == 4)
+
+
+def test_fewer_iterations_where_temporaries_have_no_room():
+    choices = Choices(temporaries=5 * 96 * 4 * 2)
+    log = DefaultSchedule(replace(SMALL, vector_registers=32), choices=choices)(
+        parse(CELL.format(hidden=96))
+    ).notes
+    assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log

@@ -168,3 +168,39 @@ def test_no_nest_of_phases_races(text, n, workers, seed):
     got = interpret(new, sizes, arrays, workers=workers, seed=seed)
     for name in "pq":
         np.testing.assert_array_equal(got[name], want[name])
+
+
+ALIKE = """\
+program("alike")
+
+n: call() = facts(0 <= n < 1000)
+x: payload(float32[{first}, n])
+t: workspace(float32[{first}, n])
+y: output(float32[{second}, n])
+
+with kernel:
+    for a in parallel({first}):
+        for i in serial(n):
+            t[a, i] = 2.0 * x[a, i]
+    for b in parallel({second}):
+        for i in serial(n):
+            y[b, i] = t[{read}, i]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "read", "waits"),
+    [("4", "4", "b", False), ("4", "4", "3 - b", True), ("4", "3", "b", True), ("n", "n", "b", True)],
+)
+def test_shares_of_equal_loops_are_alike(first, second, read, waits):
+    """Who reads what the same iteration of a loop of the same number wrote has written it himself."""
+    old = parse(ALIKE.format(first=first, second=second, read=read))
+    new = shared_out(old)
+    assert ("barrier" in kernel(new)) == waits
+    for n in (1, 2, 7):
+        rows = n if first == "n" else 4
+        x = np.random.default_rng(n).standard_normal((rows, n)).astype(np.float32)
+        want = interpret(old, {"n": n}, {"x": x})["y"]
+        for seed, workers in enumerate((1, 2, 3, 5)):
+            got = interpret(new, {"n": n}, {"x": x}, workers=workers, seed=seed)["y"]
+            np.testing.assert_array_equal(got, want)
