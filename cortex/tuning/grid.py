@@ -23,6 +23,7 @@ _LOOPS: Grid = {
     "row_vectors": (4,),
     "nodes": (1, 8),
     "columns": (False,),
+    "wide": (4, 64),
 }
 
 

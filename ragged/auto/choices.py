@@ -29,6 +29,8 @@ class Choices:
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
         columns: whether cores share the columns of a batch, where it has enough of them, or else its nodes.
+        wide: a batch that has so many iterations for each core has them shared out, and not its columns; if the
+            matrices fit into the second cache of each.
         roll: whether products of one operand with several parameters, a cell's gates, are one nest over one table.
         steps: elements of a sum that are added in one turn of its loop; fewer where they do not divide its length. None
             is four for sums of 64 elements and more, and one for others.
@@ -53,6 +55,12 @@ class Choices:
     columns: bool = field(
         default=True, metadata={_WHY: "a core finds its own columns of the weights in its own cache"}
     )
+    # Ten trees, 2 cores of 2 MiB each: TreeFC takes 0.91 of the time at 512, 0.88 at 256, TreeLSTM 0.95 at 256, MV-RNN
+    # 0.8 at 64. With 8, one tree takes TreeLSTM 1.06; where matrices do not fit, any number costs: TreeGRU 512 1.09.
+    wide: int = field(
+        default=12,
+        metadata={_WHY: "rows of what came before are read by one core, where all would read all of them"},
+    )
     roll: bool = field(default=True, metadata={_WHY: "gates that are one nest are one pass over one table"})
     # 4 take 0.86 to 0.94 of the time of 1 for TreeFC and TreeLSTM at 256 and 512, and 8 as long as 4.
     steps: int | None = field(
@@ -72,7 +80,15 @@ class Choices:
             raise UserError(f"choices: tile={tile!r} is not two numbers from 1 up", fix="(rows, vectors)")
         counts = {
             name: getattr(self, name)
-            for name in ("row_vectors", "nodes", "slice_vectors", "steps", "scalar_steps", "temporaries")
+            for name in (
+                "row_vectors",
+                "nodes",
+                "slice_vectors",
+                "wide",
+                "steps",
+                "scalar_steps",
+                "temporaries",
+            )
         }
         for name, value in counts.items():
             if not _is_count(value) and (value is not None or name not in ("nodes", "steps")):

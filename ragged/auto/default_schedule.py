@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
-from ragged.auto.products import products
+from ragged.auto.products import matrices, products
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -52,7 +52,8 @@ class DefaultSchedule:
         schedule = Schedule(program, trusted=True)
         columns = share_columns(schedule, self.machine, self.choices)
         schedule.apply(contract_storage)
-        reason = share_out(schedule, self.threads)
+        wide = self.choices.wide if columns and matrices(schedule.program) <= self.machine.l2_bytes else None
+        reason = share_out(schedule, self.threads, wide)
         schedule.apply(contract_storage)
         sums = {product.update for product in products(schedule.program)}
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
@@ -65,12 +66,15 @@ class DefaultSchedule:
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns)
 
 
-def share_out(schedule: Schedule, threads: int) -> str | None:
-    """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for."""
+def share_out(schedule: Schedule, threads: int, wide: int | None = None) -> str | None:
+    """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
+
+    `wide` is as in `distribute_over_team`.
+    """
     reason = None
     if threads > 1:
         try:
-            schedule.apply(distribute_over_team)
+            schedule.apply(distribute_over_team, *(() if wide is None else (wide,)))
         except ScheduleError as refusal:
             reason = " ".join(str(refusal).split())
         else:

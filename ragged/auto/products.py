@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from ragged.auto.strides import stepped
 from ragged.ir.analysis import Site, sites
@@ -46,6 +47,19 @@ def products(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[
 def weighted(program: Program) -> set[Label]:
     """Return the updates of the products with a matrix of parameters that packing brings into their order."""
     return {product.update for product in products(program) if product.packed is not None}
+
+
+def matrices(program: Program) -> int:
+    """Return the bytes of the matrices of parameters that a kernel's products pack."""
+    return sum(
+        map(bytes_of, {product.packed[0] for product in products(program) if product.packed is not None})
+    )
+
+
+def bytes_of(buffer: Buffer) -> int:
+    """Return the bytes of a buffer, of those of its extents that are constant."""
+    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return prod(extents) * buffer.dtype.bytes
 
 
 def shared(program: Program, loop: Var) -> set[Label]:

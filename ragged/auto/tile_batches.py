@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
-from ragged.auto.products import products, shared
+from ragged.auto.products import bytes_of, products, shared
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
@@ -44,7 +43,7 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
 
     With each comes how many iterations are computed together; there are none of which that is one.
     """
-    matrices = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
+    packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -58,8 +57,8 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         updates = set(_direct(loop.body))
         if not updates & shared(program, loop.var):
             continue
-        read_there = {matrices[update] for update in updates if update in matrices}
-        counts = choices.together(machine, sum(map(_bytes, read_there)))
+        read_there = {packed[update] for update in updates if update in packed}
+        counts = choices.together(machine, sum(map(bytes_of, read_there)))
         room = _bytes_of_temporaries(loop)
         count = next((count for count in counts if count * room <= choices.temporaries), 1)
         if count > 1:
@@ -163,10 +162,4 @@ def _allocated(loop: For) -> list[Buffer]:
 
 def _bytes_of_temporaries(loop: For) -> int:
     """Return the bytes of an iteration's temporaries."""
-    return sum(_bytes(inner.buffer) for inner in statements(loop.body) if isinstance(inner, Alloc))
-
-
-def _bytes(buffer: Buffer) -> int:
-    """Return the bytes of a buffer, of those of its extents that are constant."""
-    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-    return prod(extents) * buffer.dtype.bytes
+    return sum(bytes_of(inner.buffer) for inner in statements(loop.body) if isinstance(inner, Alloc))

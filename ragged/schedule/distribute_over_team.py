@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Source, Var
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Select, Source, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
+from ragged.schedule.fold import ONE, plus, times
+from ragged.schedule.phases import Phase
 from ragged.schedule.sharing import Serial, Share, Shareable
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 
-def distribute_over_team(program: Program) -> Rewritten:
+def distribute_over_team(program: Program, wide: int | None = None) -> Rewritten:
     """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
 
     before::
@@ -41,13 +45,46 @@ def distribute_over_team(program: Program) -> Rewritten:
     alike: what the same iteration of another such loop did, a worker has done himself. PARALLEL loops inside others are
     run by one worker, one iteration after another. The loop's forwarding is the loop over a share.
 
+    With `wide`, a loop of a constant extent around another PARALLEL one is shared out, each time, by the inner one
+    where that has `wide` iterations or more for each worker::
+
+        for s in parallel(4):
+            for n in parallel(batch_length(b)):
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    after `distribute_over_team(program, 16)`::
+
+        row = w if batch_length(b) >= workers * 16 else 0
+        rows = workers if batch_length(b) >= workers * 16 else 1
+        column = 0 if batch_length(b) >= workers * 16 else w
+        columns = 1 if batch_length(b) >= workers * 16 else workers
+        first = column * 4 // columns
+        for s_s in serial((column + 1) * 4 // columns - first):
+            s = first + s_s
+            first = row * batch_length(b) // rows
+            for n_s in serial((row + 1) * batch_length(b) // rows - first):
+                n = first + n_s
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    Workers who would need no barrier where such loops are shared out by columns meet where one is by rows.
+
     Raises:
-        ScheduleError: something with an effect stands outside the kernel's PARALLEL loops, what stands around them
-            depends on what the kernel writes, or two iterations of one of them are not proven to be independent.
+        ScheduleError: `wide` is no number from 1 up; something with an effect stands outside the kernel's PARALLEL
+            loops, what stands around them depends on what the kernel writes, or two iterations of one of them are not
+            proven to be independent.
     """
-    found = Shareable.of(program, "distribute_over_team", _REFUSAL, aligned=True)
+    if wide is not None and wide < 1:
+        raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
+    found = Shareable.of(program, "distribute_over_team", _REFUSAL, aligned=True, crossed=wide is not None)
     workers = Function(program.free_name("workers"), (), Source.CALL)
-    share = _Share(loops=found.loops, barriers=found.barriers, worker=Var("w"), workers=Call(workers))
+    share = _Share(
+        loops=found.loops,
+        barriers=found.barriers,
+        worker=Var("w"),
+        workers=Call(workers),
+        wide=wide,
+        phases=found.phases,
+    )
     new = share.by_team(program, found.kernel, share.worker, share.workers)
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
@@ -58,18 +95,49 @@ class _Share(Share):
 
     worker: Var = field(kw_only=True)
     workers: Expr = field(kw_only=True)
+    wide: int | None = field(kw_only=True)
+    phases: tuple[Phase, ...] = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
+        inner = None if self.wide is None else self._phase(loop).rows
+        if inner is None:
+            return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
+        wide, zero = self._is_wide(inner.extent), Const(0)
+        row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
+        block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
+        made: Stmt = self._share(loop, Ref(column), Ref(columns), block)
+        for var, value in (
+            (columns, Select(wide, ONE, self.workers)),
+            (column, Select(wide, zero, Ref(self.worker))),
+            (rows, Select(wide, self.workers, ONE)),
+            (row, Select(wide, Ref(self.worker), zero)),
+        ):
+            made = Let(var, value, made)
+        return made
+
+    def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
+        """Return one of so many shares of a loop."""
         first, place = Var("first"), self.copied_loop(loop.var, "s")
-        count = Binary(BinaryOp.SUB, self._begin(loop.extent, _one_more(Ref(self.worker))), Ref(first))
-        body = Let(loop.var, Binary(BinaryOp.ADD, Ref(first), Ref(place)), Serial().stmt(loop.body))
-        shared = replace(loop, var=place, extent=count, body=body, kind=LoopKind.SERIAL)
-        return Let(first, self._begin(loop.extent, Ref(self.worker)), shared)
+        count = Binary(BinaryOp.SUB, _begin(loop.extent, plus(worker, ONE), workers), Ref(first))
+        inside = Let(loop.var, plus(Ref(first), Ref(place)), body)
+        shared = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
+        return Let(first, _begin(loop.extent, worker, workers), shared)
 
-    def _begin(self, extent: Expr, worker: Expr) -> Expr:
-        """Return where the share of a worker begins."""
-        return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), self.workers)
+    def crossed(self, loop: For) -> Expr | None:
+        here = self._phase(loop)
+        near = ((phase, phase.rows) for phase in self.phases if phase.site.loops == here.site.loops)
+        extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
+        conditions = map(self._is_wide, extents)
+        return reduce(partial(Binary, BinaryOp.OR), conditions)
+
+    def _phase(self, loop: For) -> Phase:
+        return next(phase for phase in self.phases if phase.loop.var is loop.var)
+
+    def _is_wide(self, extent: Expr) -> Expr:
+        assert self.wide is not None
+        return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.wide)))
 
 
-def _one_more(expr: Expr) -> Expr:
-    return Binary(BinaryOp.ADD, expr, Const(1))
+def _begin(extent: Expr, worker: Expr, workers: Expr) -> Expr:
+    """Return where the share of a worker begins."""
+    return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)

@@ -64,7 +64,7 @@ def distribute_over_threads(program: Program, threads: int) -> Rewritten:
     check_effects(_REFUSAL, inside.stmt, [_without(phase, len(inside.around)) for phase in phases], "thread")
     share = _Share(
         loops={phase.loop.var for phase in phases},
-        barriers=barriers_before(program, inside, phases),
+        barriers=barriers_before(program, inside, phases).always,
         thread=Var("t"),
         threads=threads,
     )

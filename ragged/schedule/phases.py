@@ -25,6 +25,7 @@ from ragged.ir.stmt import (
 )
 from ragged.ir.walk import children, expressions, subexpressions
 from ragged.schedule.dependence import Copies, earlier, find_conflict
+from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,18 @@ class Phase:
     def depth(self) -> int:
         """How many loops stand around it."""
         return len(self.site.loops)
+
+    @property
+    def rows(self) -> For | None:
+        """The parallel loop of unknown extent directly in the loop, where that is of constant extent."""
+        loop, inner = self.loop, self.loop.body
+        if (
+            not isinstance(inner, For)
+            or inner.kind is not LoopKind.PARALLEL
+            or isinstance(inner.extent, Const)
+        ):
+            return None
+        return inner if isinstance(loop.extent, Const) and not mentions(inner.extent, (loop.var,)) else None
 
     @property
     def labels(self) -> set[Label]:
@@ -115,13 +128,16 @@ class _Walk:
 
     A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
     With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
-    has that of the other.
+    has that of the other. With `crossed`, those that have rows may be shared out by these instead, if there are enough:
+    `sometimes` are the phases that wait where some are.
     """
 
     program: Program
     phases: dict[Var, Phase]
     aligned: bool = False
+    crossed: bool = False
     needed: dict[Phase, int] = field(default_factory=dict)
+    sometimes: set[Phase] = field(default_factory=set)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         """Return what is pending after the statement at `site`, given what is before it."""
@@ -151,6 +167,9 @@ class _Walk:
             depth = max(needed)  # there workers have met since all of them, and not more often than they must
             self.needed[phase] = max(depth, self.needed.get(phase, 0))
             pending = tuple(each for each in pending if each.inside > depth)
+        maybe = (each for each in pending if self._is_crossed(phase, each) and self._alike(phase, each))
+        if any(self._depends(phase, each, by_rows=True) for each in maybe):
+            self.sometimes.add(phase)
         return (*pending, _Pending(phase, phase.depth))
 
     def _loop(self, site: Site, loop: For, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
@@ -167,9 +186,27 @@ class _Walk:
         )
         return _union(pending, ended)  # it may have run not once
 
-    def _depends(self, phase: Phase, pending: _Pending) -> bool:
-        one, other = pending.phase.loop, phase.loop
-        alike = self.aligned and isinstance(one.extent, Const) and one.extent == other.extent
+    def _alike(self, phase: Phase, pending: _Pending) -> bool:
+        """Return whether who has an iteration of the one has that of the other, unless they are shared out by rows.
+
+        By what they are shared out may be another thing in each iteration of the loops around them.
+        """
+        one, other = pending.phase, phase
+        same = isinstance(one.loop.extent, Const) and one.loop.extent == other.loop.extent
+        if self._is_crossed(phase, pending):
+            same &= pending.carrier is None and one.site.loops == other.site.loops
+        return self.aligned and same
+
+    def _is_crossed(self, phase: Phase, pending: _Pending) -> bool:
+        return self.crossed and (phase.rows is not None or pending.phase.rows is not None)
+
+    def _depends(self, phase: Phase, pending: _Pending, *, by_rows: bool = False) -> bool:
+        """Return whether a phase depends on one before it, in what another worker did of it."""
+        one, other, alike = pending.phase.loop, phase.loop, self._alike(phase, pending)
+        if by_rows:
+            rows, others = pending.phase.rows, phase.rows
+            alike = rows is not None and others is not None and rows.extent == others.extent
+            one, other = rows or one, others or other
 
         def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
             apart = (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
@@ -183,9 +220,22 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
     return tuple(dict.fromkeys((*a, *b)))
 
 
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """The loops before which a team has to meet, and those before which it has to where rows are shared out."""
+
+    always: set[Var]
+    crossed: set[Var]
+
+
 def barriers_before(
-    program: Program, around: Site, phases: Sequence[Phase], *, aligned: bool = False
-) -> set[Var]:
+    program: Program,
+    around: Site,
+    phases: Sequence[Phase],
+    *,
+    aligned: bool = False,
+    crossed: bool = False,
+) -> Meetings:
     """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
     Such a loop stands directly in the one that carries the dependence (CORTEX, appendix A.4), if a loop does: a phase
@@ -193,8 +243,10 @@ def barriers_before(
     counts as a dependence. Those who meet at a barrier that is there already have waited.
 
     `phases` are those of the statement at `around`. With `aligned`, phases of one extent that is a number are shared
-    out alike, and what an iteration does for the same one of another phase is done by whoever does both.
+    out alike, and what an iteration does for the same one of another phase is done by whoever does both. With
+    `crossed`, those that have rows are shared out by these at times.
     """
-    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned)
+    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed)
     walk.visit(around, ())
-    return {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}
+    always = {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}
+    return Meetings(always, {phase.loop.var for phase in walk.sometimes} - always)

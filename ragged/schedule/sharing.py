@@ -12,10 +12,10 @@ from ragged.ir.expr import Binary, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import leaves
 from ragged.schedule.dependence import Copies, find_conflict
-from ragged.schedule.phases import Phase, barriers_before, outermost_parallel
+from ragged.schedule.phases import Meetings, Phase, barriers_before, outermost_parallel
 
 
 def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
@@ -83,11 +83,16 @@ class Shareable:
 
     kernel: Stage
     loops: set[Var]
-    barriers: set[Var]
+    barriers: Meetings
+    phases: tuple[Phase, ...]
 
     @classmethod
-    def of(cls, program: Program, primitive: str, refusal: str, *, aligned: bool = False) -> Shareable:
+    def of(
+        cls, program: Program, primitive: str, refusal: str, *, aligned: bool = False, crossed: bool = False
+    ) -> Shareable:
         """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
+
+        With `crossed`, phases that have rows may be shared out by these.
 
         Raises:
             ScheduleError: as `check_effects` does, with `refusal`, and as `check_independent` does.
@@ -100,15 +105,16 @@ class Shareable:
         for phase in phases:
             check_independent(primitive, program, phase)
         loops = {phase.loop.var for phase in phases}
-        return cls(kernel, loops, barriers_before(program, whole, phases, aligned=aligned))
+        barriers = barriers_before(program, whole, phases, aligned=aligned, crossed=crossed)
+        return cls(kernel, loops, barriers, tuple(phases))
 
 
 @dataclass
 class Share(Rewriter, ABC):
-    """Puts a share in place of each of `loops`, and a barrier before each of `barriers`."""
+    """Puts a share in place of each of `loops`, and a barrier before each of `barriers`, under conditions or not."""
 
     loops: set[Var] = field(kw_only=True)
-    barriers: set[Var] = field(kw_only=True)
+    barriers: Meetings = field(kw_only=True)
 
     def by_team(self, program: Program, kernel: Stage, worker: Var, workers: Expr) -> Program:
         """Return the program whose kernel so many workers run, each with its shares."""
@@ -121,7 +127,14 @@ class Share(Rewriter, ABC):
         if not isinstance(stmt, For):
             return super().stmt(stmt)
         share = self.share(stmt) if stmt.var in self.loops else super().stmt(stmt)
-        return block(Barrier(Label("barrier")), share) if stmt.var in self.barriers else share
+        if stmt.var in self.barriers.always:
+            return block(Barrier(Label("barrier")), share)
+        condition = self.crossed(stmt) if stmt.var in self.barriers.crossed else None
+        return share if condition is None else block(If(condition, Barrier(Label("barrier"))), share)
+
+    def crossed(self, loop: For) -> Expr | None:
+        """Return whether what is before a loop may have been shared out otherwise; None is never."""
+        return None
 
     @abstractmethod
     def share(self, loop: For) -> Stmt:

@@ -173,13 +173,17 @@ def _declare_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
 
 
+def _over_team(d: Places, attempt: Attempt) -> Asked:
+    return Asked(() if d.chance(2) else (d.pick([1, 2, 0]),))
+
+
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     cache_read: _cache_read,
     cache_write: _cache_write,
     compute_at: _compute_at,
     cut: _cut,
     declare_order: _declare_order,
-    distribute_over_team: _nothing,
+    distribute_over_team: _over_team,
     expand_storage: expanded,
     fission: _fission,
     fuse: _nested,

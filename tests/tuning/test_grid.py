@@ -41,4 +41,4 @@ def test_a_whole_grid_has_all_but_the_default():
         Choices(columns=False),
         Choices(steps=2, columns=False),
     }
-    assert count_points(grid, full=True) == 3
+    assert count_points(grid, full=True) == 5

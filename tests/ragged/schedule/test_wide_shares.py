@@ -1,0 +1,110 @@
+"""distribute_over_team with rows for workers where there are many: its text, its results, and where workers meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.errors import ScheduleError
+from ragged.ir.interpret import Race, interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.ir.program import StageKind
+from ragged.ir.verify import verify
+from ragged.runtime.call import Caller
+from ragged.schedule.distribute_over_team import distribute_over_team
+
+ROUNDS = """\
+program("rounds")
+
+n: call() = facts(0 <= n < 1000)
+rounds: call()
+x: payload(float32[n, 4])
+t: workspace(float32[n, 4])
+y: output(float32[n, 4])
+
+with kernel:
+    for s in parallel(4):
+        for k in parallel(n):
+            y[k, s] = x[k, s]
+    for r in serial(rounds):
+        for s1 in parallel(4):
+            for k1 in parallel(n):
+                t[k1, s1] = y[k1, s1] + 1.0
+        for s2 in parallel(4):
+            for k2 in parallel(n):
+                y[k2, s2] = 0.5 * t[{read}]
+"""
+OTHER_ROW, OTHER_COLUMN, SAME = "n - 1 - k2, s2", "k2, 3 - s2", "k2, s2"
+WIDE = 2
+
+
+def program(read=OTHER_ROW):
+    return parse(ROUNDS.format(read=read))
+
+
+def shared_out(read=OTHER_ROW, wide=WIDE):
+    made = distribute_over_team(program(read), wide).program
+    verify(made)
+    return made
+
+
+def data(n):
+    return {"n": n, "rounds": 3}, {"x": np.random.default_rng(n).standard_normal((n, 4)).astype(np.float32)}
+
+
+def kernel(made):
+    return to_text(made).partition("with kernel:\n")[2]
+
+
+def test_text(golden):
+    golden("wide_shares.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
+
+
+@pytest.mark.parametrize("read", [OTHER_ROW, OTHER_COLUMN, SAME])
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_the_same_bits_on_either_side(read, workers):
+    new = shared_out(read)
+    plain, team = (compile_program(each).entry(StageKind.KERNEL) for each in (program(read), new))
+    for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3):
+        sizes, arrays = data(n)
+        want = interpret(program(read), sizes, arrays)["y"]
+        for seed in range(3):
+            got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
+            np.testing.assert_array_equal(got, want)
+        compiled = Caller([team], {}, workers=workers)({**sizes, **arrays}, patience=10**10)["y"]
+        np.testing.assert_array_equal(compiled, Caller([plain], {})({**sizes, **arrays})["y"])
+
+
+@pytest.mark.parametrize(
+    ("read", "meetings"),
+    [
+        (OTHER_ROW, ["barrier(team)", "if n >= workers * 2:", "barrier(team)"]),
+        (OTHER_COLUMN, ["barrier(team)", "barrier(team)"]),
+        (SAME, ["barrier(team)"]),
+    ],
+)
+def test_where_workers_meet(read, meetings):
+    """Who needs another row of the same column waits where rows are shared out, and there alone."""
+    lines = [line.strip() for line in kernel(shared_out(read)).splitlines()]
+    assert [line for line in lines if line.startswith(("barrier", "if"))] == meetings
+
+
+def test_without_the_barrier_there_is_a_race_where_rows_are_shared_out():
+    text = to_text(shared_out())
+    condition = next(line for line in text.splitlines() if line.strip().startswith("if n >="))
+    lacking = parse(text.replace(condition, condition.replace("n >= workers * 2", "n < 0")))
+    narrow, wide = data(3), data(4)
+    interpret(lacking, *narrow, workers=2)
+    with pytest.raises(Race):
+        interpret(lacking, *wide, workers=2)
+
+
+def test_of_no_rows_is_refused():
+    with pytest.raises(ScheduleError) as error:
+        distribute_over_team(program(), 0)
+    assert str(error.value) == (
+        "distribute_over_team: cannot share the kernel out to workers: rows from 0 a worker on\n"
+        "  fix: a number from 1 up"
+    )
