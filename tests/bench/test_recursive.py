@@ -12,7 +12,8 @@ from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPREAD = {"median": float, "low": float, "high": float}
-OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED)]
+COMPILED = ["torch-compiled", "jax"]
+OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED, *COMPILED)]
 
 
 def bench(*arguments):
@@ -36,7 +37,7 @@ def measured(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One run of every peer on every workload; ours, which takes seconds to compile, on one."""
+    """One run of every peer on every workload; those that take seconds to compile are run on few, below."""
     folder = tmp_path_factory.mktemp("bench")
     plot = folder / "plot.png"
     # One thread each: pools of several peers that stay awake on few cores would take a minute for this.
@@ -98,6 +99,20 @@ def test_ours_is_measured_by_the_same_rules(tmp_path):
         assert ours["kernel"]["median"] < ours["end_to_end"]["median"]
     assert [each["workers"] for each in result["ceilings"]] == [1, 2]
     assert " x " in done.stdout
+
+
+def test_compiled_peers_are_right(tmp_path):
+    # In one leaves are computed as well, in the other nodes carry vectors.
+    workloads = ["tree_lstm", "gated_dag"]
+    arguments = ("--threads", 1, "--rounds", 1, "--peers", ",".join(COMPILED))
+    done, result = measured(tmp_path, *arguments, "--workloads", ",".join(workloads))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(row["workload"], row["batch"]) for row in result["rows"]] == [
+        (name, batch) for name in workloads for batch in (1, 3)
+    ]
+    for row in result["rows"]:
+        assert [times["peer"] for times in row["peers"]] == COMPILED
+        assert all(times["error"] <= 1e-5 for times in row["peers"])
 
 
 def test_planted_peers_are_refused_and_not_timed(tmp_path):
