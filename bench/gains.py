@@ -12,7 +12,6 @@ each other before they are timed; then they take turns.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,9 +20,9 @@ from time import perf_counter_ns
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from bench.command import page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
 from bench.operators.cases import SEED
@@ -120,11 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in LENGTH_SETS:
             parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
     rows = run(given)
-    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(_table(rows))
+    page(_WIDTH).print(_table(rows))
     if given.json is not None:
         settings = {"threads": given.threads, "batch": given.batch, "rounds": given.rounds, "seed": SEED}
         found = {"schema": SCHEMA, **about(), "settings": settings, "rows": [asdict(row) for row in rows]}
-        given.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(found, given.json)
     return 0
 
 

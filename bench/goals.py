@@ -13,11 +13,14 @@ from math import exp, log
 import numpy as np
 
 from bench.peers import BY_HAND, OWN, ROUNDED
+from bench.peers.job import SEQUENTIAL
 from bench.results import Row, Times
 
 NODE_US, CALL_US = 0.04, 10.0
 BY_HAND_MEAN, BY_HAND_LEAST, BEST_PEER = 1.25, 0.95, 2.5
 """How many times ahead: of C++ by hand from flat arrays, in the mean and in each row; of any peer, end to end."""
+_WITHOUT = {cell.value for cell in SEQUENTIAL}
+"""Workloads that the project has set itself no goals for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,9 @@ class Goal:
 
 
 def goals_of(rows: Iterable[Row]) -> list[Goal]:
-    """Return the goals of the rows that Cortex was timed on."""
-    return [_goal(row, own) for row in rows for own in row.peers if own.peer == OWN]
+    """Return the goals of the rows over trees and DAGs that Cortex was timed on."""
+    recursive = (row for row in rows if row.workload not in _WITHOUT)
+    return [_goal(row, own) for row in recursive for own in row.peers if own.peer == OWN]
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

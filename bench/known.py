@@ -21,7 +21,7 @@ from cortex.ra.expr import (
     Unary,
     Where,
 )
-from cortex.ra.tensor import Compute, IfThenElse, NodeInput
+from cortex.ra.tensor import Compute, IfThenElse, NodeInput, Placeholder
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 _BINARY: dict[BinaryOp, Callable[[float, float], float]] = {
@@ -102,6 +102,8 @@ class Known:
     def _read(self, read: Read) -> float | None:
         match read.tensor:
             case NodeInput(default=default) if not self._carries:
+                return default
+            case Placeholder(default=default) if self._leaf:
                 return default
             case Compute(body=body):
                 return self.value(body)

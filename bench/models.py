@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.cells import gated_dag, ternary_lstm, tree_gru_recursive
+from bench.cells import gated_dag, gru_reset_after, ternary_lstm, tree_gru_recursive
 from bench.peers.job import Cell
 from cortex import models, ra
 from cortex.ra.tensor import Indexed
@@ -117,4 +117,9 @@ MODELS: dict[Cell, Kind] = {
     ),
     Cell.GATED_DAG: Kind(gated_dag, ("h",), payloads=("x_z", "x_u", "x_e")),
     Cell.TERNARY_LSTM: Kind(ternary_lstm, ("h",), "emb_h"),
+    Cell.LSTM: Kind(
+        lambda hidden, vocab: models.lstm(hidden, hidden, input="vector"), ("h",), payloads=("x",)
+    ),
+    Cell.GRU: Kind(lambda hidden, vocab: models.gru(hidden, hidden, input="vector"), ("h",), payloads=("x",)),
+    Cell.GRU_RESET_AFTER: Kind(gru_reset_after, ("h",), payloads=("x",)),
 }

@@ -11,7 +11,6 @@ pass, padded in full and not at all, and without scores where attention does not
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from bench.command import numbers, page, write_json
 from bench.lengths import LENGTH_SETS, Lengths, draw_batches
 from bench.operators.cases import SEED
 from bench.operators.problems import Sizes
@@ -102,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compute, print, write and draw."""
     parser = argparse.ArgumentParser(prog="bench.padding", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(LENGTH_SETS))
-    parser.add_argument("--batches", type=_numbers, default=[8, 32, 128], help="sequences in a batch: 8,32")
+    parser.add_argument("--batches", type=numbers, default=[8, 32, 128], help="sequences in a batch: 8,32")
     parser.add_argument("--bulk", type=int, default=64, help="all rows together are a multiple of it")
     parser.add_argument("--each", type=int, default=16, help="a sequence's attention is a multiple of it")
     parser.add_argument("--json", type=Path, help="where to write the result")
@@ -112,11 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in LENGTH_SETS:
             parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
     rows = [compute(name, batch, given.bulk, given.each) for name in given.sets for batch in given.batches]
-    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(_table(rows))
+    page(_WIDTH).print(_table(rows))
     if given.json is not None:
         settings = {"bulk": given.bulk, "each": given.each, "rounds": _ROUNDS, "seed": SEED}
         found = {"schema": SCHEMA, "settings": settings, "rows": [asdict(row) for row in rows]}
-        given.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(found, given.json)
     if given.plot is not None:
         # Drawing is an extra: who wants no picture needs no matplotlib.
         from bench.operators.plots import plot_padding
@@ -124,10 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bars = [(f"{row.shape}\n{row.batch}", row.padded, row.partly) for row in rows]
         plot_padding(bars, given.plot)
     return 0
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
 
 
 if __name__ == "__main__":

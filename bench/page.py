@@ -49,8 +49,16 @@ class Linearizing:
     median: float
 
 
-def page(run: Document, sizes: Document | None = None, linearizing: Sequence[Linearizing] = ()) -> str:
-    """Return the page of a run; `sizes` is another one over many hidden sizes, whose lines of latency are added."""
+def page(
+    run: Document,
+    sizes: Document | None = None,
+    linearizing: Sequence[Linearizing] = (),
+    sequences: Document | None = None,
+) -> str:
+    """Return the page of a run.
+
+    Added are the latencies of `sizes`, another run over many hidden sizes, and of `sequences`, one over sequences.
+    """
     parts = [
         _head(run),
         _goals(run.rows),
@@ -59,7 +67,8 @@ def page(run: Document, sizes: Document | None = None, linearizing: Sequence[Lin
         _where_time_goes(run.rows),
         _linearizing(linearizing),
         _sizes(sizes),
-        _missing(run),
+        _sequences(sequences),
+        _missing([run] if sequences is None else [run, sequences]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -68,13 +77,12 @@ def _head(run: Document) -> str:
     machine = run.machine
     day = datetime.fromtimestamp(run.at, UTC).strftime("%d %B %Y")
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    arguments = " ".join(run.command[1:])
     lines = [
         "# Performance",
         "",
         "Written by `python -m bench.performance` from what this command found, in one run:",
         "",
-        f"    python -m bench.recursive {arguments}".rstrip(),
+        f"    {_command(run)}",
         "",
         f"{day}, {machine.processor}, {machine.cores} cores, {machine.system}; {run.settings['threads']} threads for "
         f"every peer; load {machine.load:.1f} when it ended. {versions}.",
@@ -118,25 +126,12 @@ def _goals(rows: Sequence[Row]) -> str:
 
 
 def _end_to_end(rows: Sequence[Row]) -> str:
-    names = _peers(rows)
-    cells = [
-        (*_name(row), *(_spread(_of(row, name), "end_to_end") for name in names), as_ms(row.roofline))
-        for row in rows
-    ]
-    heads = (*(find(name).label for name in names), "roofline")
-    return "\n".join(["## End to end, from Python objects", "", *_table(heads, cells)])
+    return "\n".join(["## End to end, from Python objects", "", *_peers_table(rows, "end_to_end")])
 
 
 def _from_arrays(rows: Sequence[Row]) -> str:
-    names = [
-        name
-        for name in _peers(rows)
-        if any(times.arrays for row in rows for times in row.peers if times.peer == name)
-    ]
-    cells = [(*_name(row), *(_spread(_of(row, name), "arrays") for name in names)) for row in rows]
-    heads = tuple(find(name).label for name in names)
     said = "A call on prepared arrays; of DyNet, on a graph that is there."
-    return "\n".join(["## From flat arrays", "", said, "", *_table(heads, cells)])
+    return "\n".join(["## From flat arrays", "", said, "", *_peers_table(rows, "arrays")])
 
 
 def _where_time_goes(rows: Sequence[Row]) -> str:
@@ -178,32 +173,49 @@ def _linearizing(timings: Sequence[Linearizing]) -> str:
 def _sizes(run: Document | None) -> str:
     if run is None:
         return ""
-    names = [name for name in (OWN, BY_HAND) if name in _peers(run.rows)]
-    cells = [
-        (*_name(row), *(_spread(_of(row, name), "arrays") for name in names), as_ms(row.roofline))
-        for row in run.rows
-    ]
-    said = f"From flat arrays, of `python -m bench.recursive {' '.join(run.command[1:])}`."
-    heads = (*(find(name).label for name in names), "roofline")
-    return "\n".join(["## Latency and hidden size", "", said, "", *_table(heads, cells)])
+    said = f"From flat arrays, of `{_command(run)}`."
+    table = _peers_table(run.rows, "arrays", among=(OWN, BY_HAND))
+    return "\n".join(["## Latency and hidden size", "", said, "", *table])
 
 
-def _missing(run: Document) -> str:
+def _sequences(run: Document | None) -> str:
+    if run is None:
+        return ""
+    said = f"LSTM and GRU, of `{_command(run)}`; {run.settings['threads']} threads. End to end, from Python objects:"
+    tables = (_peers_table(run.rows, what) for what in ("end_to_end", "arrays"))
+    first, second = ("\n".join(table) for table in tables)
+    return "\n\n".join(["## Sequences", said, first, "From flat arrays:", second])
+
+
+def _missing(runs: Sequence[Document]) -> str:
     lines = []
-    for refused in run.refused:
+    for refused in (each for run in runs for each in run.refused):
         size = "" if refused.hidden is None else f" {refused.hidden}"
         last = refused.why.strip().splitlines()[-1]
         lines.append(f"- {find(refused.peer).label} was not timed on {refused.workload}{size}: {last}")
-    for peer, why in dict.fromkeys((each.peer, each.why) for each in run.absent):
-        workloads = dict.fromkeys(
-            each.workload for each in run.absent if (each.peer, each.why) == (peer, why)
-        )
+    absent = [each for run in runs for each in run.absent]
+    for peer, why in dict.fromkeys((each.peer, each.why) for each in absent):
+        workloads = dict.fromkeys(each.workload for each in absent if (each.peer, each.why) == (peer, why))
         lines.append(f"- {find(peer).label} is not in {', '.join(workloads)}: {why}")
     return "\n".join(["## What is missing", "", *lines]) if lines else ""
 
 
 def _name(row: Row) -> tuple[str, str, str]:
     return row.workload, str(row.hidden), str(row.batch)
+
+
+def _command(run: Document) -> str:
+    return f"python -m bench.recursive {' '.join(run.command[1:])}".rstrip()
+
+
+def _peers_table(rows: Sequence[Row], what: str, among: Iterable[str] | None = None) -> list[str]:
+    """Return the table of these times of every peer that has some, beside the roofline; of no other than `among`."""
+    named = _peers(rows) if among is None else among
+    names = [name for name in named if any(_spread(_of(row, name), what) for row in rows)]
+    cells = [
+        (*_name(row), *(_spread(_of(row, name), what) for name in names), as_ms(row.roofline)) for row in rows
+    ]
+    return _table((*(find(name).label for name in names), "roofline"), cells)
 
 
 def _peers(rows: Iterable[Row]) -> list[str]:

@@ -1,9 +1,10 @@
 """Writes docs/performance.md from the JSON of runs of the benchmarks.
 
-    python -m bench.performance RESULT [--sizes RESULT] [--linearizing RESULT] [--out FILE]
+    python -m bench.performance RESULT [--sizes RESULT] [--linearizing RESULT] [--sequences RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
-`--linearizing` that of `python -m bench.linearize`. `make performance` runs all three, and this.
+`--sequences` that of a run over sequences, `--linearizing` that of `python -m bench.linearize`. `make performance` runs
+the first and the last of these, and this.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("result", type=Path, help="what `bench.recursive --json` wrote")
     parser.add_argument("--sizes", type=Path, help="the same of a run over many hidden sizes")
     parser.add_argument("--linearizing", type=Path, help="what `bench.linearize --json` wrote")
+    parser.add_argument("--sequences", type=Path, help="the same of a run over sequences")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    sizes = None if given.sizes is None else read(given.sizes)
+    sizes, sequences = (None if path is None else read(path) for path in (given.sizes, given.sequences))
     linearizing = [] if given.linearizing is None else _linearizing(given.linearizing)
-    given.out.write_text(page(read(given.result), sizes, linearizing), encoding="utf-8")
+    given.out.write_text(page(read(given.result), sizes, linearizing, sequences), encoding="utf-8")
     return 0
 
 

@@ -10,7 +10,6 @@ same under both. It is about schemes: how long the prelude of a compiled layer t
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,9 +17,9 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from bench.command import page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
 from bench.operators.cases import SEED
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in LENGTH_SETS:
             parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
     rows = [measure(name, given.batch, shared=shared) for name in given.sets for shared in (False, True)]
-    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(_table(rows))
+    page(_WIDTH).print(_table(rows))
     if given.json is not None:
         found = {
             "schema": SCHEMA,
@@ -116,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "settings": {"batch": given.batch, "seed": SEED, "repeats": _REPEATS},
             "rows": [asdict(row) for row in rows],
         }
-        given.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(found, given.json)
     return 0
 
 

@@ -15,7 +15,7 @@ from math import prod
 from bench.known import Known
 from cortex import ra
 from cortex.ra.expr import Binary, ChildReduce, DenseReduce, Expr, Index, IndexVar, Read, Where, operands
-from cortex.ra.tensor import Compute, IfThenElse, InputTensor
+from cortex.ra.tensor import Compute, IfThenElse, InputTensor, Placeholder
 from ragged.ir.ops import BinaryOp, Combiner
 
 
@@ -23,13 +23,15 @@ from ragged.ir.ops import BinaryOp, Combiner
 class Product:
     """A product at one node, or at each of its children: its floating-point operations, and the weights that it reads.
 
-    `weights` are their bytes by what is read; equal names are the same bytes.
+    `weights` are their bytes by what is read; equal names are the same bytes. What is `recurrent` waits for the
+    children's states.
     """
 
     name: str
     flops: int
     per_child: bool
     weights: tuple[tuple[str, int], ...]
+    recurrent: bool
 
 
 def needed_products(model: ra.Model, *, leaf: bool, carries: bool) -> list[Product]:
@@ -74,7 +76,7 @@ class _Need:
                     self._expr(of, part, around)
                 return
             case DenseReduce(combiner=Combiner.SUM, body=body) if _terms(body):
-                self.found.append(_product(of, expr, around))
+                self.found.append(_product(of, expr, around, self.known))
             case _:
                 pass
         inside = (*around, expr) if isinstance(expr, DenseReduce | ChildReduce) else around
@@ -82,13 +84,33 @@ class _Need:
             self._expr(of, part, inside)
 
 
-def _product(of: Compute, expr: DenseReduce, around: tuple[DenseReduce | ChildReduce, ...]) -> Product:
+def _product(
+    of: Compute, expr: DenseReduce, around: tuple[DenseReduce | ChildReduce, ...], known: Known
+) -> Product:
     extents = [extent for extent in of.shape if isinstance(extent, int)]
     extents += [outer.index.extent for outer in around if isinstance(outer, DenseReduce)]
     per_child = of.child is not None or any(isinstance(outer, ChildReduce) for outer in around)
     weights = tuple((read.text(), _bytes(read)) for read in _reads(expr.body) if _is_weight(read))
     flops = 2 * _terms(expr.body) * prod(extents) * expr.index.extent
-    return Product(of.name, flops, per_child, weights)
+    return Product(of.name, flops, per_child, weights, _reads_states(expr.body, known))
+
+
+def _reads_states(expr: Expr, known: Known) -> bool:
+    """Whether a child's state is read, here or by what is read here."""
+    if known.value(expr) is not None:
+        return False
+    below = list(operands(expr))
+    match expr:
+        case Read(tensor=Placeholder()):
+            return True
+        case Read(tensor=Compute(body=body)):
+            below.append(body)
+        case Read(tensor=IfThenElse() as choice):
+            chosen = known.branch(choice)
+            below += [chosen.body] if isinstance(chosen, Compute) else []
+        case _:
+            pass
+    return any(_reads_states(part, known) for part in below)
 
 
 def _terms(expr: Expr) -> int:

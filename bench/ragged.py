@@ -10,16 +10,15 @@ error. Peers take turns batch by batch. docs/benchmarks.md says what each number
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 
 from bench.ceilings import measure_ceilings
+from bench.command import add_results, check_peers, names, numbers, page, write_json
 from bench.lengths import LENGTH_SETS
 from bench.operators.cases import SEED, Case, Extents, make_cases
 from bench.operators.measure import Pace, measure_case
@@ -90,24 +89,20 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="bench.ragged", description=(__doc__ or "").partition("\n")[0])
     operators = [operator.value for operator in Operator]
-    parser.add_argument("--operators", type=_names, default=operators, help=", ".join(operators))
-    parser.add_argument("--sets", type=_names, default=list(LENGTH_SETS), help=", ".join(LENGTH_SETS))
+    parser.add_argument("--operators", type=names, default=operators, help=", ".join(operators))
+    parser.add_argument("--sets", type=names, default=list(LENGTH_SETS), help=", ".join(LENGTH_SETS))
     parser.add_argument(
-        "--peers", type=_names, default=list(RAGGED_PEERS), help=f"{', '.join(RAGGED_PEERS)}, or modules"
+        "--peers", type=names, default=list(RAGGED_PEERS), help=f"{', '.join(RAGGED_PEERS)}, or modules"
     )
     parser.add_argument("--batch", type=int, help="sequences in a batch")
     parser.add_argument("--rounds", type=int, help="batches of sequences that are timed")
     parser.add_argument("--products", type=int, help="of vgemm")
-    parser.add_argument("--triangles", type=_numbers, help="sides of trmm: 512,1024")
+    parser.add_argument("--triangles", type=numbers, help="sides of trmm: 512,1024")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument(
         "--seconds", type=float, help="to repeat each batch in, at least 3 and at most 15 times"
     )
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    parser.add_argument("--plot", type=Path, help="where to draw it, as PNG")
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny sizes: to see that all works, not how fast"
-    )
+    add_results(parser)
     given = parser.parse_args(arguments)
     for name in given.operators:
         if name not in operators:
@@ -115,11 +110,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     for name in given.sets:
         if name not in LENGTH_SETS:
             parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
-    try:
-        for name in given.peers:
-            find(name)
-    except ValueError as error:
-        parser.error(str(error))
+    check_peers(parser, given.peers, find)
     return given, _options(given)
 
 
@@ -141,23 +132,14 @@ def _options(given: argparse.Namespace) -> Options:
     return Options(operators, tuple(given.peers), extents, given.threads, pace, quick)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code is 1 if a peer was refused."""
     given, options = parse(sys.argv[1:] if arguments is None else arguments)
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False)
+    console = page(_WIDTH)
     result = run(options, console)
     print_report(result, console)
     if given.json is not None:
-        text = json.dumps(document(result, options.peers), indent=1, allow_nan=False)
-        given.json.write_text(text + "\n", encoding="utf-8")
+        write_json(document(result, options.peers), given.json)
     if given.plot is not None:
         # Drawing is an extra: who wants no picture needs no matplotlib.
         from bench.operators.plots import plot

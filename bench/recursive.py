@@ -10,7 +10,6 @@ turns batch by batch, after calls on other batches. docs/benchmarks.md says what
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -21,13 +20,14 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.ceilings import Ceilings, measure_ceilings
+from bench.command import add_results, check_peers, names, numbers, page, write_json
 from bench.measure import Clocked, Pace, measure_case
 from bench.peers import PEERS, find
 from bench.process import PeerFailed, PeerProcess
 from bench.report import Result, Settings, document, print_report
 from bench.results import Refused
 from bench.trees import Tree, read_treebank
-from bench.workloads import WARM_BATCHES, WORKLOADS, make_case
+from bench.workloads import RECURSIVE, WARM_BATCHES, WORKLOADS, make_case
 from cortex.data import sample_treebank
 from ragged.runtime.cores import usable_cores
 
@@ -127,33 +127,30 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser.add_argument(
         "--trees", type=Path, default=sample_treebank(), help="bracketed binary trees, one a line"
     )
-    parser.add_argument("--workloads", type=_names, default=list(WORKLOADS), help=", ".join(WORKLOADS))
-    parser.add_argument("--peers", type=_names, default=list(PEERS), help=f"{', '.join(PEERS)}, or modules")
-    parser.add_argument("--hidden", type=_numbers, help="sizes instead of each workload's own")
-    parser.add_argument("--batches", type=_numbers, help="trees in a batch: 1,10,100,1000 (1,10)")
+    parser.add_argument(
+        "--workloads",
+        type=names,
+        default=list(RECURSIVE),
+        help=f"{', '.join(WORKLOADS)}; by default those over trees and DAGs",
+    )
+    parser.add_argument("--peers", type=names, default=list(PEERS), help=f"{', '.join(PEERS)}, or modules")
+    parser.add_argument("--hidden", type=numbers, help="sizes instead of each workload's own")
+    parser.add_argument("--batches", type=numbers, help="trees in a batch: 1,10,100,1000 (1,10)")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument("--rounds", type=int, help="batches of each size that are timed")
     parser.add_argument(
         "--repeats",
-        type=_numbers,
+        type=numbers,
         help="calls on a batch of fewer than ten trees, of fewer than a hundred, and of more",
     )
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    parser.add_argument("--plot", type=Path, help="where to draw it, as PNG")
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny sizes: to see that all works, not how fast"
-    )
+    add_results(parser)
     given = parser.parse_args(arguments)
     for name in given.workloads:
         if name not in WORKLOADS:
             parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
     if any(size < 1 for size in given.batches or ()):
         parser.error("a batch has one tree or more")
-    try:
-        for name in given.peers:
-            find(name)
-    except ValueError as error:
-        parser.error(str(error))
+    check_peers(parser, given.peers, find)
     return given, _options(given)
 
 
@@ -177,23 +174,14 @@ def _options(given: argparse.Namespace) -> Options:
     )
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code is 1 if a peer was refused."""
     given, options = parse(sys.argv[1:] if arguments is None else arguments)
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False)
+    console = page(_WIDTH)
     result = run(options, console)
     print_report(result, console)
     if given.json is not None:
-        text = json.dumps(document(result, options.peers), indent=1, allow_nan=False)
-        given.json.write_text(text + "\n", encoding="utf-8")
+        write_json(document(result, options.peers), given.json)
     if given.plot is not None:
         # Drawing is an extra: who wants no picture needs no matplotlib.
         from bench.plots import plot

@@ -1,8 +1,9 @@
 """The least time that a batch can take on a machine with given ceilings.
 
 It is the sum over levels of the larger of (operations / peak) and (weight bytes / bandwidth of the cache that holds
-each core's share of them). The work is the model's products at each node that needs them: none is counted for
-padding, and activations, gates and tables are not counted either.
+each core's share of them). Products that wait for no child, as those with inputs, are one level, whatever node they are
+of. The work is the model's products at each node that needs them: none is counted for padding, and activations, gates
+and tables are not counted either.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Counting:
     """A model's work on structures whose leaves carry what it reads; `inner_carry` says whether inner nodes do too."""
 
     def __init__(self, model: ra.Model, *, inner_carry: bool = False) -> None:
+        inner = needed_products(model, leaf=False, carries=inner_carry)
         self._leaf = needed_products(model, leaf=True, carries=True)
-        self._inner = needed_products(model, leaf=False, carries=inner_carry)
+        self._inputs = [product for product in inner if not product.recurrent]
+        self._recurrent = [product for product in inner if product.recurrent]
 
     def levels(self, trees: Sequence[Tree]) -> list[Work]:
-        """Return the work of each level, the leaves first: a level is the nodes of one height.
+        """Return the work of each level: first what waits for no child, then the other products, height by height.
 
         A product of a child's is counted once for each child, with the first of its parents: it is the same for all.
         """
@@ -45,10 +48,10 @@ class Counting:
             for child in node.children:
                 first_parent[id(child)] = min(height, first_parent.get(id(child), height))
         count, children = Counter(heights.values()), Counter(first_parent.values())
-        return [
-            _work(self._inner if height else self._leaf, count[height], children[height])
-            for height in sorted(count)
-        ]
+        inner, edges = count.total() - count[0], children.total()
+        first = [*_times(self._leaf, count[0], 0), *_times(self._inputs, inner, edges)]
+        above = [_times(self._recurrent, count[at], children[at]) for at in range(1, len(count))]
+        return [_work(needed) for needed in (first, *above)]
 
 
 def least_microseconds(levels: Sequence[Work], ceilings: Ceilings) -> float:
@@ -56,9 +59,14 @@ def least_microseconds(levels: Sequence[Work], ceilings: Ceilings) -> float:
     return sum(_nanoseconds(level, ceilings) for level in levels) / 1000
 
 
-def _work(products: Sequence[Product], count: int, children: int) -> Work:
-    flops = sum(product.flops * (children if product.per_child else count) for product in products)
-    weights = {name: size for product in products for name, size in product.weights}
+def _times(products: Sequence[Product], count: int, children: int) -> list[tuple[Product, int]]:
+    """Return products, each with how often so many nodes with so many children need it."""
+    return [(product, children if product.per_child else count) for product in products]
+
+
+def _work(needed: Sequence[tuple[Product, int]]) -> Work:
+    flops = sum(product.flops * times for product, times in needed)
+    weights = {name: size for product, times in needed if times for name, size in product.weights}
     return Work(flops, sum(weights.values()))
 
 

@@ -98,6 +98,23 @@ def _grid(side: int, words: list[list[int]]) -> Tree:
     return made[side - 1, side - 1]
 
 
+def sequences(count: int, length: int, vocab: int, seed: int) -> list[Tree]:
+    """Return sequences of so many steps; the child of a step is the one before, the root is the last.
+
+    Every step has a word, drawn at random.
+    """
+    words = np.random.default_rng(seed).integers(vocab, size=(count, length)).tolist()
+    return [unflatten([((at - 1,) if at else (), word) for at, word in enumerate(each)]) for each in words]
+
+
+def steps(last: Tree) -> list[Tree]:
+    """Return the steps of a sequence from its first on."""
+    found = [last]
+    while found[-1].children:
+        found.append(found[-1].children[0])
+    return found[::-1]
+
+
 def other_words(trees: Sequence[Tree], count: int, seed: int) -> list[Tree]:
     """Return so many trees like these, again and again in their order, their words drawn from those of all."""
     random = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from typing import assert_never
 import numpy as np
 
 from bench.models import MODELS
-from bench.peers.job import Array, Cell, Job
+from bench.peers.job import SEQUENTIAL, Array, Cell, Job
 from bench.trees import (
     Tree,
     flatten,
@@ -19,17 +19,19 @@ from bench.trees import (
     number_words,
     other_words,
     perfect_trees,
+    sequences,
     ternary_trees,
     unflatten,
 )
 from cortex import ra
 
-PERFECT_HEIGHT, GRID_SIDE, VOCAB = 7, 10, 1000
-"""TreeFC's trees are perfect ones: 128 leaves, 255 nodes. Grids have 100 nodes. Words are drawn from so many."""
+PERFECT_HEIGHT, GRID_SIDE, STEPS, VOCAB = 7, 10, 100, 1000
+"""TreeFC's trees are perfect ones: 128 leaves, 255 nodes. Grids have 100 nodes, sequences 100 steps. Words are drawn
+from so many."""
 WARM_BATCHES = 3
-_CARRIED = np.float32(2)
-"""The deviation of what nodes of grids carry: with 1, sums over three children lose more than 1e-5 in float32 within 19
-levels, in any implementation."""
+_GRID_DEVIATION = 2
+"""The deviation of what nodes of grids carry: with 1, as steps of sequences have it, sums over three children lose more
+than 1e-5 in float32 within 19 levels, in any implementation."""
 _TIMED = 100
 """How many structures are timed in batches of a size, or else one batch: evaluating them in float64 takes long."""
 
@@ -41,6 +43,7 @@ class Structures(Enum):
     PERFECT = auto()
     TERNARY = auto()
     GRIDS = auto()
+    SEQUENCES = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,12 @@ WORKLOADS: dict[str, Workload] = {
         Workload(Cell.ANOTHER_CELL, (256, 512)),
         Workload(Cell.GATED_DAG, (256, 512), Structures.GRIDS),
         Workload(Cell.TERNARY_LSTM, (256, 512), Structures.TERNARY),
+        *(Workload(cell, (256, 512), Structures.SEQUENCES) for cell in SEQUENTIAL),
     )
 }
+
+RECURSIVE = tuple(name for name, each in WORKLOADS.items() if each.cell not in SEQUENTIAL)
+"""The workloads over trees and DAGs, which the project's goals are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +134,9 @@ def make_case(
         name: np.ascontiguousarray(array, np.float32) for name, array in model.init_params(seed=seed).items()
     }
     random = np.random.default_rng(seed)
+    deviation = np.float32(_GRID_DEVIATION if workload.structures is Structures.GRIDS else 1)
     payloads: dict[str, Array] = {
-        name: _CARRIED * random.standard_normal((vocab, hidden), np.float32) for name in kind.payloads
+        name: deviation * random.standard_normal((vocab, hidden), np.float32) for name in kind.payloads
     }
     own = tuple(
         Batches(each.size, _renumber(each.timed, place), _renumber(each.warm, place)) for each in batches
@@ -150,6 +158,8 @@ def _structures(kind: Structures, least: int, count: int, treebank: Sequence[Tre
             return ternary_trees(count, VOCAB, seed)
         case Structures.GRIDS:
             return grids(count, GRID_SIDE, VOCAB, seed)
+        case Structures.SEQUENCES:
+            return sequences(count, STEPS, VOCAB, seed)
         case _:
             assert_never(kind)
 

@@ -10,18 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from dynet_config import set as configure
 
-configure(autobatch=1, mem=1024)
-
-import dynet as dy  # noqa: E402  DyNet reads its configuration when it is imported
-
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, ternary  # noqa: E402
-from bench.peers.peer import Peer  # noqa: E402
-from bench.trees import Tree  # noqa: E402
-
-Expr = Any
-State = tuple[Expr, ...]
+from bench.peers.dynet_parts import Expr, State, carried, dy, gate_parameters, lookup_table, rows
+from bench.peers.dynet_sequences import GRU, LSTM, ResetAfterGRU
+from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, ternary
+from bench.peers.peer import Peer
+from bench.trees import Tree
 
 
 class Measured(Peer):
@@ -44,6 +38,12 @@ class Measured(Peer):
                 self._model = _GatedDag(job, parameters)
             case Cell.TERNARY_LSTM:
                 self._model = _TernaryLSTM(job, parameters)
+            case Cell.LSTM:
+                self._model = LSTM(job, parameters)
+            case Cell.GRU:
+                self._model = GRU(job, parameters)
+            case Cell.GRU_RESET_AFTER:
+                self._model = ResetAfterGRU(job, parameters)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, parameters)
 
@@ -70,7 +70,7 @@ class Measured(Peer):
 
     def _values(self, outputs: list[Expr]) -> Answers:
         # The last one first: its graph has all that the others need.
-        values = [_rows(output) for output in reversed(outputs)]
+        values = [rows(output) for output in reversed(outputs)]
         return dict(zip(self._model.outputs, reversed(values), strict=True))
 
 
@@ -85,7 +85,7 @@ class _TreeFC:
 
     def __init__(self, job: Job, parameters: Any) -> None:
         p = job.params
-        self.emb = _table(parameters, p["emb"])
+        self.emb = lookup_table(parameters, p["emb"])
         self.W, self.b = parameters.parameters_from_numpy(p["W"]), parameters.parameters_from_numpy(p["b"])
 
     def node(self, tree: Tree) -> State:
@@ -106,7 +106,7 @@ class _GatedCell:
         self.b_f = parameters.parameters_from_numpy(cell.b_f)
         self.W = None if cell.W is None else split(cell.W)
         tables = (cell.emb,) if cell.emb is not None else (cell.leaf_h, cell.leaf_c)
-        self.tables = [_table(parameters, table) for table in tables if table is not None]
+        self.tables = [lookup_table(parameters, table) for table in tables if table is not None]
 
     def node(self, tree: Tree) -> State:
         if not tree.children:
@@ -138,7 +138,7 @@ class _MVRNN:
 
     def __init__(self, job: Job, parameters: Any) -> None:
         p = job.params
-        self.emb, self.emb_M = _table(parameters, p["emb"]), _table(parameters, p["emb_M"])
+        self.emb, self.emb_M = lookup_table(parameters, p["emb"]), lookup_table(parameters, p["emb_M"])
         self.W, self.b, self.W_M = (parameters.parameters_from_numpy(p[name]) for name in ("W", "b", "W_M"))
 
     def node(self, tree: Tree) -> State:
@@ -156,8 +156,8 @@ class _TreeGRU:
     outputs: tuple[str, ...] = ("h",)
 
     def __init__(self, job: Job, parameters: Any) -> None:
-        self.emb = _table(parameters, job.params["emb_h"])
-        self.r, self.z, self.g = (_gate(job, parameters, letter) for letter in "rzg")
+        self.emb = lookup_table(parameters, job.params["emb_h"])
+        self.r, self.z, self.g = (gate_parameters(job, parameters, letter) for letter in "rzg")
 
     def node(self, tree: Tree) -> State:
         if not tree.children:
@@ -192,15 +192,15 @@ class _DagRNN(_OverDags):
 
     def h(self, tree: Tree, below: list[Expr]) -> Expr:
         product = dy.affine_transform([self.b, self.U, dy.esum(below)]) if below else self.b
-        return dy.tanh(_carried(tree, "x_h") + product)
+        return dy.tanh(carried(tree, "x_h") + product)
 
 
 class _GatedDag(_OverDags):
     def __init__(self, job: Job, parameters: Any) -> None:
-        self.gates = {letter: _gate(job, parameters, letter) for letter in "zue"}
+        self.gates = {letter: gate_parameters(job, parameters, letter) for letter in "zue"}
 
     def h(self, tree: Tree, below: list[Expr]) -> Expr:
-        x_z, x_u, x_e = (_carried(tree, f"x_{letter}") for letter in "zue")
+        x_z, x_u, x_e = (carried(tree, f"x_{letter}") for letter in "zue")
         if not below:
             return dy.cmult(dy.logistic(x_z + self.gates["z"][0]), dy.tanh(x_u + self.gates["u"][0]))
         total = dy.esum(below)
@@ -218,7 +218,7 @@ class _TernaryLSTM:
         matrix, bias = (np.split(array, 6) for array in ternary(job))
         pairs = zip(bias, matrix, strict=True)
         self.gates = [tuple(map(parameters.parameters_from_numpy, pair)) for pair in pairs]
-        self.tables = [_table(parameters, job.params[name]) for name in ("emb_h", "emb_c")]
+        self.tables = [lookup_table(parameters, job.params[name]) for name in ("emb_h", "emb_c")]
 
     def node(self, tree: Tree) -> State:
         if not tree.children:
@@ -230,26 +230,3 @@ class _TernaryLSTM:
         for f, (_, c_below) in zip(forget, below, strict=True):
             c = c + dy.cmult(dy.logistic(f), c_below)
         return dy.cmult(dy.logistic(o), dy.tanh(c)), c
-
-
-def _gate(job: Job, parameters: Any, letter: str) -> tuple[Expr, Expr]:
-    """Return a gate's bias and matrix, as `affine_transform` takes them."""
-    bias, matrix = (parameters.parameters_from_numpy(job.params[f"{name}_{letter}"]) for name in "bU")
-    return bias, matrix
-
-
-def _carried(tree: Tree, name: str) -> Expr:
-    return dy.inputTensor(getattr(tree, name))
-
-
-def _table(parameters: Any, table: Array) -> Any:
-    """Return a look-up table of rows: vectors, or matrices, which DyNet reads column by column."""
-    by_column = table if table.ndim == 2 else np.ascontiguousarray(table.swapaxes(1, 2)).reshape(table.shape)
-    return parameters.lookup_parameters_from_numpy(by_column)
-
-
-def _rows(expr: Expr) -> Array:
-    """Return the values of expressions that stand side by side as (roots, ...): DyNet puts the roots last."""
-    values = expr.npvalue()
-    dims, roots = expr.dim()
-    return np.moveaxis(values.reshape(*dims, roots, order="F"), -1, 0)

@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bench.peers.job import Answers, Array, Cell, Job, gated, stacked, ternary
+from bench.peers.job import SEQUENTIAL, Answers, Array, Cell, Job, gated, stacked, ternary
 from bench.peers.levels import Index, Levels, levels_of
 from bench.peers.peer import Peer
 from bench.trees import Tree
@@ -52,6 +52,8 @@ class _Model:
 
 class Measured(Peer):
     """The states of all nodes stand in rows, a table's first; calls of one size have the same ones in turn."""
+
+    lacks: ClassVar[Mapping[Cell, str]] = dict.fromkeys(SEQUENTIAL, "not written for sequences")
 
     def __init__(self, job: Job) -> None:
         # XLA's threads are as many as the processors that the process may run on when it first computes.

@@ -27,6 +27,13 @@ class Cell(Enum):
     DAG_RNN = "dag_rnn"
     GATED_DAG = "gated_dag"
     TERNARY_LSTM = "ternary_lstm"
+    LSTM = "lstm"
+    GRU = "gru"
+    GRU_RESET_AFTER = "gru_reset_after"
+
+
+SEQUENTIAL = (Cell.LSTM, Cell.GRU, Cell.GRU_RESET_AFTER)
+"""The cells of sequences: a step's only child is the step before, and each carries a vector x."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,12 @@ def gated(job: Job) -> Gated:
 def stacked(job: Job, name: str, gates: str) -> Array:
     """Return the parameters of these gates one after another: matrices (gates x hidden, hidden), or vectors."""
     return np.concatenate([job.params[f"{name}_{gate}"] for gate in gates])
+
+
+def reset_after(job: Job) -> tuple[Array, Array]:
+    """Return what multiplies a step's state in that GRU, for r, z and g (3 hidden, hidden), and is added there."""
+    zeros = np.zeros(2 * job.hidden, np.float32)
+    return stacked(job, "U", "rzg"), np.concatenate([zeros, job.params["d_g"]])
 
 
 def ternary(job: Job) -> tuple[Array, Array]:

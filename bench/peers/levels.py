@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.peers.job import Array, Cell, Job
+from bench.peers.job import SEQUENTIAL, Array, Cell, Job
 from bench.trees import Tree, nodes
 
 Index: TypeAlias = npt.NDArray[np.int64]
@@ -112,13 +113,35 @@ def dag_by_height(roots: Sequence[Tree], arity: int, names: Sequence[str]) -> Le
     rows = {id(node): 1 + place for place, node in enumerate(from_top)}
     none = [0] * arity
     children = [([rows[id(child)] for child in node.children] + none)[:arity] for node in from_top]
-    carried = np.concatenate([getattr(node, name) for node in from_top for name in names])
+    sizes = [len(level) for level in reversed(levels)]
+    return _after_zeros(from_top, sizes, children, [rows[id(root)] for root in roots], names)
+
+
+def sequences_by_depth(roots: Sequence[Tree], names: Sequence[str]) -> Levels:
+    """Return the levels of sequences whose steps carry vectors by these names: level d is d steps before the last."""
+    levels = []
+    level: Sequence[Tree] = roots
+    while level:
+        levels.append(level)
+        level = [node.children[0] for node in level if node.children]
+    from_end = [node for level in levels for node in level]
+    # The steps before come in the order of those that have one.
+    before = count(1 + len(roots))
+    children = [[next(before) if node.children else 0] for node in from_end]
+    return _after_zeros(from_end, list(map(len, levels)), children, range(1, 1 + len(roots)), names)
+
+
+def _after_zeros(
+    order: list[Tree], sizes: list[int], children: list[list[int]], roots: Sequence[int], names: Sequence[str]
+) -> Levels:
+    """Return levels of these sizes, of nodes in this order that are all inner ones, after the row of zeros."""
+    carried = np.concatenate([getattr(node, name) for node in order for name in names])
     return Levels(
-        np.cumsum([1, *map(len, reversed(levels))]).tolist(),
+        np.cumsum([1, *sizes]).tolist(),
         np.array(children, np.int64),
         np.empty(0, np.int64),
-        np.array([rows[id(root)] for root in roots], np.int64),
-        carried.reshape(len(from_top), -1),
+        np.array(roots, np.int64),
+        carried.reshape(len(order), -1),
     )
 
 
@@ -128,6 +151,8 @@ def levels_of(job: Job, *, rows_for_leaves: bool = False) -> Callable[[Sequence[
     Leaves are looked up in the tables that have their states, unless these are computed or `rows_for_leaves` asks
     for rows of their own.
     """
+    if job.cell in SEQUENTIAL:
+        return lambda roots: sequences_by_depth(roots, list(job.payloads))
     if job.payloads:
         return lambda roots: dag_by_height(roots, 3, list(job.payloads))
     arity = 3 if job.cell is Cell.TERNARY_LSTM else 2

@@ -9,11 +9,10 @@ import numpy as np
 
 from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, stacked, ternary
 from bench.peers.levels import Levels, Room, levels_of
+from bench.peers.numpy_parts import Weights, sigmoid
+from bench.peers.numpy_sequences import GRU, LSTM, ResetAfterGRU
 from bench.peers.peer import Peer
 from bench.trees import Tree
-
-_MANY = 8
-"""From so many rows on OpenBLAS is faster the other way around."""
 
 
 class Measured(Peer):
@@ -34,6 +33,12 @@ class Measured(Peer):
                 self._model = _GatedDag(job)
             case Cell.TERNARY_LSTM:
                 self._model = _TernaryLSTM(job)
+            case Cell.LSTM:
+                self._model = LSTM(job)
+            case Cell.GRU:
+                self._model = GRU(job)
+            case Cell.GRU_RESET_AFTER:
+                self._model = ResetAfterGRU(job)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden)
         self._levels = levels_of(job)
@@ -54,7 +59,7 @@ class _Model(Protocol):
 
 class _TreeFC:
     def __init__(self, job: Job) -> None:
-        self.W, self.b = _Weights(job.params["W"]), job.params["b"]
+        self.W, self.b = Weights(job.params["W"]), job.params["b"]
         self.room = Room((job.hidden,), job.params["emb"])
 
     def run(self, levels: Levels) -> Answers:
@@ -69,8 +74,8 @@ class _TreeFC:
 class _GatedCell:
     def __init__(self, cell: Gated, hidden: int) -> None:
         self.cell, self.hidden = cell, hidden
-        self.U, self.U_f = _Weights(cell.U), _Weights(cell.U_f)
-        self.W = None if cell.W is None else _Weights(cell.W)
+        self.U, self.U_f = Weights(cell.U), Weights(cell.U_f)
+        self.W = None if cell.W is None else Weights(cell.W)
         # In a row h, then c.
         table = None if cell.leaf_h is None else np.concatenate([cell.leaf_h, cell.leaf_c], axis=1)
         self.room = Room((2 * hidden,), table)
@@ -85,7 +90,7 @@ class _GatedCell:
             h, c = below[:, :, :H], below[:, :, H:]
             forget = self.U_f(h.reshape(-1, H))
             forget += self.cell.b_f
-            kept = _sigmoid(forget).reshape(-1, 2, H)
+            kept = sigmoid(forget).reshape(-1, 2, H)
             kept *= c
             sums = self.U(h[:, 0] + h[:, 1])
             self.finish(sums, kept[:, 0] + kept[:, 1], state[begin:end])
@@ -95,7 +100,7 @@ class _GatedCell:
         """Write h and c of nodes whose gates' products are `sums`, which is overwritten."""
         H, last = self.hidden, (self.cell.gates - 1) * self.hidden
         sums += self.cell.b
-        gates, candidate = _sigmoid(sums[:, :last]), np.tanh(sums[:, last:], out=sums[:, last:])
+        gates, candidate = sigmoid(sums[:, :last]), np.tanh(sums[:, last:], out=sums[:, last:])
         c = np.multiply(gates[:, :H], candidate, out=out[:, H:])
         for begin in range(2 * H, last, H):
             c *= gates[:, begin : begin + H]
@@ -107,7 +112,7 @@ class _GatedCell:
 class _MVRNN:
     def __init__(self, job: Job) -> None:
         p = job.params
-        self.hidden, self.b, self.W, self.W_M = job.hidden, p["b"], _Weights(p["W"]), p["W_M"]
+        self.hidden, self.b, self.W, self.W_M = job.hidden, p["b"], Weights(p["W"]), p["W_M"]
         self.vectors = Room((job.hidden,), p["emb"])
         self.matrices = Room((job.hidden, job.hidden), p["emb_M"])
 
@@ -128,8 +133,8 @@ class _MVRNN:
 class _TreeGRU:
     def __init__(self, job: Job) -> None:
         p = job.params
-        self.hidden, self.U, self.b = job.hidden, _Weights(stacked(job, "U", "rz")), stacked(job, "b", "rz")
-        self.U_g, self.b_g = _Weights(p["U_g"]), p["b_g"]
+        self.hidden, self.U, self.b = job.hidden, Weights(stacked(job, "U", "rz")), stacked(job, "b", "rz")
+        self.U_g, self.b_g = Weights(p["U_g"]), p["b_g"]
         self.room = Room((job.hidden,), p["emb_h"])
 
     def run(self, levels: Levels) -> Answers:
@@ -139,7 +144,7 @@ class _TreeGRU:
             total = h[children[:, 0]] + h[children[:, 1]]
             sums = self.U(total)
             sums += self.b
-            gates = _sigmoid(sums)
+            gates = sigmoid(sums)
             reset, z = gates[:, :H], gates[:, H:]
             reset *= total
             g = self.U_g(reset)
@@ -153,7 +158,7 @@ class _TreeGRU:
 
 class _DagRNN:
     def __init__(self, job: Job) -> None:
-        self.U, self.b = _Weights(job.params["U"]), job.params["b"]
+        self.U, self.b = Weights(job.params["U"]), job.params["b"]
         self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
 
     def run(self, levels: Levels) -> Answers:
@@ -170,8 +175,8 @@ class _GatedDag:
     def __init__(self, job: Job) -> None:
         self.hidden, self.U, self.U_e = (
             job.hidden,
-            _Weights(stacked(job, "U", "zu")),
-            _Weights(job.params["U_e"]),
+            Weights(stacked(job, "U", "zu")),
+            Weights(job.params["U_e"]),
         )
         self.b = stacked(job, "b", "zue")
         # In a row h, then U_e h.
@@ -185,7 +190,7 @@ class _GatedDag:
             below = state[children]  # (nodes, 3, 2 H)
             h, edges = below[:, :, :H], below[:, :, H:]
             edges += x[:, None, 2 * H :]
-            h *= _sigmoid(edges)
+            h *= sigmoid(edges)
             sums = self.U(state[children, :H].sum(1))
             sums += x[:, : 2 * H]
             kept = h.sum(1)
@@ -193,7 +198,7 @@ class _GatedDag:
             np.tanh(kept, out=kept)
             new = np.tanh(sums[:, H:], out=sums[:, H:])
             new -= kept
-            new *= _sigmoid(sums[:, :H])
+            new *= sigmoid(sums[:, :H])
             np.add(new, kept, out=state[begin:end, :H])  # z u + (1 - z) kept
             state[begin:end, H:] = self.U_e(state[begin:end, :H])
         return {"h": state[levels.roots, :H]}
@@ -202,7 +207,7 @@ class _GatedDag:
 class _TernaryLSTM:
     def __init__(self, job: Job) -> None:
         matrix, self.b = ternary(job)
-        self.hidden, self.W = job.hidden, _Weights(matrix)
+        self.hidden, self.W = job.hidden, Weights(matrix)
         self.tables = job.params["emb_h"], job.params["emb_c"]
         self.h, self.c = (Room((job.hidden,), table) for table in self.tables)
 
@@ -213,29 +218,10 @@ class _TernaryLSTM:
             sums = self.W(h[children].reshape(end - begin, -1))
             sums += self.b
             u = np.tanh(sums[:, 2 * H : 3 * H])
-            u *= _sigmoid(sums[:, :H])
-            forget = _sigmoid(sums[:, 3 * H :])
+            u *= sigmoid(sums[:, :H])
+            forget = sigmoid(sums[:, 3 * H :])
             for k in range(3):
                 u += forget[:, k * H : (k + 1) * H] * c[children[:, k]]
             c[begin:end] = u
-            np.multiply(np.tanh(u, out=u), _sigmoid(sums[:, H : 2 * H]), out=h[begin:end])
+            np.multiply(np.tanh(u, out=u), sigmoid(sums[:, H : 2 * H]), out=h[begin:end])
         return {"h": h[levels.roots]}
-
-
-class _Weights:
-    """Weights (out, in) that are multiplied with rows (n, in), in the order that OpenBLAS is faster in."""
-
-    def __init__(self, weights: Array) -> None:
-        self.weights, self.transposed = weights, np.ascontiguousarray(weights.T)
-
-    def __call__(self, rows: Array) -> Array:
-        """Return (n, out), stored by columns where there are many rows: measured, up to 1.5 times as fast."""
-        return (self.weights @ rows.T).T if len(rows) >= _MANY else rows @ self.transposed
-
-
-def _sigmoid(x: Array) -> Array:
-    """Overwrite x with its sigmoid: 1 / (1 + exp(-x))."""
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    return np.reciprocal(x, out=x)

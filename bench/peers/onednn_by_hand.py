@@ -8,11 +8,12 @@ barrier. Levels are made in Python, as for the other peers: from flat arrays on 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.job import Answers, Array, Cell, Job, gated, stacked, ternary
+from bench.peers.job import SEQUENTIAL, Answers, Array, Cell, Job, gated, stacked, ternary
 from bench.peers.levels import Levels, levels_of
 from bench.peers.native.build import library
 from bench.peers.peer import Peer
@@ -44,6 +45,8 @@ class _Gated(ctypes.Structure):
 
 class Measured(Peer):
     """A model of the library's; what it reads is kept alive here."""
+
+    lacks: ClassVar[Mapping[Cell, str]] = dict.fromkeys(SEQUENTIAL, "not written for sequences")
 
     def __init__(self, job: Job) -> None:
         self._model, self._kept = 0, dict(job.params)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.job import Answers, Cell, Gated, Job, gated, stacked, ternary
 from bench.peers.levels import Levels, Room, levels_of
 from bench.peers.peer import Peer
+from bench.peers.torch_parts import Layer, Model, stock
+from bench.peers.torch_sequences import GRU, LSTM, ResetAfterGRU
 from bench.trees import Tree
-
-Linear = Callable[[Tensor], Tensor]
-"""Rows (n, in) to rows (n, out)."""
-Layer = Callable[[Array, Array | None], Linear]
-"""Weights (out, in) and bias (out,) to a linear layer."""
-
-
-def stock(weights: Array, bias: Array | None) -> Linear:
-    """Return a linear layer of PyTorch's own."""
-    w, b = torch.from_numpy(weights), None if bias is None else torch.from_numpy(bias)
-    return lambda x: torch.nn.functional.linear(x, w, b)
 
 
 class Measured(Peer):
@@ -33,7 +23,7 @@ class Measured(Peer):
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.threads)
-        self._model: _Model
+        self._model: Model
         match job.cell:
             case Cell.TREE_FC:
                 self._model = _TreeFC(job, self.layer)
@@ -47,6 +37,12 @@ class Measured(Peer):
                 self._model = _GatedDag(job, self.layer)
             case Cell.TERNARY_LSTM:
                 self._model = _TernaryLSTM(job, self.layer)
+            case Cell.LSTM:
+                self._model = LSTM(job, self.layer)
+            case Cell.GRU:
+                self._model = GRU(job, self.layer)
+            case Cell.GRU_RESET_AFTER:
+                self._model = ResetAfterGRU(job, self.layer)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, self.layer)
         self._levels = levels_of(job)
@@ -67,30 +63,7 @@ class Measured(Peer):
         return run
 
 
-class _Model(ABC):
-    """A cell: memory for each of its states, and which of them, the first ones, are its outputs."""
-
-    outputs: tuple[str, ...] = ("h",)
-    rooms: tuple[Room, ...]
-
-    def run(self, levels: Levels) -> Answers:
-        states = self.states(levels)
-        for begin, end, children in levels.upward():
-            x = None if levels.payload is None else torch.from_numpy(levels.carried(begin, end))
-            self.level(states, torch.from_numpy(children).view(-1), begin, end, x)
-        roots = torch.from_numpy(levels.roots)
-        pairs = zip(self.outputs, states, strict=False)
-        return {name: state.index_select(0, roots).numpy() for name, state in pairs}
-
-    def states(self, levels: Levels) -> list[Tensor]:
-        return [torch.from_numpy(room(levels.rows)) for room in self.rooms]
-
-    @abstractmethod
-    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
-        """Write the states of nodes from `begin` to `end`, whose children have these rows and which carry `x`."""
-
-
-class _TreeFC(_Model):
+class _TreeFC(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.linear = layer(job.params["W"], job.params["b"])
         self.rooms = (Room((job.hidden,), job.params["emb"]),)
@@ -101,7 +74,7 @@ class _TreeFC(_Model):
         torch.clamp_min(self.linear(pairs), 0, out=h[begin:end])
 
 
-class _GatedCell(_Model):
+class _GatedCell(Model):
     def __init__(self, cell: Gated, hidden: int, layer: Layer) -> None:
         self.hidden, self.gates, self.outputs = hidden, cell.gates, (cell.output,)
         self.U, self.U_f = layer(cell.U, cell.b), layer(cell.U_f, cell.b_f)
@@ -141,7 +114,7 @@ class _GatedCell(_Model):
         torch.mul(gates[:, H : 2 * H], c.tanh(), out=h)
 
 
-class _MVRNN(_Model):
+class _MVRNN(Model):
     outputs = ("v", "M")
 
     def __init__(self, job: Job, layer: Layer) -> None:
@@ -161,7 +134,7 @@ class _MVRNN(_Model):
         torch.matmul(self.W_M, both.view(-1, 2 * H, H), out=M[begin:end])
 
 
-class _TreeGRU(_Model):
+class _TreeGRU(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden = job.hidden
         self.U = layer(stacked(job, "U", "rz"), stacked(job, "b", "rz"))
@@ -176,7 +149,7 @@ class _TreeGRU(_Model):
         torch.lerp(g, total, z, out=h[begin:end])
 
 
-class _DagRNN(_Model):
+class _DagRNN(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden, self.U = job.hidden, layer(job.params["U"], job.params["b"])
         self.rooms = (Room((job.hidden,), np.zeros((1, job.hidden), np.float32)),)
@@ -187,7 +160,7 @@ class _DagRNN(_Model):
         torch.tanh(sums.add_(x), out=h[begin:end])
 
 
-class _GatedDag(_Model):
+class _GatedDag(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden = job.hidden
         self.U = layer(stacked(job, "U", "zu"), stacked(job, "b", "zu"))
@@ -206,7 +179,7 @@ class _GatedDag(_Model):
         edges[begin:end] = self.U_e(h[begin:end])
 
 
-class _TernaryLSTM(_Model):
+class _TernaryLSTM(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden, self.W = job.hidden, layer(*ternary(job))
         self.rooms = tuple(Room((job.hidden,), job.params[table]) for table in ("emb_h", "emb_c"))

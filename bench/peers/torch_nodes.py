@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.job import SEQUENTIAL, Answers, Cell, Gated, Job, gated, stacked, ternary
 from bench.peers.peer import Peer
 from bench.trees import Tree
 
@@ -18,6 +18,8 @@ State = tuple[Tensor, Tensor]
 
 class Measured(Peer):
     """Each node is a few operators on vectors."""
+
+    lacks: ClassVar[Mapping[Cell, str]] = dict.fromkeys(SEQUENTIAL, "a step by level is as many operators")
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.threads)

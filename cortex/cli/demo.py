@@ -11,13 +11,12 @@ from cortex import models
 from cortex.cli import verdict
 from cortex.cli.example import listing
 from cortex.cli.measure import Report, measure
-from cortex.cli.report import INPUT_FILE, json_option, print_json, print_text
-from cortex.cli.trees import read_trees
-from cortex.data import sample_treebank
+from cortex.cli.report import json_option, print_json, print_text
+from cortex.cli.trees import read_trees, trees_option
 
 
 @click.command()
-@click.option("--trees", "path", type=INPUT_FILE, help="Bracketed trees, instead of the sample treebank.")
+@trees_option
 @click.option(
     "--hidden",
     type=click.IntRange(min=1),
@@ -27,13 +26,12 @@ from cortex.data import sample_treebank
 )
 @click.option("--count", type=click.IntRange(min=1), help="Take the first COUNT trees of the file.")
 @json_option
-def demo(path: Path | None, hidden: int, count: int | None, as_json: bool) -> None:
+def demo(path: Path, hidden: int, count: int | None, as_json: bool) -> None:
     """Compile tree_lstm and mv_rnn, run them over parse trees, and check every root.
 
     The check is a slow evaluation in float64 that shares no code with the compiler. The exit status is 1 if the
     result at any root, or at any node below one, is off.
     """
-    path = path or sample_treebank()
     trees, vocab = read_trees(path)
     text = listing()
     if not as_json:

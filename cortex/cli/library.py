@@ -26,6 +26,17 @@ SIZE = click.IntRange(min=1)
 _MARKS = {"hidden": 1_000_003, "embed": 2_000_029, "vocab": 4_000_037}
 
 
+def width_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options --hidden and --embed, the widths of a model's states and words."""
+    embed = click.option(
+        "--embed", type=SIZE, help="Width of a word's embedding, where it has one of its own.  [hidden's]"
+    )
+    hidden = click.option(
+        "--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state."
+    )
+    return hidden(embed(command))
+
+
 def build(name: str, options: Mapping[str, Any]) -> ra.Model:
     """Return the model of that name, made with those of `options` that its constructor has; its input is words."""
     known = _parameters(name)

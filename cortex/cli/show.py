@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortex.cli.library import MODEL, SIZE, build, with_defaults
+from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.report import json_option, print_json
 from cortex.compiler import compile
 from cortex.compiler.function import STAGES
@@ -24,10 +24,7 @@ from cortex.compiler.function import STAGES
 @click.option(
     "--target", help="What it is compiled for: cpu, cuda -arch=sm_90.  [cpu, or cuda for the stage cuda]"
 )
-@click.option("--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state.")
-@click.option(
-    "--embed", type=SIZE, help="Width of a word's embedding, where it has one of its own.  [hidden's]"
-)
+@width_options
 @click.option("--words", type=SIZE, default=1000, show_default=True, help="Rows of the embedding.")
 @click.option("--input", "given", help="How a node's input is given: word, vector or projected.")
 @json_option

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import numpy.typing as npt
 
+from cortex.cli.report import INPUT_FILE
+from cortex.data import sample_treebank
 from cortex.linearize import Node, Vocab, read_ptb
 from ragged.errors import DataError, ModelError
 
 _UNKNOWN = "<unk>"
+
+
+def trees_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option --trees, a file, as its argument `path`."""
+    return click.option(
+        "--trees",
+        "path",
+        type=INPUT_FILE,
+        default=sample_treebank,
+        help="Bracketed trees, instead of the sample treebank.",
+    )(command)
 
 
 def read_trees(path: Path, vocab: Vocab | None = None) -> tuple[list[Node], Vocab]:

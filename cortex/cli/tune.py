@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from cortex.cli.library import MODEL, SIZE, build, with_defaults
+from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.progress import counting
-from cortex.cli.report import INPUT_FILE, json_option, print_json, print_table, print_text
-from cortex.cli.trees import read_trees
+from cortex.cli.report import json_option, print_json, print_table, print_text
+from cortex.cli.trees import read_trees, trees_option
 from cortex.compiler.choices import DEFAULT, Choices
-from cortex.data import sample_treebank
 from cortex.tuning import Tuning, tune
 from cortex.tuning.grid import Grid, count_points, default_grid
 from cortex.tuning.result import HEADINGS
@@ -37,14 +36,11 @@ def _read_values(
 
 @click.command("tune")
 @click.argument("name", metavar="MODEL", type=MODEL)
-@click.option("--trees", "path", type=INPUT_FILE, help="Bracketed trees, instead of the sample treebank.")
+@trees_option
 @click.option(
     "--batch", type=SIZE, default=10, show_default=True, help="Take the first BATCH trees of the file."
 )
-@click.option("--hidden", type=SIZE, default=64, show_default=True, help="Width of a node's state.")
-@click.option(
-    "--embed", type=SIZE, help="Width of a word's embedding, where it has one of its own.  [hidden's]"
-)
+@width_options
 @click.option(
     "--grid",
     "grid",
@@ -66,7 +62,7 @@ def _read_values(
 @json_option
 def command(
     name: str,
-    path: Path | None,
+    path: Path,
     batch: int,
     hidden: int,
     embed: int | None,
@@ -81,7 +77,7 @@ def command(
     Each point of a grid is compiled, has to give the bits that the default gives, and is timed in turns with it.
     Choices are gone through one after another, from the best so far. docs/schedule.md says what there is to choose.
     """
-    trees, vocab = read_trees(path or sample_treebank())
+    trees, vocab = read_trees(path)
     options = {"embed": embed}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=len(vocab)))
     values: Grid = grid or default_grid(model, DEFAULT)

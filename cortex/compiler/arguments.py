@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any
 
 from cortex.linearize import Linearized
-from cortex.linearize.values import Reader, Value, reader_of
+from cortex.linearize.values import Reader, Value, attribute_of, reader_of
 from ragged.codegen.entry import Argument
 from ragged.ir.expr import Buffer
 
 
 class Arguments:
-    """Takes what `wanted` asks for out of linearized batches."""
+    """Takes what `wanted` asks for out of linearized batches, in its order.
 
-    __slots__ = ("_readers",)
+    Most of them are attributes of a batch, which are read together.
+    """
+
+    __slots__ = ("_attributes", "_others")
 
     def __init__(self, wanted: Iterable[Argument]) -> None:
-        self._readers = tuple((argument.name, _reader(argument)) for argument in wanted)
+        wanted = tuple(wanted)
+        names = [_attribute(argument) for argument in wanted]
+        # Of one attribute attrgetter returns no tuple, and of others what stands in for them is read along.
+        self._attributes: Callable[[Linearized], tuple[Any, ...]] = attrgetter(
+            *(name or _STAND_IN for name in names), _STAND_IN
+        )
+        self._others = tuple(
+            (place, _reader(argument)) for place, argument in enumerate(wanted) if names[place] is None
+        )
 
-    def __call__(self, linearized: Linearized) -> dict[str, Value]:
-        """Return the arguments by name."""
-        return {name: read(linearized) for name, read in self._readers}
+    def __call__(self, linearized: Linearized) -> list[Value]:
+        """Return the arguments."""
+        values = list(self._attributes(linearized)[:-1])
+        for place, read in self._others:
+            values[place] = read(linearized)
+        return values
+
+
+_STAND_IN = "num_nodes"
+
+
+def _attribute(argument: Argument) -> str | None:
+    symbol = argument.symbol
+    return None if isinstance(symbol, Buffer) else attribute_of(symbol)
 
 
 def _reader(argument: Argument) -> Reader:

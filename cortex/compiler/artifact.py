@@ -51,7 +51,7 @@ class Vocabulary:
     unknown: str | None
 
 
-FORM = Form("compiled function", 3, Saved, frozenset((CODE, PARAMETERS)), frozenset((_VOCABULARY, CUBIN)))
+FORM = Form("compiled function", 4, Saved, frozenset((CODE, PARAMETERS)), frozenset((_VOCABULARY, CUBIN)))
 
 
 def save(made: Made, params: Mapping[str, Array], path: str | os.PathLike[str]) -> None:

@@ -12,7 +12,7 @@ from cortex.compiler.artifact import save
 from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
-from cortex.compiler.patience import Patience, shares_columns
+from cortex.compiler.patience import patience_of
 from cortex.compiler.profile import Profile
 from cortex.compiler.stream import stream
 from cortex.ilir.plan import Plan
@@ -45,10 +45,11 @@ class RecursiveFunction:
         begin = perf_counter_ns()
         self._caller = kernel.caller(named, made.workers)
         self._bind_us = (perf_counter_ns() - begin) / 1000
-        columns = shares_columns(kernel.kernel.listings.get("steps", ""))
-        self._patience = Patience(made.model.operations, made.workers, columns=columns)
+        columns = kernel.kernel.shares_columns
+        self._patience = patience_of(made.model.operations, made.workers, columns=columns)
         self._arguments = Arguments(self._caller.wanted)
-        self._outputs = kernel.named(Role.OUTPUT)
+        outputs = kernel.named(Role.OUTPUT)
+        self._outputs = tuple(outputs[name] for name in self._caller.outputs)
 
     def __call__(self, data: object) -> Output:
         """Run the model over structures and return its results, which the caller owns.
@@ -62,8 +63,8 @@ class RecursiveFunction:
 
     def _run(self, linearized: Linearized) -> Output:
         patience = self._patience(linearized.num_nodes, linearized.num_batches)
-        arrays = self._caller(self._arguments(linearized), patience=patience)
-        outputs = {self._outputs[name]: array for name, array in arrays.items()}
+        arrays = self._caller.run(self._arguments(linearized), patience=patience)
+        outputs = dict(zip(self._outputs, arrays, strict=True))
         return Output(outputs, linearized, keep_nodes=self._made.keep_nodes)
 
     def stream(self, batches: Iterable[object]) -> Iterator[Output]:
@@ -179,7 +180,8 @@ class RecursiveFunction:
         return [times[StageKind.KERNEL] for times in self._timed(self._linearizer(data), repeats)]
 
     def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:
-        arguments = self._arguments(linearized)
+        wanted = (argument.name for argument in self._caller.wanted)
+        arguments = dict(zip(wanted, self._arguments(linearized), strict=True))
         patience = self._patience(linearized.num_nodes, linearized.num_batches)
         return [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
 

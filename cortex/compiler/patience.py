@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 from ragged.ir.expr import Const
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, Reduce, Stmt, Store
@@ -9,34 +12,24 @@ from ragged.ir.walk import children
 from ragged.kernels.operations import float_operations
 from ragged.kernels.patience import patience_for
 
+_KEPT = 4096
+"""For so many pairs of nodes and batches the patience is remembered: to compute it takes longer than to look it up."""
 
-class Patience:
-    """The patience of calls of one program, in nanoseconds, by their nodes and batches.
 
-    `operations` is how many the program does for a node, see `operations_of`; `columns` says whether workers share the
-    columns of a batch, see `shares_columns`, or its nodes.
+def patience_of(operations: int, threads: int, *, columns: bool) -> Callable[[int, int], int]:
+    """Return what gives the patience of calls of one program, in nanoseconds, by their nodes and batches.
+
+    0 is to do without helpers. `operations` is how many the program does for a node, see `operations_of`; `columns`
+    says whether workers share the columns of a batch or its nodes. Workers that share the nodes gain nothing in a
+    chain, whose batches are of one node. Those that share columns do, if a node is worth their meeting at it.
     """
 
-    __slots__ = ("_columns", "_operations", "_threads")
+    @lru_cache(_KEPT)
+    def patience(nodes: int, batches: int) -> int:
+        together = threads if columns else max(1.0, min(threads, nodes / max(1, batches)))
+        return patience_for(operations * nodes, together, batches)
 
-    def __init__(self, operations: int, threads: int, *, columns: bool) -> None:
-        self._operations = operations
-        self._threads = threads
-        self._columns = columns
-
-    def __call__(self, nodes: int, batches: int) -> int:
-        """Return the patience of a call on so many nodes in so many batches; 0 is to do without helpers.
-
-        Workers that share the nodes of a batch gain nothing in a chain, whose batches are of one node. Those that share
-        columns do, if a node is worth their meeting at it.
-        """
-        together = self._threads if self._columns else max(1.0, min(self._threads, nodes / max(1, batches)))
-        return patience_for(self._operations * nodes, together, batches)
-
-
-def shares_columns(steps: str) -> bool:
-    """Return whether workers share the columns of a batch, by the log of its loops' schedule."""
-    return "s.apply(slice_columns, " in steps
+    return patience
 
 
 def operations_of(program: Program) -> int:

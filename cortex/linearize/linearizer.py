@@ -46,7 +46,7 @@ class Linearizer:
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
         if isinstance(data, Linearized):
-            if data.plan != self.plan:
+            if data.plan is not self.plan and data.plan != self.plan:
                 raise faults.other_plan(data.plan, self.plan)
             return data
         return self._engine.linearize(data)

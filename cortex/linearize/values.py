@@ -17,6 +17,14 @@ Value = int | npt.NDArray[Any]
 Reader = Callable[[Linearized], Value]
 
 
+def attribute_of(function: Function) -> str | None:
+    """Return the attribute of a batch that is the value of a function; None where it is none, see `reader_of`."""
+    others = (position_of(function), carriers_of(function), class_length_of(function))
+    if function.source is Source.PAYLOAD or others != (None, None, None):
+        return None
+    return function.name
+
+
 def reader_of(function: Function) -> Reader:
     """Return what finds the value of a function of `structure_functions` in a batch: a size, or its array."""
     name = function.name

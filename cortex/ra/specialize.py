@@ -13,6 +13,7 @@ from cortex.ra.lower import Choices, count_cases
 from cortex.ra.lower.decide import atoms
 from cortex.ra.lower.known import asks_for_leaves, canonical, comparison, subject
 from cortex.ra.model import Model
+from cortex.ra.named import check_own
 from cortex.ra.node import NodeVar
 from cortex.ra.shapes import counted
 from cortex.ra.tensor import IfThenElse, InputTensor, NodeInput
@@ -37,14 +38,7 @@ def branch_checks(model: Model, branch: Tensor, at: Location | None) -> list[Exp
     Raises:
         ScheduleError: it is no branch of the model, or has none.
     """
-    name = model.names.get(branch, branch.name)
-    if branch not in model.computes:
-        raise ScheduleError(
-            f"specialize_if_else: '{name}' is not a tensor of this model",
-            at=at,
-            because="a tensor is named by itself, and not by what it is called",
-            fix="take it from model.computes",
-        )
+    name = check_own("specialize_if_else", model, branch, at)
     if not isinstance(branch, IfThenElse):
         raise ScheduleError(
             f"specialize_if_else: '{name}' has no branches",

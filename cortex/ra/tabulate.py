@@ -11,6 +11,7 @@ from cortex.ra.lower.inputs import alone
 from cortex.ra.lower.keys import payloads_of
 from cortex.ra.lower.tables import only_looks_up
 from cortex.ra.model import Model
+from cortex.ra.named import check_operator, check_own
 from cortex.ra.tensor import Compute
 from ragged.errors import Location, ScheduleError
 
@@ -26,35 +27,22 @@ def check_tabulates(model: Model, op: Tensor, tabulated: Collection[Tensor], at:
     Raises:
         ScheduleError: it cannot.
     """
-    name = model.names.get(op, op.name)
-    if op not in model.computes:
-        raise ScheduleError(
-            f"tabulate: '{name}' is not a tensor of this model",
-            at=at,
-            because="a tensor is named by itself, and not by what it is called",
-            fix="take it from model.computes",
-        )
-    if not isinstance(op, Compute):
-        raise ScheduleError(
-            f"tabulate: '{name}' is a choice and no operator",
-            at=at,
-            because="it was made by if_then_else",
-            fix="name a compute",
-        )
+    name = check_own("tabulate", model, op, at)
+    compute = check_operator("tabulate", model, op, at)
     if op in tabulated:
         raise ScheduleError(f"tabulate: '{name}' is in a table already", at=at, fix="ask for it once")
-    because = _reason(model, op)
+    because = _reason(model, compute)
     if because is not None:
         raise ScheduleError(f"tabulate: '{name}' cannot be in a table", at=at, because=because)
-    size = table_bytes(model, [op])
+    size = table_bytes(model, [compute])
     if size > MOST_BYTES:
         raise ScheduleError(
             f"tabulate: a table of '{name}' would take {size:,} bytes",
             at=at,
-            because=f"it has a row for each value that '{payloads_of(op)[0].name}' may have",
+            because=f"it has a row for each value that '{payloads_of(compute)[0].name}' may have",
             fix="index a smaller table with the payload: that says how large it may be",
         )
-    return op
+    return compute
 
 
 def worthwhile(model: Model, tabulated: Collection[Tensor] = ()) -> tuple[Compute, ...]:

@@ -42,7 +42,7 @@ class Saved:
     threads: int | None
 
 
-FORM = Form("ragged function", 1, Saved, frozenset((CODE, PARAMETERS)))
+FORM = Form("ragged function", 2, Saved, frozenset((CODE, PARAMETERS)))
 
 
 def save(made: Made, params: Mapping[str, Array], path: str | os.PathLike[str]) -> None:

@@ -27,19 +27,21 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.slice_columns import slice_columns
 
 
-def share_columns(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
-    """Slice the columns of parallel loops around products with a parameter.
+def share_columns(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> bool:
+    """Slice the columns of parallel loops around products with a parameter; return whether there are any slices.
 
     Sums of products that differ only in what they read and write become one nest in a loop; those over the children of
     a batch's nodes a loop over all their edges. What a primitive refuses is left as it is. Comes first, on the program
     as the model says it: every temporary is materialised.
     """
+    sliced = False
     for loop in _worth(schedule.program):
         if choices.roll:
             roll_products(schedule, loop)
         for part in fuse_edges(schedule, loop):
             if choices.columns:
-                slice_loop(schedule, part, partial(_width, machine, choices.slice_vectors))
+                sliced |= slice_loop(schedule, part, partial(_width, machine, choices.slice_vectors))
+    return sliced
 
 
 def _worth(program: Program) -> list[Var]:
@@ -69,16 +71,17 @@ class _Column:
     extent: int
 
 
-def slice_loop(schedule: Schedule, loop: Var, width: Callable[[int], int]) -> None:
+def slice_loop(schedule: Schedule, loop: Var, width: Callable[[int], int]) -> bool:
     """Slice a loop over a batch; where one set of slices does not do for all of it, cut it in two and try again.
 
     `width` says how many of so many columns are a slice, or raises `ScheduleError` where there are too few of them.
+    Returns whether some of the loop is in slices.
     """
     columns = [_column(part) for part in parts_of(loop_of(schedule.program, loop))]
     known = [column for column in columns if column is not None]
     current, start = loop, 0
     if len(known) < len(columns):
-        return
+        return False
     while start < len(known):
         before = schedule.checkpoint()
         for end in range(len(known), start, -1):
@@ -95,12 +98,13 @@ def slice_loop(schedule: Schedule, loop: Var, width: Callable[[int], int]) -> No
             except ScheduleError:
                 continue
             if rest is None:
-                return
+                return True
             current, start = rest, end
             break
         else:
             schedule.restore(before)
-            return
+            break
+    return start > 0
 
 
 def _column(part: Stmt) -> _Column | None:

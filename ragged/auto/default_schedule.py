@@ -50,7 +50,7 @@ class DefaultSchedule:
         way assumed of data is checked in the prelude.
         """
         schedule = Schedule(program, trusted=True)
-        share_columns(schedule, self.machine, self.choices)
+        columns = share_columns(schedule, self.machine, self.choices)
         schedule.apply(contract_storage)
         reason = share_out(schedule, self.threads)
         schedule.apply(contract_storage)
@@ -62,7 +62,7 @@ class DefaultSchedule:
         vectorize_columns(schedule, self.machine)  # what tiles have added
         log = (*self.choices.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
-        return Rewritten(schedule.checked(), schedule.forwarding, notes)
+        return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns)
 
 
 def share_out(schedule: Schedule, threads: int) -> str | None:

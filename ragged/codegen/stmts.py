@@ -9,6 +9,7 @@ from tvm import tirx
 
 from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
+from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, TirStmt, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
@@ -16,7 +17,6 @@ from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
-from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -36,13 +36,6 @@ from ragged.ir.stmt import (
 
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
-
-_COMBINE = {
-    Combiner.SUM: BinaryOp.ADD,
-    Combiner.PROD: BinaryOp.MUL,
-    Combiner.MAX: BinaryOp.MAX,
-    Combiner.MIN: BinaryOp.MIN,
-}
 
 
 @dataclass
@@ -118,7 +111,7 @@ class Statements:
     def _reduce(self, stmt: Reduce) -> TirStmt:
         old = self.expressions.emit(Load(stmt.buffer, stmt.indices))
         value = self.expressions.emit(stmt.value)
-        new = self.expressions.combine(_COMBINE[stmt.combiner], old, value, stmt.buffer.dtype)
+        new = self.expressions.combine(stmt.combiner.op, old, value, stmt.buffer.dtype)
         return self._store(stmt.buffer, stmt.indices, new)
 
     def _check(self, check: Check) -> TirStmt:
@@ -166,14 +159,7 @@ class Statements:
 
     def _stack_elements(self, buffer: Buffer) -> int:
         """Return how many elements a local buffer has, one at least, and count them in."""
-        count = 1
-        for extent in buffer.shape:
-            if not isinstance(extent, Const):
-                raise ScheduleError(
-                    f"local buffer '{buffer.name}' has no constant size",
-                    fix="a workspace that the program declares",
-                )
-            count *= int(extent.value)
+        count = elements_of(buffer)
         self.stack_bytes += count * buffer.dtype.bytes
         if self.stack_bytes > STACK_BYTES:
             raise ScheduleError(

@@ -212,6 +212,13 @@ class Unary:
         return self.operand.dtype
 
 
+_OF_OPERATOR = {op: DType.BOOL for op in BinaryOp if op.is_comparison or op.is_logical} | {
+    BinaryOp.PAIR: DType.BFLOAT16X2,
+    BinaryOp.DOT: DType.FLOAT32,
+}
+"""The types of results that are not the operands'. A table: a compilation asks some ten thousand times."""
+
+
 @dataclass(frozen=True, slots=True)
 class Binary:
     """An operator of two operands of one dtype. AND and OR evaluate the right one only where it decides."""
@@ -228,13 +235,7 @@ class Binary:
     @property
     def dtype(self) -> DType:
         """The type of the value."""
-        match self.op:
-            case BinaryOp.PAIR:
-                return DType.BFLOAT16X2
-            case BinaryOp.DOT:
-                return DType.FLOAT32
-            case op:
-                return DType.BOOL if op.is_comparison or op.is_logical else self.lhs.dtype
+        return _OF_OPERATOR.get(self.op) or self.lhs.dtype
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,19 @@ class Combiner(Enum):
     MIN = "min"
 
     @property
+    def op(self) -> BinaryOp:
+        """The operator of the value and the accumulator."""
+        match self:
+            case Combiner.SUM:
+                return BinaryOp.ADD
+            case Combiner.PROD:
+                return BinaryOp.MUL
+            case Combiner.MAX:
+                return BinaryOp.MAX
+            case Combiner.MIN:
+                return BinaryOp.MIN
+
+    @property
     def identity(self) -> float:
         """The value that leaves every other as it is."""
         match self:

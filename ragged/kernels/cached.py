@@ -39,7 +39,7 @@ class _Entry:
     origins: tuple[tuple[tuple[int, ...], ...], ...]
 
 
-_FORM = Form("cached kernel", 2, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)))
+_FORM = Form("cached kernel", 3, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)))
 
 
 def cache_folder() -> Path | None:

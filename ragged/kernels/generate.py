@@ -43,15 +43,16 @@ def generate_kernel(
     steps = run_passes(programs[0], passes)
     final = (steps[-1].program, *programs[1:])
     texts, listed = tuple(map(to_text, final)), listings(steps)
+    columns = any(step.shares_columns for step in steps)
     if architecture is None:
         made = generate_together(final, target)
-        return _loaded(Kernel(_executable(made), texts, listed), made, None)
+        return _loaded(Kernel(_executable(made), texts, listed, columns), made, None)
     device = cuda_kernel(final[0])
     code = cubin(device.source, architecture)
     made = generate_together((without_kernel(final[0]), *final[1:]), "cpu")
     executable = replace(_executable(made), target=str(read_target(target)))
     listed["cuda"] = device.source
-    return _loaded(Kernel(executable, texts, listed, _launch(device, architecture)), made, code)
+    return _loaded(Kernel(executable, texts, listed, columns, _launch(device, architecture)), made, code)
 
 
 def without_kernel(program: Program) -> Program:

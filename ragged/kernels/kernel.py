@@ -27,13 +27,15 @@ class Kernel:
     """A kernel as data, its code apart.
 
     `programs` are the texts of what the code was made of, after all passes: the kernel's program, then each prelude's.
-    `listings` are other texts of its making that `show` prints. `launch` is how the kernel is run on a GPU, if it is
-    for one: the executable's own kernel then does nothing, and its other stages run here.
+    `listings` are other texts of its making that `show` prints. `shares_columns` says whether workers share the columns
+    of what a batch computes, of which there are as many however few nodes are in it. `launch` is how the kernel is run
+    on a GPU, if it is for one: the executable's own kernel then does nothing, and its other stages run here.
     """
 
     executable: Executable
     programs: tuple[str, ...]
     listings: dict[str, str]
+    shares_columns: bool
     launch: Launch | None = None
 
 

@@ -26,12 +26,13 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A program as one pass left it, with what the pass had to say."""
+    """A program as one pass left it, with what the pass had to say: see `Rewritten`."""
 
     name: str
     program: Program
     forwarding: Forwarding | None
     notes: tuple[str, ...] = ()
+    shares_columns: bool = False
 
 
 def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
@@ -42,10 +43,10 @@ def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
     verify(program)
     steps = [Step("lower", program, None)]
     for each in passes:
-        rewritten = each.run(steps[-1].program)
+        new = each.run(steps[-1].program)
         try:
-            verify(rewritten.program)
+            verify(new.program)
         except InternalError as error:
             raise InternalError(f"pass '{each.name}' left an invalid program: {error.what}") from error
-        steps.append(Step(each.name, rewritten.program, rewritten.forwarding, rewritten.notes))
+        steps.append(Step(each.name, new.program, new.forwarding, new.notes, new.shares_columns))
     return tuple(steps)

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Frame: TypeAlias = object
@@ -10,8 +10,8 @@ def frame(
     numbers: list[int],
     kinds: bytes,
     words: int,
-    sizes: list[tuple[int, str]],
-    given: list[tuple[int, str, str]],
+    sizes: list[int],
+    given: list[tuple[int, str]],
     outputs: list[tuple[int, Any, int]],
     workspaces: list[int],
     stages: list[tuple[int, int]],
@@ -20,7 +20,7 @@ def frame(
 ) -> Frame: ...
 def call(
     frame: Frame,
-    values: Mapping[str, Any],
+    values: Sequence[Any],
     shapes: tuple[tuple[int, ...], ...],
     sizes: tuple[int, ...],
     patience: int,

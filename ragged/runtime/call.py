@@ -47,6 +47,8 @@ class Caller:
 
     A signal's handler, Ctrl-C's too, runs when the stages are done: from the leasing of workspaces to their return a
     call is one native step. A stage runs to its end, so it is delayed by the rest of the call at most.
+
+    `outputs` are the names of the outputs, in the order that `run` returns them in.
     """
 
     def __init__(
@@ -66,9 +68,13 @@ class Caller:
         self._sizes = [slot for slot in slots if slot.argument.kind is ArgumentKind.SIZE]
         made = {slot.name for slot in (*self._sizes, *outputs, *workspaces)}
         self._given = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
+        self._wanted = [*(slot for slot in self._sizes if slot.name not in self._bound), *self._given]
+        self._names = tuple(slot.name for slot in self._wanted)
         self._frame = self._prepare(outputs, workspaces)
         self._lay_out(outputs, workspaces)
-        self._outputs = tuple((slot.name, _transposition(slot.argument)) for slot in outputs)
+        self._axes = tuple(_transposition(slot.argument) for slot in outputs)
+        self._transposed = any(axes is not None for axes in self._axes)
+        self.outputs = tuple(slot.name for slot in outputs)
 
     def _prepare(self, outputs: list[Slot], workspaces: list[Slot]) -> team.Frame:
         """Return what a call's native step needs. It must not refer to this object: nobody would find the cycle."""
@@ -77,8 +83,8 @@ class Caller:
             [*(_number(marshal(argument, self._bound.get(argument.name))) for argument in signature), 0],
             team.kinds_of(signature),
             max(entry.status_words for entry in entries),
-            [(slot.place, slot.name) for slot in self._sizes],
-            [(slot.place, slot.name, _format(slot.dtype)) for slot in self._given],
+            [slot.place for slot in self._wanted if slot.argument.kind is ArgumentKind.SIZE],
+            [(slot.place, _format(slot.dtype)) for slot in self._given],
             [(slot.place, slot.dtype, slot.dtype.itemsize) for slot in outputs],
             [slot.place for slot in workspaces],
             [(team.address_of(entry), self.workers if entry.team else 1) for entry in entries],
@@ -99,13 +105,12 @@ class Caller:
             ALIGN,
         )
         self._layout = layout.compute
-        self._layout_names = tuple(names[function] for function in layout.functions)
+        self._layout_places = tuple(self._names.index(names[function]) for function in layout.functions)
 
     @property
     def wanted(self) -> tuple[Argument, ...]:
         """The arguments that each call has to give, in order."""
-        sizes = (slot.argument for slot in self._sizes if slot.name not in self._bound)
-        return (*sizes, *(slot.argument for slot in self._given))
+        return tuple(slot.argument for slot in self._wanted)
 
     @property
     def idle_memory(self) -> tuple[int, int]:
@@ -114,12 +119,22 @@ class Caller:
 
     def lay_out(self, values: Mapping[str, Value]) -> Laid:
         """Return what a call on `values` makes, which follows from their sizes and functions' arrays alone."""
-        return self._layout(*[values[name] for name in self._layout_names])
+        return self._layout(*[values[self._names[place]] for place in self._layout_places])
 
     def __call__(
-        self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
+        self, values: Mapping[str, Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
     ) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
+
+        The rest is as `run` says.
+        """
+        arrays = self.run([values[name] for name in self._names], patience=patience, laid=laid)
+        return dict(zip(self.outputs, arrays, strict=True))
+
+    def run(
+        self, values: Sequence[Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
+    ) -> tuple[Array, ...]:
+        """Run the stages on `values`, the `wanted` arguments in their order, and return the `outputs` in theirs.
 
         `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them. With
         none it has one worker; with a second or more it waits for all. `laid` is what `lay_out` returned for these
@@ -132,25 +147,32 @@ class Caller:
             DataError: an array is not as it should be.
             CheckFailed: a check of the program does not hold. A `DataError` too.
         """
-        return self._call(values, patience, None, laid or self.lay_out(values))
+        return self._call(values, patience, None, laid)
 
-    def timed(self, values: dict[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[StageKind, int]:
+    def timed(self, values: Mapping[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
         times: list[tuple[int, int]] = []
-        self._call(values, patience, times, self.lay_out(values))
+        self._call([values[name] for name in self._names], patience, times, None)
         return {entry.kind: time for entry, (time, _) in zip(self.entries, times, strict=True)}
 
     def _call(
-        self, values: dict[str, Value], patience: int, times: list[tuple[int, int]] | None, laid: Laid
-    ) -> dict[str, Array]:
+        self,
+        values: Sequence[Value],
+        patience: int,
+        times: list[tuple[int, int]] | None,
+        laid: Laid | None,
+    ) -> tuple[Array, ...]:
+        shapes, sizes = laid or self._layout(*[values[place] for place in self._layout_places])
         try:
-            arrays = team.call(self._frame, values, *laid, patience, times)
+            arrays = team.call(self._frame, values, shapes, sizes, patience, times)
         except team.Failed as failed:
             raise self._failure(*failed.args) from None
-        return {
-            name: array if axes is None else array.transpose(axes)
-            for (name, axes), array in zip(self._outputs, arrays, strict=True)
-        }
+        if not self._transposed:
+            return arrays
+        return tuple(
+            array if axes is None else array.transpose(axes)
+            for axes, array in zip(self._axes, arrays, strict=True)
+        )
 
     def _failure(self, stage: int, words: bytes) -> CheckFailed:
         return self.entries[stage].failure(np.frombuffer(words, np.int64))

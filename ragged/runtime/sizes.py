@@ -46,10 +46,15 @@ def layout_of(
     """
     names = _names([*outputs, *(shape for shape, _ in workspaces)])
     free = [function for function in names if function not in bound]
-    sizes = (
-        f"-(-{' * '.join([*(_text(extent, names, {}) for extent in shape), str(item)])} // {align}) * {align}"
-        for shape, item in workspaces
-    )
+    found: dict[str, str] = {}
+    sizes = []
+    for shape, item in workspaces:
+        size = " * ".join([*(_text(extent, names, {}) for extent in shape), str(item)])
+        if size not in found:  # what several workspaces take is computed once
+            found[size] = f"s{len(found)}"
+            sizes.append(f"({found[size]} := -(-{size} // {align}) * {align})")
+        else:
+            sizes.append(found[size])
     parameters = ", ".join(names[function] for function in free)
     text = f"lambda {parameters}: ({_rows(outputs, names)}, {_tuple(sizes)})"
     return Layout(tuple(free), _evaluated(text, {names[f]: bound[f] for f in names if f in bound}))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.program import Program, StageKind
+from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.ir.walk import statements
 from ragged.schedule.fold import plus, times
-from ragged.schedule.phases import barriers_before, outermost_parallel
-from ragged.schedule.sharing import Share, check_effects, check_independent
+from ragged.schedule.sharing import Share, Shareable
 
 _REFUSAL = "distribute_over_blocks: cannot share the kernel out to blocks"
 
@@ -50,22 +48,9 @@ def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
     """
     if blocks < 1:
         raise ScheduleError(f"{_REFUSAL}: {blocks} of them", fix="a number from 1 up")
-    stage = program.stage(StageKind.KERNEL)
-    assert stage is not None, "a verified program has a kernel"
-    whole = Site(stage, stage.body)
-    phases = outermost_parallel(whole)
-    check_effects(_REFUSAL, stage.body, phases)
-    for phase in phases:
-        check_independent("distribute_over_blocks", program, phase)
-    share = _Share(
-        loops={phase.loop.var for phase in phases},
-        barriers=barriers_before(program, whole, phases, aligned=True),
-        block=Var("w"),
-        blocks=blocks,
-    )
-    body = For(share.block, Const(blocks), share.stmt(stage.body), LoopKind.TEAM)
-    stages = tuple(replace(each, body=body) if each is stage else each for each in program.stages)
-    return share.finish(program, replace(program, stages=stages))
+    found = Shareable.of(program, "distribute_over_blocks", _REFUSAL, aligned=True)
+    share = _Share(loops=found.loops, barriers=found.barriers, block=Var("w"), blocks=blocks)
+    return share.finish(program, share.by_team(program, found.kernel, share.block, Const(blocks)))
 
 
 @dataclass

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ragged.ir.analysis import Site
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Source, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.program import Program, StageKind
+from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
-from ragged.schedule.phases import barriers_before, outermost_parallel
-from ragged.schedule.sharing import Serial, Share, check_effects, check_independent
+from ragged.schedule.sharing import Serial, Share, Shareable
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
@@ -46,24 +44,11 @@ def distribute_over_team(program: Program) -> Rewritten:
         ScheduleError: something with an effect stands outside the kernel's PARALLEL loops, what stands around them
             depends on what the kernel writes, or two iterations of one of them are not proven to be independent.
     """
-    stage = program.stage(StageKind.KERNEL)
-    assert stage is not None, "a verified program has a kernel"
-    whole = Site(stage, stage.body)
-    phases = outermost_parallel(whole)
-    check_effects(_REFUSAL, stage.body, phases)
-    for phase in phases:
-        check_independent("distribute_over_team", program, phase)
+    found = Shareable.of(program, "distribute_over_team", _REFUSAL)
     workers = Function(program.free_name("workers"), (), Source.CALL)
-    share = _Share(
-        loops={phase.loop.var for phase in phases},
-        barriers=barriers_before(program, whole, phases),
-        worker=Var("w"),
-        workers=Call(workers),
-    )
-    body = For(share.worker, share.workers, share.stmt(stage.body), LoopKind.TEAM)
-    stages = tuple(replace(each, body=body) if each is stage else each for each in program.stages)
-    functions = (*program.functions, workers)
-    return share.finish(program, replace(program, functions=functions, stages=stages))
+    share = _Share(loops=found.loops, barriers=found.barriers, worker=Var("w"), workers=Call(workers))
+    new = share.by_team(program, found.kernel, share.worker, share.workers)
+    return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
 
 @dataclass

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Branch, Site, sites_in
-from ragged.ir.expr import Binary, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -60,6 +60,19 @@ def require_no_team(loop: For, what: str) -> None:
         raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the workers of a team")
     if loop.kind is LoopKind.THREADS:
         raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the threads of a block")
+
+
+def require_constant(loop: For, what: str, fix: str) -> int:
+    """Return how many iterations a loop has.
+
+    Raises:
+        ScheduleError: that is no number; `what` is the refusal.
+    """
+    if not isinstance(loop.extent, Const):
+        raise ScheduleError(
+            what, because=f"it runs {expr_text(loop.extent)} times, which is not constant", fix=fix
+        )
+    return int(loop.extent.value)
 
 
 def require_independent(program: Program, site: Site, what: str, fix: str | None = None) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site
 from ragged.ir.expr import Binary, Expr, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.program import Program
+from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import leaves
 from ragged.schedule.dependence import Copies, find_conflict
-from ragged.schedule.phases import Phase
+from ragged.schedule.phases import Phase, barriers_before, outermost_parallel
 
 
 def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
@@ -76,12 +77,44 @@ def held_by_workers(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
     return tuple(held), body
 
 
+@dataclass(frozen=True, slots=True)
+class Shareable:
+    """A kernel, its loops that can be shared out, and those of them before which all have to meet."""
+
+    kernel: Stage
+    loops: set[Var]
+    barriers: set[Var]
+
+    @classmethod
+    def of(cls, program: Program, primitive: str, refusal: str, *, aligned: bool = False) -> Shareable:
+        """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
+
+        Raises:
+            ScheduleError: as `check_effects` does, with `refusal`, and as `check_independent` does.
+        """
+        kernel = program.stage(StageKind.KERNEL)
+        assert kernel is not None, "a verified program has a kernel"
+        whole = Site(kernel, kernel.body)
+        phases = outermost_parallel(whole)
+        check_effects(refusal, kernel.body, phases)
+        for phase in phases:
+            check_independent(primitive, program, phase)
+        loops = {phase.loop.var for phase in phases}
+        return cls(kernel, loops, barriers_before(program, whole, phases, aligned=aligned))
+
+
 @dataclass
 class Share(Rewriter, ABC):
     """Puts a share in place of each of `loops`, and a barrier before each of `barriers`."""
 
     loops: set[Var] = field(kw_only=True)
     barriers: set[Var] = field(kw_only=True)
+
+    def by_team(self, program: Program, kernel: Stage, worker: Var, workers: Expr) -> Program:
+        """Return the program whose kernel so many workers run, each with its shares."""
+        body = For(worker, workers, self.stmt(kernel.body), LoopKind.TEAM)
+        stages = (replace(stage, body=body) if stage is kernel else stage for stage in program.stages)
+        return replace(program, stages=tuple(stages))
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from ragged.errors import ScheduleError
-from ragged.ir.expr import Const, Var
-from ragged.ir.printer import expr_text
+from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import LoopKind
-from ragged.schedule.legality import require_no_team
+from ragged.schedule.legality import require_constant, require_no_team
 from ragged.schedule.locate import the_loop, with_kind
 
 
@@ -33,10 +31,7 @@ def unroll(program: Program, loop: Var) -> Rewritten:
     what = f"unroll: cannot unroll loop '{loop.name}'"
     old = the_loop(program, loop, "unroll")
     require_no_team(old, what)
-    if not isinstance(old.extent, Const):
-        raise ScheduleError(
-            what,
-            because=f"it runs {expr_text(old.extent)} times, which is not constant",
-            fix=f"split(program, {loop.name}, 4) first, or specialize it for the lengths that occur",
-        )
+    require_constant(
+        old, what, f"split(program, {loop.name}, 4) first, or specialize it for the lengths that occur"
+    )
     return with_kind(program, loop, LoopKind.UNROLLED)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
-from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, Stmt, block
 from ragged.schedule.copy import Copier, Moved
 from ragged.schedule.fold import ZERO
-from ragged.schedule.legality import require_no_team
+from ragged.schedule.legality import require_constant, require_no_team
 from ragged.schedule.locate import Replace, the_loop
 
 
@@ -37,13 +35,7 @@ def unroll_fully(program: Program, loop: Var) -> Rewritten:
     what = f"unroll_fully: cannot write out loop '{loop.name}'"
     old = the_loop(program, loop, "unroll_fully")
     require_no_team(old, what)
-    if not isinstance(old.extent, Const):
-        raise ScheduleError(
-            what,
-            because=f"it runs {expr_text(old.extent)} times, which is not constant",
-            fix="specialize it for the lengths that occur",
-        )
-    count = int(old.extent.value)
+    count = require_constant(old, what, "specialize it for the lengths that occur")
 
     def change(found: For, owner: Rewriter) -> Stmt:
         if count == 1:

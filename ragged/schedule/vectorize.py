@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Const, Var
-from ragged.ir.printer import expr_text
+from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, For, LoopKind
 from ragged.ir.walk import statements
-from ragged.schedule.legality import require_independent, require_no_team
+from ragged.schedule.legality import require_constant, require_independent, require_no_team
 from ragged.schedule.locate import loop_site, with_kind
 
 
@@ -35,12 +34,7 @@ def vectorize(program: Program, loop: Var) -> Rewritten:
     old = site.stmt
     assert isinstance(old, For)
     require_no_team(old, what)
-    if not isinstance(old.extent, Const):
-        raise ScheduleError(
-            what,
-            because=f"it runs {expr_text(old.extent)} times, which is not constant",
-            fix=f"split(program, {loop.name}, 16) first, then vectorize the inner loop",
-        )
+    require_constant(old, what, f"split(program, {loop.name}, 16) first, then vectorize the inner loop")
     for inner in statements(old.body):
         if isinstance(inner, For):
             raise ScheduleError(

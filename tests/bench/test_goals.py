@@ -13,8 +13,8 @@ def times(peer, end_to_end, arrays=None, share=None):
     return Times(peer, 0.0, took, took, known, known, share, [end_to_end] * 2, per_batch, per_batch)
 
 
-def row(batch, *peers):
-    return Row("tree_fc", 256, batch, 2, 100.0, 1e6, 60.0, [60.0] * 2, list(peers))
+def row(batch, *peers, workload="tree_fc"):
+    return Row(workload, 256, batch, 2, 100.0, 1e6, 60.0, [60.0] * 2, list(peers))
 
 
 ROWS = [
@@ -32,6 +32,11 @@ def test_each_row_has_its_goals():
     assert (second.wanted_share, second.bound) == (0.85, pytest.approx(60 / 0.85 + 14))
     assert (first.by_hand, first.best) == (1.25, 1.5)
     assert (second.by_hand, third.by_hand, third.best) == (2.0, None, None)
+
+
+def test_sequences_have_no_goals():
+    (peer, *_) = ROWS[0].peers
+    assert goals_of([row(1, peer, workload=name) for name in ("lstm", "gru", "gru_reset_after")]) == []
 
 
 def test_how_many_rows_meet_them_is_said():

@@ -21,14 +21,13 @@ def times(peer, *end_to_end, arrays=None, kernel=None, share=None):
     )
 
 
-def row(hidden, batch, *peers):
-    return Row(
-        "tree_lstm", hidden, batch, 3, 37.0 * batch, 1e6, 50.0 * batch, [50.0 * batch] * 3, list(peers)
-    )
+def row(hidden, batch, *peers, workload="tree_lstm"):
+    return Row(workload, hidden, batch, 3, 37.0 * batch, 1e6, 50.0 * batch, [50.0 * batch] * 3, list(peers))
 
 
 CORTEX = times("cortex", 80.0, 75.0, 90.0, arrays=[72.0, 70.0, 80.0], kernel=[66.0, 65.0, 70.0], share=0.76)
 HAND = times("onednn", 180.0, 190.0, 170.0, arrays=[90.0, 91.0, 99.0], kernel=[90.0, 91.0, 99.0], share=0.55)
+LAYER = times("torch-rnn", 160.0, 150.0, 200.0, arrays=[100.0, 98.0, 120.0])
 NODES = times("torch-nodes", 900.0, 800.0, 1200.0)
 RUN = {
     "schema": 2,
@@ -59,7 +58,16 @@ def test_the_whole_page(golden, tmp_path):
     sizes.write_text(json.dumps(RUN | {"rows": of_sizes}), encoding="utf-8")
     timings = [Linearizing("Node", 1, 1, 900.0, 950.0), Linearizing("Node", 10, 370, 9000.0, 9900.0)]
     linearizing.write_text(json.dumps({"timings": [asdict(each) for each in timings]}), encoding="utf-8")
-    golden("performance.md", written(tmp_path, "--sizes", sizes, "--linearizing", linearizing))
+    sequences = tmp_path / "sequences.json"
+    of_sequences = {
+        "rows": [asdict(row(256, 1, CORTEX, LAYER, workload="lstm"))],
+        "command": ["recursive.py", "--workloads", "lstm,gru"],
+        "refused": [],
+        "absent": [asdict(Refused("torch-rnn", "gru", 256, "another cell"))],
+    }
+    sequences.write_text(json.dumps(RUN | of_sequences), encoding="utf-8")
+    more = ("--sizes", sizes, "--linearizing", linearizing, "--sequences", sequences)
+    golden("performance.md", written(tmp_path, *more))
 
 
 def test_what_was_not_measured_is_left_out(tmp_path):

@@ -23,6 +23,10 @@ BY_HAND = {
     Cell.GATED_DAG: {"leaf": (0, 0, 0), "inner": (2 * SQUARE, SQUARE, 3 * BYTES)},
     # Six gates of three children.
     Cell.TERNARY_LSTM: {"leaf": (0, 0, 0), "inner": (18 * SQUARE, 0, 18 * BYTES)},
+    # A first step has no state to multiply: nothing to forget, and nothing to reset but what torch's cell adds to zero.
+    Cell.LSTM: {"leaf": (3 * SQUARE, 0, 3 * BYTES), "inner": (8 * SQUARE, 0, 8 * BYTES)},
+    Cell.GRU: {"leaf": (2 * SQUARE, 0, 2 * BYTES), "inner": (6 * SQUARE, 0, 6 * BYTES)},
+    Cell.GRU_RESET_AFTER: {"leaf": (3 * SQUARE, 0, 3 * BYTES), "inner": (6 * SQUARE, 0, 6 * BYTES)},
 }
 
 
@@ -41,6 +45,16 @@ def test_counts_by_hand(cell, where):
     leaf = where == "leaf"
     found = counted(kind.build(H, 10), leaf=leaf, carries=leaf or bool(kind.payloads))
     assert found == BY_HAND[cell][where]
+
+
+@pytest.mark.parametrize("cell", [Cell.LSTM, Cell.GRU, Cell.GRU_RESET_AFTER])
+def test_products_with_inputs_wait_for_no_child(cell):
+    products = needed_products(MODELS[cell].build(H, 10), leaf=False, carries=True)
+    matrices = {
+        name[0]: {product.recurrent for product in products if product.weights[0][0][0] == name}
+        for name in "WU"
+    }
+    assert matrices == {"W": {False}, "U": {True}}
 
 
 def test_an_input_that_inner_nodes_carry_is_multiplied():

@@ -6,7 +6,7 @@ from bench.ceilings import Bandwidth, Ceilings, measure_ceilings, points
 from bench.models import MODELS
 from bench.peers.job import Cell
 from bench.roofline import Counting, Work, least_microseconds
-from bench.trees import Tree, grids
+from bench.trees import Tree, grids, sequences
 
 H = 8
 SQUARE, BYTES = 2 * H * H, 4 * H * H
@@ -35,6 +35,13 @@ def test_what_parents_share_is_counted_once():
         Work(2 * 2 * SQUARE + SQUARE, 3 * BYTES),
         Work(2 * SQUARE + 2 * SQUARE, 3 * BYTES),
     ]
+
+
+def test_inputs_of_all_steps_are_one_level():
+    # Two sequences of three steps; at the first a GRU has nothing to reset.
+    levels = Counting(MODELS[Cell.GRU].build(H, 10), inner_carry=True).levels(sequences(2, 3, 10, seed=0))
+    step = Work(2 * 3 * SQUARE, 3 * BYTES)
+    assert levels == [Work(2 * 2 * SQUARE + 4 * 3 * SQUARE, 3 * BYTES), step, step]
 
 
 @pytest.mark.parametrize(

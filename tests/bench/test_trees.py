@@ -1,10 +1,11 @@
 """The peers' trees: how they travel, and how they are cut into levels."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.peers.levels import Room, dag_by_height, level_by_level
+from bench.peers.levels import Room, dag_by_height, level_by_level, sequences_by_depth
 from bench.trees import (
     Tree,
     flatten,
@@ -14,6 +15,8 @@ from bench.trees import (
     other_words,
     perfect_trees,
     read_treebank,
+    sequences,
+    steps,
     ternary_trees,
     unflatten,
 )
@@ -168,3 +171,28 @@ def test_dags_compute_what_recursion_does():
         np.testing.assert_array_equal(twice[:, :3], twice[:, 3:])
         value[begin:end] = twice[:, :3] + 2 * value[children].sum(axis=1)
     np.testing.assert_array_equal(value[levels.roots], [sums[id(root)] for root in roots])
+
+
+def test_sequences_are_chains():
+    one, two = sequences(2, 100, 1000, seed=0)
+    assert flatten(one) != flatten(two)
+    first, *later = steps(one)
+    assert len(later) == 99
+    assert first.children == ()
+    assert [step.children for step in later] == [(before,) for before in [first, *later[:-1]]]
+
+
+@pytest.mark.parametrize("lengths", [(1,), (4,), (3, 3), (2, 5, 1)])
+def test_levels_of_sequences_compute_what_a_loop_does(lengths):
+    rows = np.arange(30.0).reshape(10, 3)
+    roots = [unflatten(flatten(sequences(1, length, 10, seed=length)[0]), {"x": rows}) for length in lengths]
+    levels = sequences_by_depth(roots, ["x"])
+    value = np.zeros((levels.rows, 3))
+    for begin, end, children in levels.upward():
+        assert children.shape == (end - begin, 1)
+        value[begin:end] = levels.carried(begin, end) + 2 * value[children[:, 0]]
+    for root, found in zip(roots, value[levels.roots], strict=True):
+        total = np.zeros(3)
+        for step in steps(root):
+            total = step.x + 2 * total
+        np.testing.assert_array_equal(found, total)

@@ -1,12 +1,14 @@
 """Batches: those that are timed are other trees than those to warm up with."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.peers.job import Cell
-from bench.trees import flatten, nodes, perfect_trees
-from bench.workloads import WORKLOADS, Structures, Workload, deal, make_case
+from bench.recursive import parse
+from bench.trees import flatten, nodes, perfect_trees, steps
+from bench.workloads import RECURSIVE, WORKLOADS, Structures, Workload, deal, make_case
 
 
 @given(st.integers(0, 160), st.integers(1, 20), st.integers(1, 12))
@@ -55,3 +57,24 @@ def test_nodes_of_grids_carry_rows_of_the_payloads():
     assert len({len(rows) for rows in case.job.payloads.values()}) == 1
     for node in nodes(case.trees):
         np.testing.assert_array_equal(node.x_u, case.job.payloads["x_u"][node.word])
+
+
+def test_sequences_have_a_hundred_steps_which_carry_vectors():
+    case = make_case(WORKLOADS["lstm"], 8, [], [1, 2], rounds=1, threads=1)
+    for tree in case.trees:
+        assert [step.x.shape for step in steps(tree)] == [(8,)] * 100
+
+
+def test_sequences_are_measured_where_they_are_asked_for():
+    assert [name for name in WORKLOADS if name not in RECURSIVE] == ["lstm", "gru", "gru_reset_after"]
+    _, options = parse(["--quick"])
+    assert options.workloads == RECURSIVE
+    _, options = parse(["--quick", "--workloads", "lstm,gru"])
+    assert options.workloads == ("lstm", "gru")
+
+
+@pytest.mark.parametrize(("name", "deviation"), [("lstm", 1.0), ("dag_rnn", 2.0)])
+def test_vectors_have_a_deviation(name, deviation):
+    case = make_case(WORKLOADS[name], 32, [], [1], rounds=1, threads=1)
+    for rows in case.job.payloads.values():
+        assert np.std(rows) == pytest.approx(deviation, rel=0.05)

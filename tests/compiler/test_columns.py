@@ -40,7 +40,8 @@ MODELS = {"child_sum": child_sum, "two_matrices": two_matrices}
 
 def arranged(model: ra.Model) -> Schedule:
     schedule = Schedule(default_schedule(model).lower())
-    share_columns(schedule, TWO_CORES)
+    sliced = share_columns(schedule, TWO_CORES)
+    assert sliced == ("s.apply(slice_columns, " in schedule.log())
     verify(schedule.program)
     return schedule
 

@@ -11,7 +11,7 @@ import pytest
 import cortex
 from cortex import models
 from cortex.compiler.generate import lowering_steps
-from cortex.compiler.patience import Patience, operations_of, shares_columns
+from cortex.compiler.patience import operations_of, patience_of
 from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
@@ -110,19 +110,21 @@ def test_large_temporaries_are_each_worker_s_own():
 
 def test_patience_is_what_a_call_gains():
     operations = operations_of(default_schedule(MODELS["tree_fc"]).lower())
-    one, two, ten = (Patience(operations, threads, columns=False) for threads in (1, 2, 10))
+    one, two, ten = (patience_of(operations, threads, columns=False) for threads in (1, 2, 10))
     assert two(1, 1) == 0 and one(10**6, 10) == 0
     assert two(10**6, 10**6) == 0, "a chain"
     assert 0 < two(10**4, 100) < ten(10**4, 100) <= 1_000_000
 
 
 @pytest.mark.parametrize(("hidden", "waits"), [(16, False), (32, False), (256, True)])
-def test_workers_share_the_columns_of_a_chain(hidden, waits):
+def test_workers_share_the_columns_of_a_chain(hidden, waits, tmp_path):
     """Of a chain there are no nodes to share: columns are, where there are enough for each worker's vectors."""
     model = models.lstm(hidden=hidden, input="projected")
     fn = cortex.compile(model, model.init_params(seed=0), threads=2)
-    assert shares_columns(fn.show("schedule")) == (hidden > 16)
-    assert (fn._patience(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
+    fn.save(tmp_path / "m.cortex")
+    for each in (fn, cortex.load(tmp_path / "m.cortex")):
+        assert each._made.kernel.kernel.shares_columns == (hidden > 16)
+        assert (each._patience(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
 
 
 @pytest.mark.parametrize("threads", [0, -2, True, 1.5, "two"])

@@ -9,6 +9,7 @@ from cortex.ra.base import N, Tensor
 from cortex.ra.expr import ChildReduce, Expr, Index, Read
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
+from cortex.ra.named import check_operator, check_own
 from cortex.ra.node import ChildAt, ChildVar, Node
 from cortex.ra.rewrite.parts import Children, Of, Parts, Refuse
 from cortex.ra.rewrite.rebuild import with_tensors
@@ -88,14 +89,7 @@ def refactor(model: Model, op: Tensor) -> Refactored:
 
 def _operator(model: Model, op: Tensor, at: Location | None) -> Compute:
     """Return `op` if it is a compute that a refactoring may name."""
-    name = model.names.get(op, op.name)
-    if op not in model.computes:
-        raise ScheduleError(
-            f"refactor: '{name}' is not a tensor of this model",
-            at=at,
-            because="a tensor is named by itself, and not by what it is called",
-            fix="take it from model.computes",
-        )
+    name = check_own("refactor", model, op, at)
     if isinstance(model.structure, Dag):
         raise ScheduleError(
             f"refactor: '{name}' runs over a Dag",
@@ -104,27 +98,21 @@ def _operator(model: Model, op: Tensor, at: Location | None) -> Compute:
             "edges would be computed again for each (CORTEX, section 3.1)",
             fix="refactor models over ra.Tree() and ra.Sequence()",
         )
-    if not isinstance(op, Compute):
-        raise ScheduleError(
-            f"refactor: '{name}' is a choice and no operator",
-            at=at,
-            because="it was made by if_then_else",
-            fix="name a compute",
-        )
-    if not op.calls:
+    compute = check_operator("refactor", model, op, at)
+    if not compute.calls:
         raise ScheduleError(
             f"refactor: '{name}' takes in nothing that a child returned",
             at=at,
             because="it lies on no way from a node to its parent, so that the recursion cannot be cut there",
             fix="hoist_inputs computes before the recursion what does not depend on it",
         )
-    if not op.dtype.is_float:
+    if not compute.dtype.is_float:
         raise ScheduleError(
             f"refactor: '{name}' holds integers",
             at=at,
             because="what a node returns to its parent are floats",
         )
-    return op
+    return compute
 
 
 def _without_child(

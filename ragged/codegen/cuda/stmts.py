@@ -8,9 +8,9 @@ from typing import assert_never
 
 from ragged.codegen.cuda.exprs import TYPES, Expressions
 from ragged.codegen.cuda.names import Names
+from ragged.codegen.local import elements_of
 from ragged.errors import InternalError, ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Load, Scope, Var
-from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -27,12 +27,6 @@ from ragged.ir.stmt import (
     Store,
 )
 
-_COMBINE = {
-    Combiner.SUM: BinaryOp.ADD,
-    Combiner.PROD: BinaryOp.MUL,
-    Combiner.MAX: BinaryOp.MAX,
-    Combiner.MIN: BinaryOp.MIN,
-}
 _MEET = {
     BarrierScope.BLOCK: "__syncthreads();",
     BarrierScope.TEAM: "ragged_grid_barrier(ragged_arrived, ragged_goal);",
@@ -109,7 +103,7 @@ class Statements:
     def _reduced(self, stmt: Reduce) -> str:
         old = self.expressions.emit(Load(stmt.buffer, stmt.indices))
         value = self.expressions.emit(stmt.value)
-        new = self.expressions.combine(_COMBINE[stmt.combiner], old, value, stmt.buffer.dtype)
+        new = self.expressions.combine(stmt.combiner.op, old, value, stmt.buffer.dtype)
         return self._assigned(stmt.buffer, stmt.indices, new)
 
     def _loop(self, loop: For) -> Iterator[str]:
@@ -132,7 +126,7 @@ class Statements:
             name = self.expressions.names[buffer.aliases]
             self.expressions.names[buffer] = name
             return f"// {buffer.name} has the memory of {name}"
-        count = self._elements(buffer)
+        count = max(elements_of(buffer), 1)
         name, element = self.names.unique(buffer.name), TYPES[buffer.dtype]
         self.expressions.names[buffer] = name
         if buffer.scope is not Scope.SHARED:
@@ -140,15 +134,3 @@ class Statements:
         begin = -(-self.shared_bytes // _ALIGN) * _ALIGN
         self.shared_bytes = begin + count * buffer.dtype.bytes
         return f"{element}* const {name} = reinterpret_cast<{element}*>(ragged_shared + {begin});  // {count} elements"
-
-    def _elements(self, buffer: Buffer) -> int:
-        """Return how many elements a local buffer has, one at least."""
-        count = 1
-        for extent in buffer.shape:
-            if not isinstance(extent, Const):
-                raise ScheduleError(
-                    f"local buffer '{buffer.name}' has no constant size",
-                    fix="a workspace that the program declares",
-                )
-            count *= int(extent.value)
-        return max(count, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import c_void_p
 
@@ -53,12 +53,17 @@ class CudaCaller:
         """How many blocks of the host's memory for workspaces no call has at the moment, and their bytes."""
         return self._host.idle_memory
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, in the order that `run` returns them in."""
+        return self._host.outputs
+
     def lay_out(self, values: Mapping[str, Value]) -> Laid:
         """Return what a call on `values` makes: the outputs' shapes, and the bytes of each workspace."""
         return self._host.lay_out(values)
 
     def __call__(
-        self, values: dict[str, Value], *, patience: int = 0, laid: Laid | None = None
+        self, values: Mapping[str, Value], *, patience: int = 0, laid: Laid | None = None
     ) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
@@ -66,11 +71,21 @@ class CudaCaller:
         """
         return self._call(values, laid or self.lay_out(values))[0]
 
-    def timed(self, values: dict[str, Value], *, patience: int = 0) -> dict[StageKind, int]:
+    def run(
+        self, values: Sequence[Value], *, patience: int = 0, laid: Laid | None = None
+    ) -> tuple[Array, ...]:
+        """Run the stages on the `wanted` arguments in their order, and return the `outputs` in theirs.
+
+        Raises as a call does.
+        """
+        named = {argument.name: value for argument, value in zip(self.wanted, values, strict=True)}
+        return tuple(self(named, laid=laid).values())
+
+    def timed(self, values: Mapping[str, Value], *, patience: int = 0) -> dict[StageKind, int]:
         """Run the stages and return the nanoseconds that each of them took; the kernel's are without copying."""
         return self._call(values, self.lay_out(values))[1]
 
-    def _call(self, values: dict[str, Value], laid: Laid) -> tuple[dict[str, Array], dict[StageKind, int]]:
+    def _call(self, values: Mapping[str, Value], laid: Laid) -> tuple[dict[str, Array], dict[StageKind, int]]:
         shapes, room = laid
         begin = time.perf_counter_ns()
         outputs = self._host(values, laid=(shapes, (0,) * len(room)))  # workspaces are the device's

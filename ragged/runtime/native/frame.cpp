@@ -29,26 +29,21 @@ PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::
   return results;
 }
 
-// Fill in the sizes and the arrays that a call gives by name.
+// Fill in the sizes and the arrays that a call gives: a list or a tuple of theirs, in this order.
 bool Frame::read(PyObject* values, std::vector<Value>& arguments) const {
-  for (const Size& size : sizes) {
-    PyObject* value = PyDict_GetItemWithError(values, size.name.ptr());
-    if (value == nullptr) {
-      if (PyErr_Occurred() != nullptr) return false;
-      continue;  // it is bound, or no stage asks for it
-    }
+  if (PySequence_Fast_GET_SIZE(values) != static_cast<Py_ssize_t>(sizes.size() + given.size())) {
+    PyErr_SetString(PyExc_TypeError, "a call is given one value for each size and array");
+    return false;
+  }
+  Py_ssize_t next = 0;
+  for (const std::size_t place : sizes) {
     std::int64_t number = 0;
-    if (!number_of(value, number)) return false;
-    arguments[size.place] = Value::integer(number);
+    if (!number_of(PySequence_Fast_GET_ITEM(values, next++), number)) return false;
+    arguments[place] = Value::integer(number);
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
-    PyObject* value = PyDict_GetItemWithError(values, given[i].name.ptr());
-    if (value == nullptr) {
-      if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, given[i].name.ptr());
-      return false;
-    }
     std::int64_t address = 0;
-    if (!read_array(i, value, address)) return false;
+    if (!read_array(i, PySequence_Fast_GET_ITEM(values, next++), address)) return false;
     arguments[given[i].place] = Value::pointer(address);
   }
   return true;

@@ -16,15 +16,10 @@ namespace nb = nanobind;
 // The places of arguments, and how each is filled at a call. All arguments but those stand in `values` already.
 class Frame {
  public:
-  struct Size {
-    std::size_t place;
-    nb::object name;
-  };
   // An array that a call gives. Its memory is read in place if it is C-contiguous with elements of this format, at
   // multiples of their size; otherwise `unusual` says where it is, or what is wrong with it.
   struct Given {
     std::size_t place;
-    nb::object name;
     std::string format;
   };
   struct Output {
@@ -39,7 +34,7 @@ class Frame {
 
   Frame(std::vector<Value> values, std::size_t words) : values_(std::move(values)), blocks_(words) {}
 
-  std::vector<Size> sizes;
+  std::vector<std::size_t> sizes;  // places
   std::vector<Given> given;
   std::vector<Output> outputs;
   std::vector<std::size_t> workspaces;

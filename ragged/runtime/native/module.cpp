@@ -35,9 +35,9 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
                       const nb::list& given, const nb::list& outputs, const nb::list& workspaces,
                       const nb::list& stages, nb::object unusual, nb::object keep) {
   auto frame = std::make_unique<Frame>(values_of(numbers, kinds), words);
-  for (nb::handle each : sizes) frame->sizes.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1])});
+  for (nb::handle each : sizes) frame->sizes.push_back(nb::cast<std::size_t>(each));
   for (nb::handle each : given) {
-    frame->given.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::string>(each[2])});
+    frame->given.push_back({nb::cast<std::size_t>(each[0]), nb::cast<std::string>(each[1])});
   }
   for (nb::handle each : outputs) {
     frame->outputs.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::int64_t>(each[2])});
@@ -55,9 +55,9 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
   return nb::steal(capsule);
 }
 
-// call(frame, values, shapes, sizes, patience, times): run the frame's stages on the dict `values`, with new outputs of
-// these shapes and workspaces of these sizes in bytes, and return the outputs as a tuple. To the list `times`, if there
-// is one, it appends a pair for each stage: nanoseconds, and how many workers ran it.
+// call(frame, values, shapes, sizes, patience, times): run the frame's stages on the values of its sizes and of
+// the arrays that it is given, a list or a tuple in that order, with new outputs of these shapes and workspaces of these
+// sizes in bytes, and return the outputs as a tuple. To the list `times`, if there is one, it appends a pair for each stage: nanoseconds, and how many workers ran it.
 //
 // From the workspaces' leasing to their return no Python code runs, so no signal's exception can come between.
 //
@@ -70,8 +70,8 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   }
   Frame* frame = frame_of(arguments[0]);
   if (frame == nullptr) return nullptr;
-  if (!PyDict_Check(arguments[1])) {
-    PyErr_SetString(PyExc_TypeError, "a call is given its values as a dict");
+  if (!PyTuple_CheckExact(arguments[1]) && !PyList_CheckExact(arguments[1])) {
+    PyErr_SetString(PyExc_TypeError, "a call is given its values as a tuple or a list");
     return nullptr;
   }
   const std::int64_t patience = PyLong_AsLongLong(arguments[4]);

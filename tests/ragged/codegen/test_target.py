@@ -62,9 +62,11 @@ def test_this_machine():
     assert dict(host.settings)["mcpu"] not in ("", "generic")
 
 
-@pytest.mark.parametrize("target", ["cpu", "llvm -mcpu=graniterapids", "llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"])
+@pytest.mark.parametrize(
+    "target", ["cpu", "llvm -mcpu=graniterapids", "llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"]
+)
 def test_versions_of_avx10_are_no_features(target):
-    """LLVM finds avx10.1 on processors of which Linux lists the parts alone: code for it was refused where it was made."""
+    """LLVM finds avx10.1 where Linux lists its parts alone: code was refused on the processor that made it."""
     assert not [feature for feature in features_of(parse_target(target)) if feature.startswith("avx10")]
     assert "fma" in features_of(parse_target("llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"))
 

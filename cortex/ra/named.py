@@ -1,0 +1,41 @@
+"""What a primitive is told to work on: a tensor of the model, or one of its operators."""
+
+from __future__ import annotations
+
+from cortex.ra.base import Tensor
+from cortex.ra.model import Model
+from cortex.ra.tensor import Compute
+from ragged.errors import Location, ScheduleError
+
+
+def check_own(primitive: str, model: Model, tensor: Tensor, at: Location | None) -> str:
+    """Return the name of a tensor that the model computes.
+
+    Raises:
+        ScheduleError: it computes no such tensor; `primitive` is who asks, `at` where the user asked.
+    """
+    name = model.names.get(tensor, tensor.name)
+    if tensor not in model.computes:
+        raise ScheduleError(
+            f"{primitive}: '{name}' is not a tensor of this model",
+            at=at,
+            because="a tensor is named by itself, and not by what it is called",
+            fix="take it from model.computes",
+        )
+    return name
+
+
+def check_operator(primitive: str, model: Model, tensor: Tensor, at: Location | None) -> Compute:
+    """Return a tensor of the model's as the operator that it is.
+
+    Raises:
+        ScheduleError: it chooses between operators; `primitive` and `at` are as in `check_own`.
+    """
+    if not isinstance(tensor, Compute):
+        raise ScheduleError(
+            f"{primitive}: '{model.name(tensor)}' is a choice and no operator",
+            at=at,
+            because="it was made by if_then_else",
+            fix="name a compute",
+        )
+    return tensor
