@@ -31,6 +31,8 @@ PEERS: dict[str, PeerInfo] = {
     "torch-nodes": PeerInfo("PyTorch by node", "bench.peers.torch_nodes", ("torch",)),
     "torch-levels": PeerInfo("PyTorch by level", "bench.peers.torch_levels", ("torch",)),
     "torch-onednn": PeerInfo("PyTorch by level, oneDNN", "bench.peers.torch_levels_onednn", ("torch",)),
+    "torch-compiled": PeerInfo("PyTorch by level, compiled", "bench.peers.torch_levels_compiled", ("torch",)),
+    "jax": PeerInfo("JAX by level, jitted", "bench.peers.jax_levels", ("jax", "jaxlib")),
     "torch-rnn": PeerInfo("PyTorch nn.LSTM, nn.GRU", "bench.peers.torch_rnn", ("torch",)),
     "numpy": PeerInfo("NumPy by level", "bench.peers.numpy_levels", ("numpy",)),
     "onednn": PeerInfo("C++ by level, oneDNN", "bench.peers.onednn_by_hand", ("onednn-cpu-gomp",)),

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bench.peers.job import Answers, Array, Cell, Gated, Job, gated, reset_after, stacked, ternary
-from bench.peers.levels import Index, Levels, Room, levels_of
+from bench.peers.job import Answers, Cell, Gated, Job, gated, stacked, ternary
+from bench.peers.levels import Levels, Room, levels_of
 from bench.peers.peer import Peer
+from bench.peers.torch_parts import Layer, Model, stock
+from bench.peers.torch_sequences import GRU, LSTM, ResetAfterGRU
 from bench.trees import Tree
-
-Linear = Callable[[Tensor], Tensor]
-"""Rows (n, in) to rows (n, out)."""
-Layer = Callable[[Array, Array | None], Linear]
-"""Weights (out, in) and bias (out,) to a linear layer."""
-
-
-def stock(weights: Array, bias: Array | None) -> Linear:
-    """Return a linear layer of PyTorch's own."""
-    w, b = torch.from_numpy(weights), None if bias is None else torch.from_numpy(bias)
-    return lambda x: torch.nn.functional.linear(x, w, b)
 
 
 class Measured(Peer):
@@ -33,7 +23,7 @@ class Measured(Peer):
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.threads)
-        self._model: _Model
+        self._model: Model
         match job.cell:
             case Cell.TREE_FC:
                 self._model = _TreeFC(job, self.layer)
@@ -48,11 +38,11 @@ class Measured(Peer):
             case Cell.TERNARY_LSTM:
                 self._model = _TernaryLSTM(job, self.layer)
             case Cell.LSTM:
-                self._model = _LSTM(job, self.layer)
+                self._model = LSTM(job, self.layer)
             case Cell.GRU:
-                self._model = _GRU(job, self.layer)
+                self._model = GRU(job, self.layer)
             case Cell.GRU_RESET_AFTER:
-                self._model = _ResetAfterGRU(job, self.layer)
+                self._model = ResetAfterGRU(job, self.layer)
             case _:
                 self._model = _GatedCell(gated(job), job.hidden, self.layer)
         self._levels = levels_of(job)
@@ -73,45 +63,42 @@ class Measured(Peer):
         return run
 
 
-class _Model(Protocol):
-    def run(self, levels: Levels) -> Answers: ...
-
-
-class _TreeFC:
+class _TreeFC(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.linear = layer(job.params["W"], job.params["b"])
-        self.room = Room((job.hidden,), job.params["emb"])
+        self.rooms = (Room((job.hidden,), job.params["emb"]),)
 
-    def run(self, levels: Levels) -> Answers:
-        h = torch.from_numpy(self.room(levels.rows))
-        for begin, end, children in levels.upward():
-            pairs = h.index_select(0, _flat(children)).view(end - begin, -1)
-            torch.clamp_min(self.linear(pairs), 0, out=h[begin:end])
-        return {"h": _roots(h, levels)}
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (h,) = states
+        pairs = h.index_select(0, rows).view(end - begin, -1)
+        torch.clamp_min(self.linear(pairs), 0, out=h[begin:end])
 
 
-class _GatedCell:
+class _GatedCell(Model):
     def __init__(self, cell: Gated, hidden: int, layer: Layer) -> None:
-        self.hidden, self.gates, self.output = hidden, cell.gates, cell.output
+        self.hidden, self.gates, self.outputs = hidden, cell.gates, (cell.output,)
         self.U, self.U_f = layer(cell.U, cell.b), layer(cell.U_f, cell.b_f)
         self.W = None if cell.W is None else layer(cell.W, cell.b)
         self.emb = None if cell.emb is None else torch.from_numpy(cell.emb)
-        self.h, self.c = Room((hidden,), cell.leaf_h), Room((hidden,), cell.leaf_c)
+        self.rooms = Room((hidden,), cell.leaf_h), Room((hidden,), cell.leaf_c)
 
     def run(self, levels: Levels) -> Answers:
-        H = self.hidden
-        h, c = torch.from_numpy(self.h(levels.rows)), torch.from_numpy(self.c(levels.rows))
-        if self.W is not None and self.emb is not None:
-            leaves = levels.begins[0]
-            words = torch.from_numpy(levels.words)
-            self.finish(self.W(self.emb.index_select(0, words)), None, h[:leaves], c[:leaves])
-        for begin, end, children in levels.upward():
-            rows = _flat(children)
-            below = h.index_select(0, rows)
-            kept = self.U_f(below).sigmoid_().mul_(c.index_select(0, rows)).view(-1, 2, H)
-            sums = self.U(below.view(-1, 2, H).sum(1))
-            self.finish(sums, kept.sum(1), h[begin:end], c[begin:end])
-        return {self.output: _roots(h, levels)}
+        if self.W is not None:
+            self.leaves(self.states(levels), torch.from_numpy(levels.words), levels.begins[0])
+        return super().run(levels)
+
+    def leaves(self, states: list[Tensor], words: Tensor, count: int) -> None:
+        """Write the states of so many leaves."""
+        assert self.W is not None and self.emb is not None
+        h, c = states
+        self.finish(self.W(self.emb.index_select(0, words)), None, h[:count], c[:count])
+
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (h, c), H = states, self.hidden
+        below = h.index_select(0, rows)
+        kept = self.U_f(below).sigmoid_().mul_(c.index_select(0, rows)).view(-1, 2, H)
+        sums = self.U(below.view(-1, 2, H).sum(1))
+        self.finish(sums, kept.sum(1), h[begin:end], c[begin:end])
 
     def finish(self, sums: Tensor, kept: Tensor | None, h: Tensor, c: Tensor) -> None:
         """Write h and c of nodes whose gates' products are `sums`, which is overwritten."""
@@ -127,165 +114,81 @@ class _GatedCell:
         torch.mul(gates[:, H : 2 * H], c.tanh(), out=h)
 
 
-class _MVRNN:
+class _MVRNN(Model):
+    outputs = ("v", "M")
+
     def __init__(self, job: Job, layer: Layer) -> None:
         p = job.params
         self.hidden, self.linear = job.hidden, layer(p["W"], p["b"])
         self.W_M = torch.from_numpy(p["W_M"])
-        self.vectors = Room((job.hidden,), p["emb"])
-        self.matrices = Room((job.hidden, job.hidden), p["emb_M"])
+        self.rooms = Room((job.hidden,), p["emb"]), Room((job.hidden, job.hidden), p["emb_M"])
 
-    def run(self, levels: Levels) -> Answers:
-        H = self.hidden
-        v = torch.from_numpy(self.vectors(levels.rows))
-        M = torch.from_numpy(self.matrices(levels.rows))
-        for begin, end, children in levels.upward():
-            rows = _flat(children)
-            both = M.index_select(0, rows)
-            # Each child's vector is seen through the other child's matrix. A batched product of MKL's with vectors is
-            # up to six times slower than this.
-            vectors = v.index_select(0, rows.view(-1, 2).flip(1).view(-1)).unsqueeze(1)
-            seen = (both * vectors).sum(2).view(-1, 2, H).flip(1).view(-1, 2 * H)
-            torch.tanh(self.linear(seen), out=v[begin:end])
-            torch.matmul(self.W_M, both.view(-1, 2 * H, H), out=M[begin:end])
-        return {"v": _roots(v, levels), "M": _roots(M, levels)}
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (v, M), H = states, self.hidden
+        both = M.index_select(0, rows)
+        # Each child's vector is seen through the other child's matrix. A batched product of MKL's with vectors is up to
+        # six times slower than this.
+        vectors = v.index_select(0, rows.view(-1, 2).flip(1).view(-1)).unsqueeze(1)
+        seen = (both * vectors).sum(2).view(-1, 2, H).flip(1).view(-1, 2 * H)
+        torch.tanh(self.linear(seen), out=v[begin:end])
+        torch.matmul(self.W_M, both.view(-1, 2 * H, H), out=M[begin:end])
 
 
-class _TreeGRU:
+class _TreeGRU(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden = job.hidden
         self.U = layer(stacked(job, "U", "rz"), stacked(job, "b", "rz"))
         self.U_g = layer(job.params["U_g"], job.params["b_g"])
-        self.room = Room((job.hidden,), job.params["emb_h"])
+        self.rooms = (Room((job.hidden,), job.params["emb_h"]),)
 
-    def run(self, levels: Levels) -> Answers:
-        h = torch.from_numpy(self.room(levels.rows))
-        for begin, end, children in levels.upward():
-            total = h.index_select(0, _flat(children)).view(-1, 2, self.hidden).sum(1)
-            reset, z = self.U(total).sigmoid_().split(self.hidden, 1)
-            g = self.U_g(reset * total).tanh_()
-            torch.lerp(g, total, z, out=h[begin:end])
-        return {"h": _roots(h, levels)}
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (h,) = states
+        total = h.index_select(0, rows).view(-1, 2, self.hidden).sum(1)
+        reset, z = self.U(total).sigmoid_().split(self.hidden, 1)
+        g = self.U_g(reset * total).tanh_()
+        torch.lerp(g, total, z, out=h[begin:end])
 
 
-class _DagRNN:
+class _DagRNN(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden, self.U = job.hidden, layer(job.params["U"], job.params["b"])
-        self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
+        self.rooms = (Room((job.hidden,), np.zeros((1, job.hidden), np.float32)),)
 
-    def run(self, levels: Levels) -> Answers:
-        h = torch.from_numpy(self.room(levels.rows))
-        for begin, end, children in levels.upward():
-            sums = self.U(h.index_select(0, _flat(children)).view(end - begin, -1, self.hidden).sum(1))
-            torch.tanh(sums.add_(torch.from_numpy(levels.carried(begin, end))), out=h[begin:end])
-        return {"h": _roots(h, levels)}
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (h,) = states
+        sums = self.U(h.index_select(0, rows).view(end - begin, -1, self.hidden).sum(1))
+        torch.tanh(sums.add_(x), out=h[begin:end])
 
 
-class _GatedDag:
+class _GatedDag(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden = job.hidden
         self.U = layer(stacked(job, "U", "zu"), stacked(job, "b", "zu"))
         self.U_e = layer(job.params["U_e"], job.params["b_e"])
         zeros = np.zeros((1, job.hidden), np.float32)
-        self.room, self.edges = Room((job.hidden,), zeros), Room((job.hidden,), zeros)
+        self.rooms = Room((job.hidden,), zeros), Room((job.hidden,), zeros)
 
-    def run(self, levels: Levels) -> Answers:
-        H = self.hidden
-        h, edges = torch.from_numpy(self.room(levels.rows)), torch.from_numpy(self.edges(levels.rows))
-        for begin, end, children in levels.upward():
-            x, rows = torch.from_numpy(levels.carried(begin, end)), _flat(children)
-            below = h.index_select(0, rows).view(end - begin, -1, H)
-            sums = self.U(below.sum(1)).add_(x[:, : 2 * H])
-            e = edges.index_select(0, rows).view(below.shape).add_(x[:, None, 2 * H :]).sigmoid_()
-            z, u = sums[:, :H].sigmoid_(), sums[:, H:].tanh_()
-            torch.lerp((e * below).sum(1).mul_(0.5).tanh_(), u, z, out=h[begin:end])
-            edges[begin:end] = self.U_e(h[begin:end])
-        return {"h": _roots(h, levels)}
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        assert x is not None
+        (h, edges), H = states, self.hidden
+        below = h.index_select(0, rows).view(end - begin, -1, H)
+        sums = self.U(below.sum(1)).add_(x[:, : 2 * H])
+        e = edges.index_select(0, rows).view(below.shape).add_(x[:, None, 2 * H :]).sigmoid_()
+        z, u = sums[:, :H].sigmoid_(), sums[:, H:].tanh_()
+        torch.lerp((e * below).sum(1).mul_(0.5).tanh_(), u, z, out=h[begin:end])
+        edges[begin:end] = self.U_e(h[begin:end])
 
 
-class _TernaryLSTM:
+class _TernaryLSTM(Model):
     def __init__(self, job: Job, layer: Layer) -> None:
         self.hidden, self.W = job.hidden, layer(*ternary(job))
-        self.h, self.c = (Room((job.hidden,), job.params[table]) for table in ("emb_h", "emb_c"))
+        self.rooms = tuple(Room((job.hidden,), job.params[table]) for table in ("emb_h", "emb_c"))
 
-    def run(self, levels: Levels) -> Answers:
-        H = self.hidden
-        h, c = torch.from_numpy(self.h(levels.rows)), torch.from_numpy(self.c(levels.rows))
-        for begin, end, children in levels.upward():
-            rows = _flat(children)
-            sums = self.W(h.index_select(0, rows).view(end - begin, -1))
-            i, o = sums[:, : 2 * H].sigmoid_().split(H, 1)
-            u, forget = sums[:, 2 * H : 3 * H].tanh_(), sums[:, 3 * H :].sigmoid_().view(-1, 3, H)
-            kept = forget.mul_(c.index_select(0, rows).view(-1, 3, H)).sum(1)
-            torch.addcmul(kept, i, u, out=c[begin:end])
-            torch.mul(o, c[begin:end].tanh(), out=h[begin:end])
-        return {"h": _roots(h, levels)}
-
-
-class _LSTM:
-    def __init__(self, job: Job, layer: Layer) -> None:
-        self.hidden, zeros = job.hidden, np.zeros((1, job.hidden), np.float32)
-        self.W = layer(stacked(job, "W", "iofu"), stacked(job, "b", "iofu"))
-        self.U = layer(stacked(job, "U", "iofu"), None)
-        self.h, self.c = Room((job.hidden,), zeros), Room((job.hidden,), zeros)
-
-    def run(self, levels: Levels) -> Answers:
-        H = self.hidden
-        h, c = torch.from_numpy(self.h(levels.rows)), torch.from_numpy(self.c(levels.rows))
-        x = _of_all(self.W, levels)
-        for begin, end, children in levels.upward():
-            rows = _flat(children)
-            sums = self.U(h.index_select(0, rows)).add_(x[begin - 1 : end - 1])
-            i, o, f = sums[:, : 3 * H].sigmoid_().split(H, 1)
-            kept = c.index_select(0, rows).mul_(f)
-            torch.addcmul(kept, i, sums[:, 3 * H :].tanh_(), out=c[begin:end])
-            torch.mul(o, c[begin:end].tanh(), out=h[begin:end])
-        return {"h": _roots(h, levels)}
-
-
-class _GRU:
-    def __init__(self, job: Job, layer: Layer) -> None:
-        self.hidden = job.hidden
-        self.W = layer(stacked(job, "W", "rzg"), stacked(job, "b", "rzg"))
-        self.U, self.U_g = layer(stacked(job, "U", "rz"), None), layer(job.params["U_g"], None)
-        self.room = Room((job.hidden,), np.zeros((1, job.hidden), np.float32))
-
-    def run(self, levels: Levels) -> Answers:
-        h, x = torch.from_numpy(self.room(levels.rows)), _of_all(self.W, levels)
-        for begin, end, children in levels.upward():
-            before = h.index_select(0, _flat(children))
-            z, g = self.gates(before, x[begin - 1 : end - 1])
-            torch.lerp(g.tanh_(), before, z, out=h[begin:end])
-        return {"h": _roots(h, levels)}
-
-    def gates(self, before: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return z, and g before its tanh, of steps with these products of inputs."""
-        H = self.hidden
-        r, z = self.U(before).add_(x[:, : 2 * H]).sigmoid_().split(H, 1)
-        return z, self.U_g(r * before).add_(x[:, 2 * H :])
-
-
-class _ResetAfterGRU(_GRU):
-    def __init__(self, job: Job, layer: Layer) -> None:
-        super().__init__(job, layer)
-        self.U = layer(*reset_after(job))
-
-    def gates(self, before: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        H, sums = self.hidden, self.U(before)
-        r, z = sums[:, : 2 * H].add_(x[:, : 2 * H]).sigmoid_().split(H, 1)
-        return z, torch.addcmul(x[:, 2 * H :], r, sums[:, 2 * H :])
-
-
-def _of_all(layer: Linear, levels: Levels) -> Tensor:
-    """Return a layer's rows for what all nodes carry, in their order."""
-    assert levels.payload is not None
-    return layer(torch.from_numpy(levels.payload))
-
-
-def _flat(children: Index) -> Tensor:
-    return torch.from_numpy(children).view(-1)
-
-
-def _roots(states: Tensor, levels: Levels) -> Array:
-    found: Array = states.index_select(0, torch.from_numpy(levels.roots)).numpy()
-    return found
+    def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
+        (h, c), H = states, self.hidden
+        sums = self.W(h.index_select(0, rows).view(end - begin, -1))
+        i, o = sums[:, : 2 * H].sigmoid_().split(H, 1)
+        u, forget = sums[:, 2 * H : 3 * H].tanh_(), sums[:, 3 * H :].sigmoid_().view(-1, 3, H)
+        kept = forget.mul_(c.index_select(0, rows).view(-1, 3, H)).sum(1)
+        torch.addcmul(kept, i, u, out=c[begin:end])
+        torch.mul(o, c[begin:end].tanh(), out=h[begin:end])

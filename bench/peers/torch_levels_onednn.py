@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bench.peers import torch_levels
 from bench.peers.job import Array
-from bench.peers.torch_levels import Linear
+from bench.peers.torch_parts import Linear
 
 _ROWS = 16
 """For how many rows oneDNN is asked to lay out the weights; it takes others too."""

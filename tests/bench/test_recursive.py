@@ -12,11 +12,12 @@ from bench.workloads import RECURSIVE, WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPREAD = {"median": float, "low": float, "high": float}
-OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED)]
+COMPILED = ["torch-compiled", "jax"]
+OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED, *COMPILED)]
 LACKING = dict.fromkeys(RECURSIVE, ("torch-rnn",)) | {
-    "lstm": ("torch-nodes", "onednn"),
-    "gru": ("torch-nodes", "torch-rnn", "onednn"),
-    "gru_reset_after": ("torch-nodes", "onednn"),
+    "lstm": ("torch-nodes", "jax", "onednn"),
+    "gru": ("torch-nodes", "jax", "torch-rnn", "onednn"),
+    "gru_reset_after": ("torch-nodes", "jax", "onednn"),
 }
 """The peers that a workload is not written for."""
 
@@ -40,9 +41,17 @@ def measured(folder, *arguments):
     return done, json.loads(path.read_text(encoding="utf-8"))
 
 
+def absent(result):
+    return [(each["workload"], each["peer"]) for each in result["absent"]]
+
+
+def lacking(workloads, peers):
+    return [(name, peer) for name in workloads for peer in LACKING[name] if peer in peers]
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One run of every peer on every workload; ours, which takes seconds to compile, on one."""
+    """One run of every peer on every workload; those that compile for seconds are run on few, below."""
     folder = tmp_path_factory.mktemp("bench")
     plot = folder / "plot.png"
     # One thread each: pools of several peers that stay awake on few cores would take a minute for this.
@@ -55,8 +64,7 @@ def test_every_peer_is_right_on_every_workload(run):
     done, result, _ = run
     assert done.returncode == 0, done.stdout + done.stderr
     assert result["refused"] == []
-    absent = [(each["workload"], each["peer"]) for each in result["absent"]]
-    assert absent == [(name, peer) for name in WORKLOADS for peer in LACKING[name]]
+    assert absent(result) == lacking(WORKLOADS, OTHERS)
     rows = {(row["workload"], row["batch"]): row for row in result["rows"]}
     assert set(rows) == {(name, batch) for name in WORKLOADS for batch in (1, 3)}
     for row in rows.values():
@@ -107,6 +115,31 @@ def test_ours_is_measured_by_the_same_rules(tmp_path):
         assert ours["kernel"]["median"] < ours["end_to_end"]["median"]
     assert [each["workers"] for each in result["ceilings"]] == [1, 2]
     assert " x " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("peer", "workloads"),
+    [
+        # Its leaves are computed as well.
+        ("torch-compiled", ["tree_lstm"]),
+        # In the second nodes carry vectors; the third it has not.
+        ("jax", ["tree_lstm", "gated_dag", "lstm"]),
+    ],
+)
+def test_compiled_peers_are_right(tmp_path, monkeypatch, peer, workloads):
+    # What earlier runs compiled is not found.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    arguments = ("--threads", 1, "--rounds", 1, "--peers", peer)
+    done, result = measured(tmp_path, *arguments, "--workloads", ",".join(workloads))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert absent(result) == lacking(workloads, [peer])
+    timed = [
+        (row["workload"], row["batch"], [times["peer"] for times in row["peers"]]) for row in result["rows"]
+    ]
+    assert timed == [
+        (name, batch, [] if peer in LACKING[name] else [peer]) for name in workloads for batch in (1, 3)
+    ]
+    assert all(times["error"] <= 1e-5 for row in result["rows"] for times in row["peers"])
 
 
 def test_planted_peers_are_refused_and_not_timed(tmp_path):
