@@ -125,7 +125,7 @@ class _Share(Share):
 
     def crossed(self, loop: For) -> Expr | None:
         here = self._phase(loop)
-        near = ((phase, phase.rows) for phase in self.phases if phase.site.loops == here.site.loops)
+        near = ((phase, phase.rows) for phase in self.phases if phase.is_beside(here))
         extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
         conditions = map(self._is_wide, extents)
         return reduce(partial(Binary, BinaryOp.OR), conditions)

@@ -51,15 +51,23 @@ class Phase:
 
     @property
     def rows(self) -> For | None:
-        """The parallel loop of unknown extent directly in the loop, where that is of constant extent."""
+        """The parallel loop directly in the loop, where that is of constant extent and this one is not.
+
+        How long it is, is known before the loop.
+        """
         loop, inner = self.loop, self.loop.body
         if (
             not isinstance(inner, For)
             or inner.kind is not LoopKind.PARALLEL
-            or isinstance(inner.extent, Const)
+            or not isinstance(loop.extent, Const)
         ):
             return None
-        return inner if isinstance(loop.extent, Const) and not mentions(inner.extent, (loop.var,)) else None
+        known = not _loaded(inner) and not mentions(inner.extent, (loop.var,))
+        return inner if known and not isinstance(inner.extent, Const) else None
+
+    def is_beside(self, other: Phase) -> bool:
+        """Return whether another phase is run as often, under the same conditions."""
+        return self.site.loops == other.site.loops and self.site.conditions == other.site.conditions
 
     @property
     def labels(self) -> set[Label]:
@@ -194,7 +202,7 @@ class _Walk:
         one, other = pending.phase, phase
         same = isinstance(one.loop.extent, Const) and one.loop.extent == other.loop.extent
         if self._is_crossed(phase, pending):
-            same &= pending.carrier is None and one.site.loops == other.site.loops
+            same &= pending.carrier is None and one.is_beside(other)
         return self.aligned and same
 
     def _is_crossed(self, phase: Phase, pending: _Pending) -> bool:

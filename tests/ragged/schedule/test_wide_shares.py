@@ -108,3 +108,32 @@ def test_of_no_rows_is_refused():
         "distribute_over_team: cannot share the kernel out to workers: rows from 0 a worker on\n"
         "  fix: a number from 1 up"
     )
+
+
+def test_rows_that_are_counted_in_an_array_are_one_workers():
+    text = ROUNDS.format(read=OTHER_ROW).replace("rounds: call()", "rounds: call()\nm: payload(int64[1])")
+    text = text.replace("for k1 in parallel(n)", "for k1 in parallel(m[0])")
+    made = kernel(distribute_over_team(parse(text), WIDE).program)
+    assert "for k1 in serial(m[0])" in made and "for k2_s in serial((row + 1) * n // rows" in made
+
+
+def test_phases_under_other_conditions_wait_always():
+    """How many rows there are is not asked where a condition does not hold."""
+    text = ROUNDS.format(read=OTHER_ROW)
+    first, second = text.index("        for s1"), text.index("        for s2")
+    branch = (
+        text[first:second].replace("\n    ", "\n        ").replace("        for s1", "            for s1", 1)
+    )
+    text = f"{text[:first]}        if rounds > 2:\n{branch.rstrip()}\n{text[second:]}"
+    old = parse(text)
+    new = distribute_over_team(old, WIDE).program
+    lines = [line.strip() for line in kernel(new).splitlines()]
+    assert [line for line in lines if line.startswith(("barrier", "if"))] == [
+        "if rounds > 2:",
+        "barrier(team)",
+        "barrier(team)",
+    ]
+    for n in (1, 3, 4, 9):
+        sizes, arrays = data(n)
+        want = interpret(old, sizes, arrays)["y"]
+        np.testing.assert_array_equal(interpret(new, sizes, arrays, workers=2, seed=n)["y"], want)
