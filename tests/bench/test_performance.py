@@ -1,12 +1,15 @@
 """The page of performance, from a small run whose numbers are made up."""
 
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from bench.ceilings import Bandwidth, Ceilings
 from bench.page import Linearizing
+from bench.peers import PEERS
 from bench.performance import main
 from bench.results import Refused, Row, Times, spread
 
@@ -79,3 +82,9 @@ def test_what_was_not_measured_is_left_out(tmp_path):
 def test_an_old_result_is_refused(tmp_path):
     with pytest.raises(ValueError, match="schema 1, not 2: measure again"):
         written(tmp_path, run=RUN | {"schema": 1})
+
+
+def test_the_makefile_names_peers_that_there_are():
+    makefile = (Path(__file__).resolve().parents[2] / "Makefile").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^PERFORMANCE_PEERS := (.*)$", makefile, re.MULTILINE)
+    assert set(named.split(",")) == set(PEERS) - {"torch-compiled", "jax"}, "those take minutes to compile"
