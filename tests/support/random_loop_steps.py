@@ -70,10 +70,6 @@ def _somewhere(d: Places, attempt: Attempt) -> Asked:
     return Asked(() if d.chance(4) else (d.loop(),))
 
 
-def _nothing(d: Places, attempt: Attempt) -> Asked:
-    return Asked(())
-
-
 def _siblings(d: Places, attempt: Attempt) -> Asked:
     return Asked(d.pair(d.siblings()))
 
