@@ -31,6 +31,8 @@ class Choices:
         columns: whether cores share the columns of a batch, where it has enough of them, or else its nodes.
         wide: a batch that has so many iterations for each core has them shared out, and not its columns; if the
             matrices fit into the second cache of each.
+        own: whether a core that needs whole rows of a sum over children adds them up itself.
+        turns: whether a core takes its columns forwards in one batch and backwards in the next.
         roll: whether products of one operand with several parameters, a cell's gates, are one nest over one table.
         steps: elements of a sum that are added in one turn of its loop; fewer where they do not divide its length. None
             is four for sums of 64 elements and more, and one for others.
@@ -60,6 +62,17 @@ class Choices:
     wide: int = field(
         default=12,
         metadata={_WHY: "rows of what came before are read by one core, where all would read all of them"},
+    )
+    # One tree, 2 cores, at 256: 0.75 of the time for DAG-RNN, 0.89 to 0.90 for TreeLSTM, TreeGRU and a gated DAG
+    # network; ten: 0.93 to 0.95.
+    own: bool = field(
+        default=True,
+        metadata={_WHY: "to add up a few rows takes less long than to wait for the others' columns"},
+    )
+    # One tree, 2 cores of 2 MiB of second cache each: matrices of 4 MiB (TreeLSTM, 512) 0.86 of the time, with those of
+    # the inputs 0.90, of 18 MiB (ternary) 0.93; ten trees 0.97; nothing where they fit.
+    turns: bool = field(
+        default=True, metadata={_WHY: "what a batch read last of the matrices the next finds in the caches"}
     )
     roll: bool = field(default=True, metadata={_WHY: "gates that are one nest are one pass over one table"})
     # 4 take 0.86 to 0.94 of the time of 1 for TreeFC and TreeLSTM at 256 and 512, and 8 as long as 4.
@@ -93,7 +106,7 @@ class Choices:
         for name, value in counts.items():
             if not _is_count(value) and (value is not None or name not in ("nodes", "steps")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
-        for name in ("columns", "roll"):
+        for name in ("columns", "own", "turns", "roll"):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"choices: {name}={getattr(self, name)!r} is neither True nor False")
 

@@ -14,6 +14,7 @@ from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
+from ragged.auto.own_sums import own_sums
 from ragged.auto.products import weighted
 from ragged.auto.roll_products import roll_products
 from ragged.errors import ScheduleError
@@ -27,21 +28,41 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.slice_columns import slice_columns
 
 
-def share_columns(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> bool:
-    """Slice the columns of parallel loops around products with a parameter; return whether there are any slices.
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What there is for a team: whether there are slices of columns, and the loops that everybody runs for himself."""
+
+    sliced: bool = False
+    own: tuple[Var, ...] = ()
+
+
+def share_columns(
+    schedule: Schedule, machine: Machine, choices: Choices = DEFAULT, *, team: bool = False
+) -> Columns:
+    """Slice the columns of parallel loops around products with a parameter; return what there is for a team.
 
     Sums of products that differ only in what they read and write become one nest in a loop; those over the children of
     a batch's nodes a loop over all their edges. What a primitive refuses is left as it is. Comes first, on the program
-    as the model says it: every temporary is materialised.
+    as the model says it: every temporary is materialised. For a `team`, sums that its workers each compute for
+    themselves are loops of their own.
     """
-    sliced = False
+    sliced, own = False, ()
     for loop in _worth(schedule.program):
         if choices.roll:
             roll_products(schedule, loop)
         for part in fuse_edges(schedule, loop):
-            if choices.columns:
-                sliced |= slice_loop(schedule, part, partial(_width, machine, choices.slice_vectors))
-    return sliced
+            if not choices.columns:
+                continue
+            width = partial(_width, machine, choices.slice_vectors)
+            before = schedule.checkpoint()
+            pieces = tuple(own_sums(schedule, part)) if team and choices.own else ((part, False),)
+            done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
+            if len(pieces) > 1 and not any(done):
+                schedule.restore(before)
+                pieces, done = ((part, False),), [slice_loop(schedule, part, width)]
+            sliced |= any(done)
+            own += tuple(piece for piece, mine in pieces if mine)
+    return Columns(sliced, own)
 
 
 def _worth(program: Program) -> list[Var]:

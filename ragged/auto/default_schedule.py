@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
@@ -13,6 +14,7 @@ from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.vectorize_columns import vectorize_columns
 from ragged.errors import ScheduleError
+from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.passes.contract_storage import contract_storage
@@ -50,11 +52,17 @@ class DefaultSchedule:
         way assumed of data is checked in the prelude.
         """
         schedule = Schedule(program, trusted=True)
-        columns = share_columns(schedule, self.machine, self.choices)
+        columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
         schedule.apply(contract_storage)
-        wide = self.choices.wide if columns and matrices(schedule.program) <= self.machine.l2_bytes else None
-        reason = share_out(schedule, self.threads, wide)
+        wide = (
+            self.choices.wide
+            if columns.sliced and matrices(schedule.program) <= self.machine.l2_bytes
+            else None
+        )
+        reason = share_out(schedule, self.threads, wide, columns.own)
         schedule.apply(contract_storage)
+        if self.choices.turns:
+            alternate_columns(schedule)
         sums = {product.update for product in products(schedule.program)}
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
         tile_batches(schedule, self.machine, self.choices)
@@ -63,18 +71,23 @@ class DefaultSchedule:
         vectorize_columns(schedule, self.machine)  # what tiles have added
         log = (*self.choices.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
-        return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns)
+        return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
 
 
-def share_out(schedule: Schedule, threads: int, wide: int | None = None) -> str | None:
+def share_out(
+    schedule: Schedule, threads: int, wide: int | None = None, own: tuple[Var, ...] = ()
+) -> str | None:
     """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
 
-    `wide` is as in `distribute_over_team`.
+    `wide` and `own` are as in `distribute_over_team`.
     """
     reason = None
     if threads > 1:
         try:
-            schedule.apply(distribute_over_team, *(() if wide is None else (wide,)))
+            if own:
+                schedule.apply(distribute_over_team, wide, own)
+            else:
+                schedule.apply(distribute_over_team, *(() if wide is None else (wide,)))
         except ScheduleError as refusal:
             reason = " ".join(str(refusal).split())
         else:

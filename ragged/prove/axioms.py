@@ -143,6 +143,13 @@ def _follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Iter
                 target = to.call(pointer, e)
                 nowhere = [target < 0] if fact.optional else []
                 yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
+            if via is not None and any(n.eq(low) for n in _arguments(calls, via)):
+                # From a place not above `e` to one above it there is a step: a node of the batch has `e`.
+                known = [_inside(via, low, to), _inside(via, end, to), low < end]
+                condition = z3.And(*there, *known, to.call(via, low) <= e, e < to.call(via, end))
+                target = to.call(pointer, e)
+                nowhere = [target < 0] if fact.optional else []
+                yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
 
 
 def _uniform(fact: Uniform, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:

@@ -53,16 +53,17 @@ def find_conflict(
     relation: Relation,
     *,
     reassociate: bool = False,
+    about: Callable[[Buffer], bool] | None = None,
 ) -> Conflict | None:
     """Return a pair of accesses that may conflict, or None if it is proven that there is none.
 
     Each pair of a statement of `first` and one of `second` is looked at in two iterations that agree in the
     outermost `common` loops around both and for which `relation` holds: it is given what each variable of the loops
     around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
-    trade places, which changes rounding.
+    trade places, which changes rounding. Accesses of buffers that are not what it is `about` are left out.
     """
     prover, proven = prover_of(program), set[object]()
-    mine, yours = _touching(first), _touching(second)
+    mine, yours = _touching(first, about), _touching(second, about)
     partners = _Partners(yours)
     for one in mine:
         for place in partners.of(one):
@@ -85,9 +86,16 @@ class _Touching:
         return isinstance(self.site.stmt, Check | Barrier)
 
 
-def _touching(found: Iterable[Site]) -> list[_Touching]:
+def _touching(found: Iterable[Site], about: Callable[[Buffer], bool] | None = None) -> list[_Touching]:
     sites = tuple(found)
-    return list(map(_Touching, sites, regions_of(sites)))
+    touched = regions_of(sites)
+    if about is not None:
+        touched = [Regions(_about(about, each.reads), _about(about, each.writes)) for each in touched]
+    return list(map(_Touching, sites, touched))
+
+
+def _about(about: Callable[[Buffer], bool], accesses: tuple[Access, ...]) -> tuple[Access, ...]:
+    return tuple(access for access in accesses if about(access.buffer))
 
 
 class _Partners:

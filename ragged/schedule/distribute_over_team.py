@@ -12,13 +12,14 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.schedule.fold import ONE, plus, times
+from ragged.schedule.own import Own
 from ragged.schedule.phases import Phase
 from ragged.schedule.sharing import Serial, Share, Shareable
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 
-def distribute_over_team(program: Program, wide: int | None = None) -> Rewritten:
+def distribute_over_team(program: Program, wide: int | None = None, own: tuple[Var, ...] = ()) -> Rewritten:
     """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
 
     before::
@@ -68,14 +69,30 @@ def distribute_over_team(program: Program, wide: int | None = None) -> Rewritten
 
     Workers who would need no barrier where such loops are shared out by columns meet where one is by rows.
 
+    Loops in `own` are not shared out: each worker runs them for himself, into his own copy of what they write, and
+    meets nobody before he reads that::
+
+        for k in parallel(batch_length(b)):
+            t[batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
+
+    after `distribute_over_team(program, own=(k,))`::
+
+        for k in serial(batch_length(b)):
+            t[w, batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
+
+    Where rows are shared out and a worker needs those alone that are his, he runs their iterations alone.
+
     Raises:
-        ScheduleError: `wide` is no number from 1 up; something with an effect stands outside the kernel's PARALLEL
+        ScheduleError: `wide` is no number from 1 up; what a loop of one's own writes is no workspace, or is used
+            before it or where it does not run; something with an effect stands outside the kernel's PARALLEL
             loops, what stands around them depends on what the kernel writes, or two iterations of one of them are not
             proven to be independent.
     """
     if wide is not None and wide < 1:
         raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
-    found = Shareable.of(program, "distribute_over_team", _REFUSAL, aligned=True, crossed=wide is not None)
+    found = Shareable.of(
+        program, "distribute_over_team", _REFUSAL, aligned=True, crossed=wide is not None, own=own
+    )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(
         loops=found.loops,
@@ -84,8 +101,10 @@ def distribute_over_team(program: Program, wide: int | None = None) -> Rewritten
         workers=Call(workers),
         wide=wide,
         phases=found.phases,
+        own=found.own,
     )
     new = share.by_team(program, found.kernel, share.worker, share.workers)
+    new = found.own.copies(new, share.worker, share.workers)
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
 
@@ -97,8 +116,11 @@ class _Share(Share):
     workers: Expr = field(kw_only=True)
     wide: int | None = field(kw_only=True)
     phases: tuple[Phase, ...] = field(kw_only=True)
+    own: Own = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
+        if any(phase.loop.var is loop.var for phase in self.own.phases):
+            return self._own(loop)
         inner = None if self.wide is None else self._phase(loop).rows
         if inner is None:
             return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
@@ -106,14 +128,22 @@ class _Share(Share):
         row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
         block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
         made: Stmt = self._share(loop, Ref(column), Ref(columns), block)
-        for var, value in (
-            (columns, Select(wide, ONE, self.workers)),
-            (column, Select(wide, zero, Ref(self.worker))),
-            (rows, Select(wide, self.workers, ONE)),
-            (row, Select(wide, Ref(self.worker), zero)),
-        ):
-            made = Let(var, value, made)
-        return made
+        made = Let(columns, Select(wide, ONE, self.workers), made)
+        made = Let(column, Select(wide, zero, Ref(self.worker)), made)
+        return self._by_rows(wide, row, rows, made)
+
+    def _own(self, loop: For) -> Stmt:
+        """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone."""
+        if self.wide is None or loop.var not in self.own.by_rows:
+            return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
+        row, rows = Var("row"), Var("rows")
+        made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
+        return self._by_rows(self._is_wide(loop.extent), row, rows, made)
+
+    def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
+        """Bind the worker's share of rows: his own where there are many, and else all."""
+        made = Let(rows, Select(wide, self.workers, ONE), made)
+        return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
 
     def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
         """Return one of so many shares of a loop."""

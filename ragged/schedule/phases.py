@@ -137,13 +137,14 @@ class _Walk:
     A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
     With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
     has that of the other. With `crossed`, those that have rows may be shared out by these instead, if there are enough:
-    `sometimes` are the phases that wait where some are.
+    `sometimes` are the phases that wait where some are. Of the buffers in `copied` each worker has a copy.
     """
 
     program: Program
     phases: dict[Var, Phase]
     aligned: bool = False
     crossed: bool = False
+    copied: frozenset[Buffer] = frozenset()
     needed: dict[Phase, int] = field(default_factory=dict)
     sometimes: set[Phase] = field(default_factory=set)
 
@@ -220,8 +221,17 @@ class _Walk:
             apart = (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
             return (*apart, *(() if pending.carrier is None else (earlier(first, second, pending.carrier),)))
 
-        before = pending.phase.inside
-        return find_conflict(self.program, before, phase.inside, pending.common, relation) is not None
+        return (
+            find_conflict(
+                self.program,
+                pending.phase.inside,
+                phase.inside,
+                pending.common,
+                relation,
+                about=lambda buffer: buffer not in self.copied,
+            )
+            is not None
+        )
 
 
 def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
@@ -243,6 +253,7 @@ def barriers_before(
     *,
     aligned: bool = False,
     crossed: bool = False,
+    copied: frozenset[Buffer] = frozenset(),
 ) -> Meetings:
     """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
@@ -252,9 +263,10 @@ def barriers_before(
 
     `phases` are those of the statement at `around`. With `aligned`, phases of one extent that is a number are shared
     out alike, and what an iteration does for the same one of another phase is done by whoever does both. With
-    `crossed`, those that have rows are shared out by these at times.
+    `crossed`, those that have rows are shared out by these at times. Of the buffers in `copied` each worker has a copy,
+    where he finds what he has written himself.
     """
-    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed)
+    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed, copied)
     walk.visit(around, ())
     always = {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}
     return Meetings(always, {phase.loop.var for phase in walk.sometimes} - always)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
@@ -15,6 +15,7 @@ from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import leaves
 from ragged.schedule.dependence import Copies, find_conflict
+from ragged.schedule.own import Own
 from ragged.schedule.phases import Meetings, Phase, barriers_before, outermost_parallel
 
 
@@ -85,17 +86,25 @@ class Shareable:
     loops: set[Var]
     barriers: Meetings
     phases: tuple[Phase, ...]
+    own: Own
 
     @classmethod
     def of(
-        cls, program: Program, primitive: str, refusal: str, *, aligned: bool = False, crossed: bool = False
+        cls,
+        program: Program,
+        primitive: str,
+        refusal: str,
+        *,
+        aligned: bool = False,
+        crossed: bool = False,
+        own: Iterable[Var] = (),
     ) -> Shareable:
         """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
 
-        With `crossed`, phases that have rows may be shared out by these.
+        With `crossed`, phases that have rows may be shared out by these. Loops in `own` everybody runs for himself.
 
         Raises:
-            ScheduleError: as `check_effects` does, with `refusal`, and as `check_independent` does.
+            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent` and as `Own.of` do.
         """
         kernel = program.stage(StageKind.KERNEL)
         assert kernel is not None, "a verified program has a kernel"
@@ -105,8 +114,11 @@ class Shareable:
         for phase in phases:
             check_independent(primitive, program, phase)
         loops = {phase.loop.var for phase in phases}
-        barriers = barriers_before(program, whole, phases, aligned=aligned, crossed=crossed)
-        return cls(kernel, loops, barriers, tuple(phases))
+        owned = Own.of(program, phases, own, refusal)
+        barriers = barriers_before(
+            program, whole, phases, aligned=aligned, crossed=crossed, copied=owned.buffers
+        )
+        return cls(kernel, loops, barriers, tuple(phases), owned)
 
 
 @dataclass

@@ -8,10 +8,13 @@ import pytest
 from cortex import Node, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
+from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
+from ragged.passes.serialize_loops import serialize_loops
+from ragged.schedule.distribute_over_team import distribute_over_team
 from ragged.schedule.schedule import Schedule
 from tests.support.agreement import check_agreement, interpreted
 from tests.support.cells import child_sum
@@ -40,8 +43,9 @@ MODELS = {"child_sum": child_sum, "two_matrices": two_matrices}
 
 def arranged(model: ra.Model) -> Schedule:
     schedule = Schedule(default_schedule(model).lower())
-    sliced = share_columns(schedule, TWO_CORES)
-    assert sliced == ("s.apply(slice_columns, " in schedule.log())
+    columns = share_columns(schedule, TWO_CORES)
+    assert columns.own == ()
+    assert columns.sliced == ("s.apply(slice_columns, " in schedule.log())
     verify(schedule.program)
     return schedule
 
@@ -79,3 +83,46 @@ def test_slices_are_shared_out_evenly():
     """With 12 columns of 4 lanes on two cores, two slices of 6: one vector and a half each, and not two to one."""
     text = to_text(arranged(two_matrices(12)).program)
     assert "n_s in parallel(2)" in text and "serial(6)" in text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_team_waits_once_a_batch_where_each_adds_up_rows_himself(name):
+    """The products of `two_matrices` are two in a row, the second of what the first one gates."""
+    schedule = Schedule(default_schedule(MODELS[name](8)).lower())
+    columns = share_columns(schedule, TWO_CORES, team=True)
+    assert columns.sliced and len(columns.own) == 1
+    both = [0, 0]
+    for place, own in enumerate(((), columns.own)):
+        text = str(distribute_over_team(schedule.program, None, own).program)
+        both[place] = text.partition("for step in")[2].count("barrier(team)")
+    assert both == {"child_sum": [2, 1], "two_matrices": [3, 2]}[name]
+
+
+@pytest.mark.parametrize("hidden", [1, 8, 12])
+@pytest.mark.parametrize("wide", [None, 1])
+@pytest.mark.parametrize("name", MODELS)
+def test_results_of_a_team(name, wide, hidden):
+    model = MODELS[name](hidden)
+    params, data = model.init_params(seed=hidden), batch(hidden)
+    schedule = Schedule(default_schedule(model).lower())
+    columns = share_columns(schedule, TWO_CORES, team=True)
+    assert columns.sliced == bool(columns.own)  # whose nodes are shared out waits for nobody's columns
+    schedule.apply(distribute_over_team, wide, columns.own)
+    alternate_columns(schedule)
+    program = schedule.checked()
+    for structures in (data, data[1:2], []):
+        expected = ra.evaluate(model, params, structures)
+        linearized = linearize(model.plan(), structures)
+        for workers in (1, 2, 3):
+            got = interpreted(program, linearized, params, seed=workers, workers=workers)
+            check_agreement(got, expected, name)
+
+
+def test_every_second_batch_begins_where_the_last_one_ended():
+    schedule = Schedule(default_schedule(child_sum(16)).lower())
+    share_columns(schedule, TWO_CORES)
+    schedule.apply(serialize_loops)
+    alternate_columns(schedule)
+    turned = [line for line in schedule.log().splitlines() if "alternate" in line]
+    slices = ("n_k_s", "n_rest_rest_s")  # of what is multiplied with matrices
+    assert turned == [f"s.apply(alternate, s.loop({each!r}), s.loop('step'))" for each in slices]

@@ -88,7 +88,7 @@ def test_the_same_bits_by_nodes_and_by_columns(name, wide):
     model = WIDE[name]
     params, choices = model.init_params(seed=0), cortex.Choices(wide=wide)
     one, two = (cortex.compile(model, params, threads=threads, choices=choices) for threads in (1, 2))
-    assert f"s.apply(distribute_over_team, {wide})" in two.show("schedule")
+    assert f"s.apply(distribute_over_team, {wide}" in two.show("schedule")
     all_come(two)
     for batch in batches():
         want = one(batch)

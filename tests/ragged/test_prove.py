@@ -116,6 +116,10 @@ LETS = ((B, add(Ref(STEP), 1)), (NODE, add(Call(BEGIN, (Ref(B),)), Ref(ROW))))
 AT_NODE = {"loops": LOOPS, "lets": LETS}
 AT_CHILD = {"loops": (*LOOPS, (K, Call(NUM_CHILDREN, (Ref(NODE),)))), "lets": LETS}
 EDGE = add(Call(CHILD_BEGIN, (Ref(NODE),)), Ref(K))
+EDGES_OF_BATCH = sub(
+    Call(CHILD_BEGIN, (add(Call(BEGIN, (Ref(B),)), Call(LENGTH, (Ref(B),))),)),
+    Call(CHILD_BEGIN, (Call(BEGIN, (Ref(B),)),)),
+)
 DONE = add(Call(BEGIN, (Ref(B),)), Call(LENGTH, (Ref(B),)))
 
 
@@ -189,6 +193,15 @@ PROVEN = {
     "a child is done": (
         op(BinaryOp.GE, Call(CHILD, (EDGE,)), DONE),
         AT_CHILD,
+        {TILING, EDGE_RANGE, CHILD_LATER},
+    ),
+    "a child of a batch's edge is done": (
+        op(
+            BinaryOp.GE,
+            Call(CHILD, (add(Call(CHILD_BEGIN, (Call(BEGIN, (Ref(B),)),)), Ref(K)),)),
+            DONE,
+        ),
+        {"loops": (LOOPS[0], (K, EDGES_OF_BATCH)), "lets": LETS[:1]},
         {TILING, EDGE_RANGE, CHILD_LATER},
     ),
     "no count of children is negative": (
@@ -450,6 +463,8 @@ def consistent(fact: Fact, world: World) -> bool:
             value = to.call(function, to.int(a))
             if 0 <= a < len(values):
                 data.append(value == int(values[a]))
+    for a in range(-1, len(world.arrays["f"]) + 2):
+        to.call(V, to.call(F, to.int(a)))  # what asks for the edges of a range of nodes
     for function in (COUNT, LOW, TOP):
         data.append(to.call(function) == world.sizes[function.name])
     solver = z3.SimpleSolver(ctx=to.context)

@@ -14,6 +14,7 @@ from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, LoopKind, Reduce
 from ragged.ir.walk import written
+from ragged.schedule.alternate import alternate
 from ragged.schedule.cache_read import cache_read
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.compute_at import compute_at
@@ -169,11 +170,19 @@ def _declare_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
 
 
+def _turned(d: Places, attempt: Attempt) -> Asked:
+    return Asked(d.pair(d.inside())[::-1])
+
+
 def _over_team(d: Places, attempt: Attempt) -> Asked:
-    return Asked(() if d.chance(2) else (d.pick([1, 2, 0]),))
+    if d.chance(3):
+        return Asked(())
+    own = tuple(d.loop(lambda loop: loop.kind is LoopKind.PARALLEL) for _ in range(d.pick([0, 1, 2])))
+    return Asked((d.pick([1, 2, 0, None]), own))
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
+    alternate: _turned,
     cache_read: _cache_read,
     cache_write: _cache_write,
     compute_at: _compute_at,

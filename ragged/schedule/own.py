@@ -1,0 +1,136 @@
+"""Phases that each worker of a team runs for himself, and the copies that he has of what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.stmt import Reduce, Stmt, Store
+from ragged.ir.walk import read, written
+from ragged.schedule.dependence import Copies, Relation, earlier, find_conflict
+from ragged.schedule.phases import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The phases of one's own, and the buffers of which each worker has a copy: nobody else writes them.
+
+    Of the phases in `by_rows` a worker may leave out the iterations that are others' rows.
+    """
+
+    phases: tuple[Phase, ...] = ()
+    buffers: frozenset[Buffer] = frozenset()
+    by_rows: frozenset[Var] = frozenset()
+
+    @classmethod
+    def of(cls, program: Program, phases: Sequence[Phase], loops: Iterable[Var], refusal: str) -> Own:
+        """Return what each worker does for himself: the phases over `loops`.
+
+        Raises:
+            ScheduleError: a loop is none of the phases; or what it writes is no workspace, is written by others too,
+                or is read elsewhere than after it in phases that run as often.
+        """
+        own = tuple(_phase(phases, loop, refusal) for loop in loops)
+        buffers = frozenset(buffer for phase in own for buffer in written(phase.loop))
+        for phase in own:
+            _check(program, phases, phase, refusal)
+        by_rows = frozenset(phase.loop.var for phase in own if _by_rows(program, phases, phase))
+        return cls(own, buffers, by_rows)
+
+    def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
+        """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
+        bigger = {
+            old: replace(
+                old,
+                shape=(workers, *old.shape),
+                dims=(None, *old.dims),
+                order=(0, *(position + 1 for position in old.order)),
+            )
+            for old in self.buffers
+        }
+        stages = _Copies(bigger=bigger, worker=worker).program(program).program.stages
+        return replace(
+            program, stages=stages, buffers=tuple(bigger.get(each, each) for each in program.buffers)
+        )
+
+
+def _phase(phases: Sequence[Phase], loop: Var, refusal: str) -> Phase:
+    for phase in phases:
+        if phase.loop.var is loop:
+            return phase
+    raise ScheduleError(
+        refusal, because=f"'{loop.name}' is no outermost parallel loop of it: nobody can own it"
+    )
+
+
+def _check(program: Program, phases: Sequence[Phase], own: Phase, refusal: str) -> None:
+    what = f"each worker would have his own of what loop '{own.loop.var.name}' writes"
+    for buffer in written(own.loop):
+        if buffer.role is not Role.WORKSPACE:
+            raise ScheduleError(refusal, because=f"{what}, and '{buffer.name}' is no workspace")
+        if any(each.aliases is not None and buffer in (each, each.aliases) for each in program.buffers):
+            raise ScheduleError(refusal, because=f"{what}, and '{buffer.name}' shares its memory")
+        after = phases[phases.index(own) + 1 :]
+        others = (phase for phase in phases if phase is not own)
+        users = [phase for phase in others if buffer in read(phase.loop) | written(phase.loop)]
+        late = all(phase in after and phase.is_beside(own) for phase in users)
+        if not late or any(buffer in written(phase.loop) for phase in users):
+            raise ScheduleError(
+                refusal, because=f"{what}, and '{buffer.name}' is used before it or elsewhere, too"
+            )
+
+
+def _by_rows(program: Program, phases: Sequence[Phase], own: Phase) -> bool:
+    """Return whether who has some iterations of all phases alike needs those alone of a phase of his own."""
+    buffers = written(own.loop)
+
+    def other_row(first: Copies, second: Copies) -> tuple[Expr, ...]:
+        return (Binary(BinaryOp.NE, first[own.loop.var], second[rows.var]),)
+
+    for phase in phases:
+        if phase is own or not buffers & read(phase.loop):
+            continue
+        rows = phase.rows or phase.loop
+        before: list[tuple[int, Relation]] = [
+            (depth, _Earlier(loop.var)) for depth, loop in enumerate(own.site.loops)
+        ]
+        if rows.extent != own.loop.extent or any(
+            find_conflict(program, own.inside, phase.inside, common, relation, about=buffers.__contains__)
+            for common, relation in ((own.depth, other_row), *before)
+        ):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """The relation of an iteration of a loop to a later one."""
+
+    loop: Var
+
+    def __call__(self, first: Copies, second: Copies) -> tuple[Expr, ...]:
+        return (earlier(first, second, self.loop),)
+
+
+@dataclass
+class _Copies(Rewriter):
+    """Puts a worker's copy in place of each buffer."""
+
+    bigger: Mapping[Buffer, Buffer] = field(kw_only=True)
+    worker: Var = field(kw_only=True)
+
+    def expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.buffer in self.bigger:
+            return Load(self.bigger[expr.buffer], (Ref(self.worker), *self.exprs(expr.indices)), expr.at)
+        return super().expr(expr)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = super().stmt(stmt)
+        if isinstance(new, Store | Reduce) and new.buffer in self.bigger:
+            return replace(new, buffer=self.bigger[new.buffer], indices=(Ref(self.worker), *new.indices))
+        return new

@@ -1,0 +1,154 @@
+"""distribute_over_team with loops that each worker runs for himself: the text, results, and where workers meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.errors import ScheduleError
+from ragged.ir.interpret import Race, interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.ir.program import StageKind
+from ragged.ir.verify import verify
+from ragged.runtime.call import Caller
+from ragged.schedule.distribute_over_team import distribute_over_team
+from tests.ragged.schedule.support import loop
+
+WAVES = """\
+program("waves")
+
+n: call() = facts(0 <= n < 1000)
+rounds: call() = facts(0 <= rounds < 100)
+x: payload(float32[n, 4])
+t: workspace(float32[rounds, n, 4])
+y: output(float32[n, 4])
+
+with kernel:
+    for s in parallel(4):
+        for k in parallel(n):
+            y[k, s] = x[k, s]
+    for r in serial(rounds):
+        for k1 in parallel(n):
+            for i in serial(4):
+                t[r, k1, i] = y[k1, i] + y[n - 1 - k1, i]
+        for s2 in parallel(4):
+            for k2 in parallel(n):
+                y[k2, s2] = 0.5 * t[r, {read}]
+"""
+SAME, OTHER_ROW = "k2, 3 - s2", "n - 1 - k2, s2"
+WIDE = 2
+
+
+def program(read=SAME):
+    return parse(WAVES.format(read=read))
+
+
+def shared_out(read=SAME, wide=WIDE, own=("k1",)):
+    old = program(read)
+    made = distribute_over_team(old, wide, tuple(loop(old, name) for name in own)).program
+    verify(made)
+    return made
+
+
+def data(n):
+    return {"n": n, "rounds": 3}, {"x": np.random.default_rng(n).standard_normal((n, 4)).astype(np.float32)}
+
+
+def kernel(made):
+    return to_text(made).partition("with kernel:\n")[2]
+
+
+def meetings(made):
+    return [line.strip() for line in kernel(made).splitlines() if line.strip().startswith(("barrier", "if"))]
+
+
+def test_text(golden):
+    golden("own_phases.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
+
+
+@pytest.mark.parametrize("wide", [None, WIDE])
+@pytest.mark.parametrize("read", [SAME, OTHER_ROW])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_same_bits_for_any_team(workers, read, wide):
+    new = shared_out(read, wide)
+    plain, team = (compile_program(each).entry(StageKind.KERNEL) for each in (program(read), new))
+    for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3):
+        sizes, arrays = data(n)
+        want = interpret(program(read), sizes, arrays)["y"]
+        for seed in range(3):
+            got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
+            np.testing.assert_array_equal(got, want)
+        compiled = Caller([team], {}, workers=workers)({**sizes, **arrays}, patience=10**10)["y"]
+        np.testing.assert_array_equal(compiled, Caller([plain], {})({**sizes, **arrays})["y"])
+
+
+def test_nobody_waits_for_what_he_has_himself():
+    text = WAVES.format(read=SAME).replace("y[k1, i] + y[n - 1 - k1, i]", "x[k1, i] + x[n - 1 - k1, i]")
+    old = parse(text)
+    assert meetings(distribute_over_team(old).program) == ["barrier(team)"]
+    assert meetings(distribute_over_team(old, own=(loop(old, "k1"),)).program) == []
+
+
+def test_who_needs_other_rows_computes_them():
+    """Where rows are shared out, a worker computes his own where he reads no others, and else all."""
+    assert "for k1_s in serial((row + 1) * n // rows - first)" in kernel(shared_out(SAME))
+    assert "for k1 in serial(n)" in kernel(shared_out(OTHER_ROW))
+
+
+def test_a_row_of_another_round_is_computed_by_all():
+    """A worker whose rows change from round to round would not find those of the round before."""
+    text = WAVES.format(read=SAME).replace("0.5 * t[r, ", "0.5 * t[r if r < 1 else r - 1, ")
+    old = parse(text)
+    made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
+    assert "for k1 in serial(n)" in kernel(made)
+    for n in (1, 3, 4, 9):
+        sizes, arrays = data(n)
+        want = interpret(old, sizes, arrays)["y"]
+        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+
+
+def test_without_copies_there_is_a_race():
+    one = (
+        to_text(shared_out(wide=None))
+        .replace("[workers, rounds, n, 4]", "[rounds, n, 4]")
+        .replace("t[w, ", "t[")
+    )
+    with pytest.raises(Race):
+        interpret(parse(one), *data(3), workers=2)
+
+
+WHAT = "distribute_over_team: cannot share the kernel out to workers\n  because: "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "own", "because"),
+    [
+        ("", "", "r", "'r' is no outermost parallel loop of it: nobody can own it"),
+        ("", "", "s", "each worker would have his own of what loop 's' writes, and 'y' is no workspace"),
+        (
+            "            y[k, s] = x[k, s]",
+            "            y[k, s] = x[k, s] + t[0, k, s]",
+            "k1",
+            "each worker would have his own of what loop 'k1' writes, and 't' is used before it or elsewhere, too",
+        ),
+    ],
+)
+def test_refusals(old, new, own, because):
+    changed = parse(WAVES.format(read=SAME).replace(old, new))
+    with pytest.raises(ScheduleError) as error:
+        distribute_over_team(changed, None, (loop(changed, own),))
+    assert str(error.value) == WHAT + because
+
+
+def test_memory_that_is_shared_is_nobodys_own():
+    text = WAVES.format(read=SAME).replace(
+        "y: output", "z: workspace(float32[rounds, n, 4], aliases=t)\ny: output"
+    )
+    changed = parse(text)
+    with pytest.raises(ScheduleError) as error:
+        distribute_over_team(changed, None, (loop(changed, "k1"),))
+    assert str(error.value) == (
+        f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' shares its memory"
+    )
