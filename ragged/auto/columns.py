@@ -46,7 +46,8 @@ def share_columns(
     as the model says it: every temporary is materialised. For a `team`, sums that its workers each compute for
     themselves are loops of their own.
     """
-    sliced, own = False, ()
+    sliced = False
+    own: tuple[Var, ...] = ()
     for loop in _worth(schedule.program):
         if choices.roll:
             roll_products(schedule, loop)

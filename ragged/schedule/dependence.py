@@ -88,7 +88,7 @@ class _Touching:
 
 def _touching(found: Iterable[Site], about: Callable[[Buffer], bool] | None = None) -> list[_Touching]:
     sites = tuple(found)
-    touched = regions_of(sites)
+    touched = list(regions_of(sites))
     if about is not None:
         touched = [Regions(_about(about, each.reads), _about(about, each.writes)) for each in touched]
     return list(map(_Touching, sites, touched))
