@@ -10,10 +10,12 @@ from typing import Any
 from cortex.ilir.plan import Plan
 from cortex.ra.base import Tensor
 from cortex.ra.demands import distinguishes_leaves
+from cortex.ra.expr import DenseReduce, subexpressions
 from cortex.ra.lower import Choices, Lowered, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
-from cortex.ra.rewrite import refactor
+from cortex.ra.rewrite import Refactored, compute_once, refactor
 from cortex.ra.specialize import added, asked, branch_checks, check_counts, code
+from cortex.ra.structure import Dag
 from cortex.ra.tabulate import affordable, check_tabulates, offer
 from cortex.ra.tensor import Compute, IfThenElse, InputTensor
 from cortex.ra.unroll import check_unrolls
@@ -203,8 +205,25 @@ class Schedule:
             ScheduleError: the model runs over a Dag; `op` is no compute of it, takes in nothing that a child returned,
                 or more than one child knows, or is not linear in the sum over the children.
         """
-        done = refactor(self.model, self._current.get(op, op))
-        self._log.append(f"s.refactor({self.model.names[self._current.get(op, op)]})")
+        self._move("refactor", op, refactor(self.model, self._current.get(op, op)))
+
+    def compute_once(self, op: Tensor) -> None:
+        """Let each node compute once what `op` takes from it at each of its parents.
+
+        What is of one child alone, the product of a matrix with its state say, is the same at all parents: it becomes a
+        state that the child leaves for them. Results keep their bits. Over a Dag, where nodes have several parents, it
+        is less work; a node without parents computes it too. `model` is the rewritten model from here on, as after
+        `refactor`.
+
+        Raises:
+            ScheduleError: `op` is no compute of the model, takes in nothing that a child returned, or takes in more
+                than one child's results: the node's own inputs, or the sum over the children.
+        """
+        self._move("compute_once", op, compute_once(self.model, self._current.get(op, op)))
+
+    def _move(self, primitive: str, op: Tensor, done: Refactored) -> None:
+        """Go on with the model in which `op` has moved."""
+        self._log.append(f"s.{primitive}({self.model.names[self._current.get(op, op)]})")
         self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
             done.current
         )
@@ -266,10 +285,16 @@ class Schedule:
 def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True) -> Schedule:
     """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
 
-    What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first where there
+    Over a Dag, what reduces and takes in one child alone is computed once for each node, and not for each of its
+    parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first where there
     are any, unless `hoist_inputs` says otherwise.
     """
     schedule = Schedule(model)
+    if isinstance(model.structure, Dag):
+        for tensor in model.computes:
+            if isinstance(tensor, Compute) and _reduces(tensor):
+                with suppress(ScheduleError):  # what is not of one child
+                    schedule.compute_once(tensor)
     schedule.dynamic_batch()
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse):
@@ -284,3 +309,7 @@ def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool =
         with suppress(ScheduleError):  # where a model has none
             hoist()
     return schedule
+
+
+def _reduces(compute: Compute) -> bool:
+    return any(isinstance(part, DenseReduce) for part in subexpressions(compute.body))

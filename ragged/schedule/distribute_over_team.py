@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Select, Source, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Select, Source, Var, both
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewritten
+from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.schedule.fold import ONE, plus, times
 from ragged.schedule.own import Own
@@ -157,8 +157,13 @@ class _Share(Share):
         here = self._phase(loop)
         near = ((phase, phase.rows) for phase in self.phases if phase.is_beside(here))
         extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
-        conditions = map(self._is_wide, extents)
-        return reduce(partial(Binary, BinaryOp.OR), conditions)
+        now = reduce(partial(Binary, BinaryOp.OR), map(self._is_wide, extents))
+        carrier = self.barriers.carried.get(loop.var)
+        if carrier is None:
+            return now
+        before = substitute(now, {carrier: Binary(BinaryOp.SUB, Ref(carrier), ONE)})
+        again = Binary(BinaryOp.GE, Ref(carrier), ONE)
+        return Binary(BinaryOp.OR, now, both(again, before))
 
     def _phase(self, loop: For) -> Phase:
         return next(phase for phase in self.phases if phase.loop.var is loop.var)

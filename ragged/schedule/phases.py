@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.ir.analysis import Branch, Site, sites_in
@@ -117,12 +117,13 @@ class _Pending:
     """A phase that has run since the last barrier.
 
     What comes next agrees with it in the outermost `common` loops, and is in a later iteration of `carrier`, the next
-    loop, if there is one.
+    loop, if there is one. All have `met` since then if there are rows that are shared out.
     """
 
     phase: Phase
     common: int
     carrier: Var | None = None
+    met: bool = False
 
     @property
     def inside(self) -> int:
@@ -137,7 +138,8 @@ class _Walk:
     A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
     With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
     has that of the other. With `crossed`, those that have rows may be shared out by these instead, if there are enough:
-    `sometimes` are the phases that wait where some are. Of the buffers in `copied` each worker has a copy.
+    `sometimes` are the phases that wait where some are, `carried` those that wait where some are or were in the iteration
+    before of the loop around. Of the buffers in `copied` each worker has a copy.
     """
 
     program: Program
@@ -147,6 +149,7 @@ class _Walk:
     copied: frozenset[Buffer] = frozenset()
     needed: dict[Phase, int] = field(default_factory=dict)
     sometimes: set[Phase] = field(default_factory=set)
+    carried: dict[Phase, Var] = field(default_factory=dict)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         """Return what is pending after the statement at `site`, given what is before it."""
@@ -176,10 +179,21 @@ class _Walk:
             depth = max(needed)  # there workers have met since all of them, and not more often than they must
             self.needed[phase] = max(depth, self.needed.get(phase, 0))
             pending = tuple(each for each in pending if each.inside > depth)
-        maybe = (each for each in pending if self._is_crossed(phase, each) and self._alike(phase, each))
-        if any(self._depends(phase, each, by_rows=True) for each in maybe):
+        by_rows = [each for each in pending if self._waits_by_rows(phase, each)]
+        if by_rows:
+            carriers = {each.carrier for each in by_rows}
             self.sometimes.add(phase)
+            self.carried |= {phase: carrier for carrier in carriers if carrier is not None}
+            pending = tuple(
+                replace(each, met=each.phase.is_beside(phase) and each.carrier in {None, *carriers})
+                for each in pending
+            )
         return (*pending, _Pending(phase, phase.depth))
+
+    def _waits_by_rows(self, phase: Phase, pending: _Pending) -> bool:
+        """Return whether a phase waits for one before it where rows are shared out, and there alone."""
+        crossed = not pending.met and self._is_crossed(phase, pending) and self._alike(phase, pending)
+        return crossed and self._depends(phase, pending, by_rows=True)
 
     def _loop(self, site: Site, loop: For, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         body, depth = Site(site.stage, loop.body, (*site.around, loop)), len(site.loops)
@@ -198,12 +212,14 @@ class _Walk:
     def _alike(self, phase: Phase, pending: _Pending) -> bool:
         """Return whether who has an iteration of the one has that of the other, unless they are shared out by rows.
 
-        By what they are shared out may be another thing in each iteration of the loops around them.
+        By what they are shared out may be another thing in each iteration of the loop around them, where all can meet
+        after one in which it was rows.
         """
         one, other = pending.phase, phase
         same = isinstance(one.loop.extent, Const) and one.loop.extent == other.loop.extent
         if self._is_crossed(phase, pending):
-            same &= pending.carrier is None and one.is_beside(other)
+            innermost = [None, *(loop.var for loop in other.site.loops)][-1]
+            same &= one.is_beside(other) and pending.carrier in (None, innermost)
         return self.aligned and same
 
     def _is_crossed(self, phase: Phase, pending: _Pending) -> bool:
@@ -215,6 +231,7 @@ class _Walk:
         if by_rows:
             rows, others = pending.phase.rows, phase.rows
             alike = rows is not None and others is not None and rows.extent == others.extent
+            alike &= pending.carrier is None
             one, other = rows or one, others or other
 
         def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
@@ -240,10 +257,14 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """The loops before which a team has to meet, and those before which it has to where rows are shared out."""
+    """The loops before which a team has to meet, and those before which it has to where rows are shared out.
+
+    Before those in `carried` it has to where rows were, too, in the iteration before of the loop that is named.
+    """
 
     always: set[Var]
     crossed: set[Var]
+    carried: Mapping[Var, Var]
 
 
 def barriers_before(
@@ -269,4 +290,8 @@ def barriers_before(
     walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed, copied)
     walk.visit(around, ())
     always = {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}
-    return Meetings(always, {phase.loop.var for phase in walk.sometimes} - always)
+    carried = {
+        phase.loop.var: carrier for phase, carrier in walk.carried.items() if phase.loop.var not in always
+    }
+    sometimes = {phase.loop.var for phase in walk.sometimes}
+    return Meetings(always, sometimes - always, carried)

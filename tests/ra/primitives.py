@@ -25,6 +25,7 @@ PRIMITIVES = (
     "tabulate",
     "unroll",
     "refactor",
+    "compute_once",
 )
 
 
@@ -86,7 +87,7 @@ def trials(model: ra.Model) -> list[Trial]:
 
 
 def places(model: ra.Model, primitive: str) -> Iterator[str | None]:
-    if primitive in ("specialize_if_else", "tabulate", "refactor"):
+    if primitive in ("specialize_if_else", "tabulate", "refactor", "compute_once"):
         yield from (model.name(body) for body in model.computes)
     elif primitive == "specialize":
         yield from (asked for asked in CONDITIONS if "word" in model.payloads or "word" not in asked)

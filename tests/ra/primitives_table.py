@@ -40,6 +40,7 @@ REASONS = (
     (r"it lies on no way from a node to its parent", "it takes in nothing that a child returned"),
     (r"it is of the node itself", "it takes in the node itself, which its children do not know"),
     (r"together with", "it takes in more than one child at once"),
+    (r"it takes in the sum over all children", "it takes in the sum over the children, not one of them"),
 )
 """What refusals say, and the short form of it; one letter each."""
 

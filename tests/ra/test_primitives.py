@@ -52,7 +52,10 @@ def _schedule(model: ra.Model, steps: Sequence[Trial]) -> ra.Schedule:
         try:
             take(schedule, model, step.primitive, step.at)
         except ScheduleError as error:
-            assert any(said in error.what for said in ("already", "would change nothing", "nothing to hoist"))
+            assert any(
+                said in error.what
+                for said in ("already", "would change nothing", "nothing to hoist", "there is nothing of")
+            )
     return schedule
 
 

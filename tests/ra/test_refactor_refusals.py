@@ -35,7 +35,7 @@ MOVES = "refactor: 'op' cannot move to the child\n  because: "
 SHARED = (
     "  because: a node that several parents share has no one place in their recursion: what moves across its edges "
     "would be computed again for each (CORTEX, section 3.1)\n"
-    "  fix: refactor models over ra.Tree() and ra.Sequence()"
+    "  fix: refactor models over ra.Tree() and ra.Sequence(); compute_once moves what one child gives"
 )
 OWN = ": it is of the node itself, which its children do not know"
 

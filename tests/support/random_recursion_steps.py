@@ -65,6 +65,7 @@ STEPS: dict[str, Callable[[Random, ra.Schedule], Arguments]] = {
     "hoist_inputs": _nothing,
     "tabulate": _alone,
     "refactor": _tensor,
+    "compute_once": _tensor,
     "unroll": _depth,
 }
 

@@ -1,4 +1,4 @@
-"""Recursive refactoring: an operator on what a child returned moves to the child (CORTEX section 3.1, Figure 4)."""
+"""An operator on what a child returned moves to the child: recursive refactoring (CORTEX section 3.1, Figure 4)."""
 
 from __future__ import annotations
 
@@ -55,18 +55,60 @@ def refactor(model: Model, op: Tensor) -> Refactored:
             than one child knows.
     """
     at = Location.capture()
-    compute = _operator(model, op, at)
+    name = check_own("refactor", model, op, at)
+    if isinstance(model.structure, Dag):
+        raise ScheduleError(
+            f"refactor: '{name}' runs over a Dag",
+            at=at,
+            because="a node that several parents share has no one place in their recursion: what moves across its "
+            "edges would be computed again for each (CORTEX, section 3.1)",
+            fix="refactor models over ra.Tree() and ra.Sequence(); compute_once moves what one child gives",
+        )
+    return _moved("refactor", model, op, at)
+
+
+def compute_once(model: Model, op: Tensor) -> Refactored:
+    """Return the model in which each node computes once what `op` takes from it at each of its parents.
+
+    before::
+
+        Uh[n, k, i] = sum(U[i, j] * h_ph[k, j] for j < 4)
+        h[n, i] = tanh(sum(Uh[n, k, i] for k in children(n)))
+
+    after::
+
+        Uh[n, k, i] = Uh_up_ph[k, i]
+        h[n, i] = tanh(sum(Uh[n, k, i] for k in children(n)))
+        Uh_up[n, i] = sum(U[i, j] * h[n, j] for j < 4)
+
+    It is `refactor` for what is of one child, which changes no bit of a result, over DAGs too: there it is less work.
+
+    Raises:
+        ScheduleError: `op` is no compute of the model, or takes in anything but one child's results.
+    """
+    at = Location.capture()
+    check_own("compute_once", model, op, at)
+    return _moved("compute_once", model, op, at, alone=True)
+
+
+def _moved(
+    primitive: str, model: Model, op: Tensor, at: Location | None, *, alone: bool = False
+) -> Refactored:
+    """Return the model in which the part of `op` moved to the child; if it has to be `alone`, to one child."""
+    compute = _operator(primitive, model, op, at)
     name = model.name(compute)
 
     def refuse(expr: Expr | None, because: str) -> ScheduleError:
         why = because if expr is None else f"'{model.text(expr)}': {because}"
-        return ScheduleError(f"refactor: '{name}' cannot move to the child", at=at, because=why)
+        return ScheduleError(f"{primitive}: '{name}' cannot move to the child", at=at, because=why)
 
     found = Parts(dict(model.outputs.values()), model.name, refuse)
     part, of = found.of(compute)
+    if alone and of is Children.SUM:
+        raise refuse(None, "it takes in the sum over all children, not one of them")
     if any(part is body for _, body in model.outputs.values()):
         raise ScheduleError(
-            f"refactor: there is nothing of '{name}' to move",
+            f"{primitive}: there is nothing of '{name}' to move",
             at=at,
             because=f"of one child it is '{model.name(part)}', which the child returns already",
             fix="name an operator that computes with it",
@@ -87,28 +129,20 @@ def refactor(model: Model, op: Tensor) -> Refactored:
     return Refactored(changed, current, frozenset(finite))
 
 
-def _operator(model: Model, op: Tensor, at: Location | None) -> Compute:
-    """Return `op` if it is a compute that a refactoring may name."""
-    name = check_own("refactor", model, op, at)
-    if isinstance(model.structure, Dag):
-        raise ScheduleError(
-            f"refactor: '{name}' runs over a Dag",
-            at=at,
-            because="a node that several parents share has no one place in their recursion: what moves across its "
-            "edges would be computed again for each (CORTEX, section 3.1)",
-            fix="refactor models over ra.Tree() and ra.Sequence()",
-        )
-    compute = check_operator("refactor", model, op, at)
+def _operator(primitive: str, model: Model, op: Tensor, at: Location | None) -> Compute:
+    """Return `op` if it is a compute that may move."""
+    compute = check_operator(primitive, model, op, at)
+    name = model.name(compute)
     if not compute.calls:
         raise ScheduleError(
-            f"refactor: '{name}' takes in nothing that a child returned",
+            f"{primitive}: '{name}' takes in nothing that a child returned",
             at=at,
             because="it lies on no way from a node to its parent, so that the recursion cannot be cut there",
             fix="hoist_inputs computes before the recursion what does not depend on it",
         )
     if not compute.dtype.is_float:
         raise ScheduleError(
-            f"refactor: '{name}' holds integers",
+            f"{primitive}: '{name}' holds integers",
             at=at,
             because="what a node returns to its parent are floats",
         )

@@ -77,18 +77,72 @@ def test_the_same_bits_on_either_side(read, workers):
         np.testing.assert_array_equal(compiled, Caller([plain], {})({**sizes, **arrays})["y"])
 
 
+CARRIED = "if n >= workers * 2 or r >= 1 and n >= workers * 2:"
+
+
 @pytest.mark.parametrize(
     ("read", "meetings"),
     [
-        (OTHER_ROW, ["barrier(team)", "if n >= workers * 2:", "barrier(team)"]),
+        (OTHER_ROW, ["barrier(team)", CARRIED, "barrier(team)", "if n >= workers * 2:", "barrier(team)"]),
         (OTHER_COLUMN, ["barrier(team)", "barrier(team)"]),
-        (SAME, ["barrier(team)"]),
+        (SAME, ["barrier(team)", CARRIED, "barrier(team)"]),
     ],
 )
 def test_where_workers_meet(read, meetings):
     """Who needs another row of the same column waits where rows are shared out, and there alone."""
     lines = [line.strip() for line in kernel(shared_out(read)).splitlines()]
     assert [line for line in lines if line.startswith(("barrier", "if"))] == meetings
+
+
+VARYING = """\
+program("varying")
+
+n: call() = facts(0 <= n < 1000)
+rounds: call()
+length: payload(r < rounds) = facts(0 <= length(r) < n + 1)
+x: payload(float32[n, 4])
+t: workspace(float32[n, 4])
+y: output(float32[n, 4])
+
+with kernel:
+    for s in parallel(4):
+        for k in parallel(n):
+            y[k, s] = x[k, s]
+    for r in serial(rounds):
+        for s1 in parallel(4):
+            for k1 in parallel(length(r)):
+                t[k1, s1] = y[k1, s1] + 1.0
+        for s2 in parallel(4):
+            for k2 in parallel(length(r)):
+                y[k2, s2] = 0.5 * t[length(r) - 1 - k2, s2]
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rounds_of_many_and_of_few_rows_in_turns(seed):
+    """Whoever had a row in a round of many need not have it in the next: all meet after one, and before one."""
+    old = parse(VARYING)
+    new = distribute_over_team(old, WIDE).program
+    random = np.random.default_rng(seed)
+    n, rounds, workers = int(random.integers(1, 12)), 6, int(random.integers(1, 4))
+    sizes = {"n": n, "rounds": rounds}
+    arrays = {
+        "x": random.standard_normal((n, 4)).astype(np.float32),
+        "length": random.integers(0, n + 1, rounds).astype(np.int32),
+    }
+    want = interpret(old, sizes, arrays)["y"]
+    got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
+    np.testing.assert_array_equal(got, want)
+
+
+def test_who_does_not_meet_after_a_round_of_many_races():
+    text = str(distribute_over_team(parse(VARYING), WIDE).program)
+    after = " or r >= 1 and length(r - 1) >= workers * 2"
+    assert after in text
+    lacking = parse(text.replace(after, ""))
+    arrays = {"x": np.zeros((8, 4), np.float32), "length": np.array([8, 3], np.int32)}
+    with pytest.raises(Race):
+        interpret(lacking, {"n": 8, "rounds": 2}, arrays, workers=2)
 
 
 def test_without_the_barrier_there_is_a_race_where_rows_are_shared_out():
