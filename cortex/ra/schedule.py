@@ -286,8 +286,8 @@ def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool =
     """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
 
     Over a Dag, what reduces and takes in one child alone is computed once for each node, and not for each of its
-    parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first where there
-    are any, unless `hoist_inputs` says otherwise.
+    parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first
+    where there are any, unless `hoist_inputs` says otherwise.
     """
     schedule = Schedule(model)
     if isinstance(model.structure, Dag):

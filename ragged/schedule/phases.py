@@ -138,8 +138,8 @@ class _Walk:
     A loop's body is gone through twice, and so the most that is found holds: who waits in more loops waits for all.
     With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
     has that of the other. With `crossed`, those that have rows may be shared out by these instead, if there are enough:
-    `sometimes` are the phases that wait where some are, `carried` those that wait where some are or were in the iteration
-    before of the loop around. Of the buffers in `copied` each worker has a copy.
+    `sometimes` are the phases that wait where some are, `carried` those that wait where some are, or were in the
+    iteration before of the loop around. Of the buffers in `copied` each worker has a copy.
     """
 
     program: Program
@@ -181,11 +181,14 @@ class _Walk:
             pending = tuple(each for each in pending if each.inside > depth)
         by_rows = [each for each in pending if self._waits_by_rows(phase, each)]
         if by_rows:
-            carriers = {each.carrier for each in by_rows}
             self.sometimes.add(phase)
-            self.carried |= {phase: carrier for carrier in carriers if carrier is not None}
+            carrier = next((each.carrier for each in by_rows if each.carrier is not None), None)
+            if carrier is not None:
+                self.carried[phase] = carrier
             pending = tuple(
-                replace(each, met=each.phase.is_beside(phase) and each.carrier in {None, *carriers})
+                replace(
+                    each, met=each.met or (each.phase.is_beside(phase) and each.carrier in (None, carrier))
+                )
                 for each in pending
             )
         return (*pending, _Pending(phase, phase.depth))

@@ -95,7 +95,7 @@ def test_refusals():
     )
     own = "it is of the node itself, which its children do not know"
     assert refused(DAG, "e") == MOVES.format("e") + f"'x_e[n, i]': {own}"
-    with pytest.raises(ScheduleError, match="^compute_once: 'Uh_o' is not a tensor of this model"):
+    with pytest.raises(ScheduleError, match=r"^compute_once: 'Uh_o' is not a tensor of this model"):
         ra.Schedule(DAG).compute_once(tensor(lstm, "Uh_o"))
     twice = moved(DAG, "below")
     with pytest.raises(ScheduleError) as error:
