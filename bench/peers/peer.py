@@ -48,10 +48,15 @@ class Peer(ABC):
 
 
 def time_calls(call: Callable[[], object], repeats: int) -> list[int]:
-    """Return the nanoseconds of each of so many calls. As in `timeit`, no garbage is collected meanwhile."""
+    """Return the nanoseconds of each of so many calls, after one that is not counted.
+
+    As in `timeit`, no garbage is collected meanwhile. It is collected before: after that threads sleep, and caches hold
+    something else.
+    """
     gc.collect()
     gc.disable()
     try:
+        call()
         times = []
         for _ in range(repeats):
             begin = perf_counter_ns()

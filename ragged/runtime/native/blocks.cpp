@@ -26,7 +26,7 @@ Block Blocks::allocate(std::size_t size) const {
   const std::size_t all = rounded(head + size + size / 8, kPage);
   void* memory = nullptr;
   if (all < size || posix_memalign(&memory, kPage, all) != 0) return {nullptr, nullptr, 0};
-  std::memset(memory, 0, head);
+  if (head > 0) std::memset(memory, 0, head);
   return {static_cast<std::int64_t*>(memory), static_cast<char*>(memory) + head, all - head};
 }
 
@@ -40,18 +40,25 @@ Block Blocks::take(std::size_t size) {
 }
 
 void Blocks::give(Block block, std::size_t needed) {
-  if (block.words[0] != 0) std::memset(block.words, 0, words_ * sizeof(std::int64_t));
-  recent_ = std::max(needed, recent_ - recent_ / kMemory);
+  if (words_ > 0 && block.words[0] != 0) std::memset(block.words, 0, words_ * sizeof(std::int64_t));
+  note(needed);
   if (is_too_large(block)) {
     release(block);
   } else {
+    if (free_.size() >= most_) drop_oldest();
     free_.push_back(block);
   }
+}
+
+void Blocks::drop_oldest() {
+  release(free_.front());
+  free_.erase(free_.begin());
+}
+
+void Blocks::note(std::size_t needed) {
+  recent_ = std::max(needed, recent_ - recent_ / kMemory);
   // The last are taken first; those that nobody takes any more are looked at here, one with each call.
-  if (!free_.empty() && is_too_large(free_.front())) {
-    release(free_.front());
-    free_.erase(free_.begin());
-  }
+  if (!free_.empty() && is_too_large(free_.front())) drop_oldest();
 }
 
 std::size_t Blocks::bytes() const {

@@ -1,4 +1,4 @@
-// Scratch memory that calls take turns with.
+// Memory that calls take turns with: their scratch memory, and that of results that nobody has any more.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ragged {
 
-// Memory of one call at a time: zeroed words in front, then room, both beginning at a cache line.
+// Memory of one call at a time: zeroed words in front, if any, then room, both beginning at a cache line.
 struct Block {
   std::int64_t* words;
   char* room;
@@ -15,12 +15,13 @@ struct Block {
 };
 
 // Blocks that calls take and give back, so that a call finds the memory of an earlier one, already mapped. There are as
-// many as calls run at once. One that is far larger than what calls needed of late is given back to the system.
+// many as calls run at once, `most` at most while nobody has them. One that is far larger than what calls needed of late
+// is given back to the system.
 //
 // Not made for several threads at once: who calls holds the GIL.
 class Blocks {
  public:
-  explicit Blocks(std::size_t words) : words_(words) {}
+  explicit Blocks(std::size_t words, std::size_t most = SIZE_MAX) : words_(words), most_(most) {}
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
   ~Blocks();
@@ -30,6 +31,9 @@ class Blocks {
 
   // Take back a block that a call needed so much of.
   void give(Block block, std::size_t needed);
+
+  // A call was, or is, without a block, which it needed so much of.
+  void note(std::size_t needed);
 
   std::size_t count() const { return free_.size(); }
   std::size_t bytes() const;
@@ -43,9 +47,11 @@ class Blocks {
   static constexpr std::size_t kMemory = 16;
 
   Block allocate(std::size_t size) const;
+  void drop_oldest();
   bool is_too_large(const Block& block) const { return block.size > kTimes * recent_ + kSlack; }
 
   std::size_t words_;
+  std::size_t most_;
   std::size_t recent_ = 0;
   std::vector<Block> free_;
 };

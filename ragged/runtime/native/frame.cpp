@@ -68,12 +68,14 @@ PyObject* Frame::make_outputs(PyObject* shapes, std::vector<Value>& arguments) c
   for (std::size_t i = 0; results != nullptr && i < outputs.size(); ++i) {
     std::int64_t address = 0;
     const auto at = static_cast<Py_ssize_t>(i);
-    PyObject* array = new_array(PyTuple_GET_ITEM(shapes, at), outputs[i].dtype.ptr(), outputs[i].item, address);
+    const Output& output = outputs[i];
+    PyObject* array =
+        new_array(PyTuple_GET_ITEM(shapes, at), output.dtype.ptr(), output.item, output.blocks, address);
     if (array == nullptr) {
       Py_CLEAR(results);
     } else {
       PyTuple_SET_ITEM(results, at, array);
-      arguments[outputs[i].place] = Value::pointer(address);
+      arguments[output.place] = Value::pointer(address);
     }
   }
   return results;

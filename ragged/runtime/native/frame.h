@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,14 @@ class Frame {
     std::size_t place;
     std::string format;
   };
+  // An output. The memory of large ones is used again; so many blocks are kept, for who takes a result before he drops
+  // the one before.
+  static constexpr std::size_t kIdle = 2;
   struct Output {
     std::size_t place;
     nb::object dtype;
     std::int64_t item;  // bytes
+    std::shared_ptr<Blocks> blocks = std::make_shared<Blocks>(0, kIdle);
   };
   struct Stage {
     FunctionObject* function;

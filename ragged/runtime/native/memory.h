@@ -6,11 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "blocks.h"
 
 namespace ragged {
 
-// Call it once, before the others.
-bool find_numpy();
+// Find what is used of numpy, and make a type. Call it once, before the others.
+bool prepare_memory();
 
 bool number_of(PyObject* value, std::int64_t& number);
 
@@ -21,8 +24,10 @@ bool sum_of(PyObject* sizes, std::size_t& sum);
 // size. Returns whether it does, and sets no exception.
 bool address_of(PyObject* array, const char* format, std::int64_t& address);
 
-// A new array of numpy's, uninitialised, that begins at a cache line; `item` is what an element takes, in bytes.
-PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, std::int64_t& address);
+// A new array of numpy's, uninitialised, that begins at a cache line; `item` is what an element takes, in bytes. The memory
+// of a large one comes from `blocks`, and goes back there when the last array that refers to it is gone.
+PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, const std::shared_ptr<Blocks>& blocks,
+                    std::int64_t& address);
 
 bool append_pair(PyObject* list, std::int64_t first, std::int64_t second);
 

@@ -40,7 +40,8 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
     frame->given.push_back({nb::cast<std::size_t>(each[0]), nb::cast<std::string>(each[1])});
   }
   for (nb::handle each : outputs) {
-    frame->outputs.push_back({nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::int64_t>(each[2])});
+    frame->outputs.push_back(
+        {nb::cast<std::size_t>(each[0]), nb::object(each[1]), nb::cast<std::int64_t>(each[2])});
   }
   for (nb::handle each : workspaces) frame->workspaces.push_back(nb::cast<std::size_t>(each));
   for (nb::handle each : stages) {
@@ -93,13 +94,18 @@ bool disband() {
 nb::tuple blocks(nb::handle capsule) {
   const Frame* frame = frame_of(capsule.ptr());
   if (frame == nullptr) throw nb::python_error();
-  return nb::make_tuple(frame->blocks().count(), frame->blocks().bytes());
+  std::size_t count = frame->blocks().count(), bytes = frame->blocks().bytes();
+  for (const Frame::Output& output : frame->outputs) {
+    count += output.blocks->count();
+    bytes += output.blocks->bytes();
+  }
+  return nb::make_tuple(count, bytes);
 }
 
 }  // namespace
 
 NB_MODULE(_team, module) {
-  if (!find_numpy()) nb::raise_python_error();
+  if (!prepare_memory()) nb::raise_python_error();
   // Where daemon threads are in calls as the interpreter ends, what they use stays behind.
   nb::set_leak_warnings(false);
   module.doc() = "The native part of ragged.runtime: a team of resident workers, and calls.";
