@@ -14,6 +14,8 @@ _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
 """Rows of a tile, where matrices stay in the first cache and where they do not, and its vectors."""
 _REGISTERS = 32
 """Those that a tile of the most rows and a column of its operands take."""
+_WIDE = 12
+"""Iterations of a batch, for each core, that make it wide."""
 _TURN, _LONG = 4, 64
 """Elements that are added in one turn of the loop of a sum that has so many or more."""
 
@@ -30,7 +32,8 @@ class Choices:
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
         columns: whether cores share the columns of a batch, where it has enough of them, or else its nodes.
         wide: a batch that has so many iterations for each core has them shared out, and not its columns; if the
-            matrices fit into the second cache of each.
+            matrices fit into the second cache of each. None is 12, or fewer where the rows of fewer are as large as the
+            matrices.
         own: whether a core that needs whole rows of a sum over children adds them up itself.
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
         roll: whether products of one operand with several parameters, a cell's gates, are one nest over one table.
@@ -59,8 +62,9 @@ class Choices:
     )
     # Ten trees, 2 cores of 2 MiB each: TreeFC takes 0.91 of the time at 512, 0.88 at 256, TreeLSTM 0.95 at 256, MV-RNN
     # 0.8 at 64. With 8, one tree takes TreeLSTM 1.06; where matrices do not fit, any number costs: TreeGRU 512 1.09.
-    wide: int = field(
-        default=12,
+    # MV-RNN, whose nodes have matrices of their own, takes with 1 at 64, ten trees, 0.85 of what it takes with 12.
+    wide: int | None = field(
+        default=None,
         metadata={_WHY: "rows of what came before are read by one core, where all would read all of them"},
     )
     # One tree, 2 cores, at 256: 0.75 of the time for DAG-RNN, 0.89 to 0.90 for TreeLSTM, TreeGRU and a gated DAG
@@ -104,7 +108,7 @@ class Choices:
             )
         }
         for name, value in counts.items():
-            if not _is_count(value) and (value is not None or name not in ("nodes", "steps")):
+            if not _is_count(value) and (value is not None or name not in ("nodes", "steps", "wide")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
         for name in ("columns", "own", "turns", "roll"):
             if type(getattr(self, name)) is not bool:
@@ -127,6 +131,13 @@ class Choices:
         if self.tile is not None or rows == _ROWS:
             return (rows,)
         return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
+
+    def wide_for(self, matrices: int, rows: int) -> int:
+        """Return how many iterations of a batch for each core make it wide.
+
+        `matrices` are the bytes of all matrices, `rows` of what an iteration of each core reads of what came before.
+        """
+        return self.wide or max(1, min(_WIDE, matrices // max(1, rows)))
 
     def turn(self, length: int) -> int:
         """Return how many elements of a sum of this length are added in one turn of its loop, at most."""

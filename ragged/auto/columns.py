@@ -15,7 +15,7 @@ from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
 from ragged.auto.own_sums import own_sums
-from ragged.auto.products import weighted
+from ragged.auto.products import matrices_in, weighted
 from ragged.auto.roll_products import roll_products
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -26,6 +26,9 @@ from ragged.ir.walk import leaves
 from ragged.schedule.fission import fission
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.slice_columns import slice_columns
+
+_PART = 2 / 3
+"""What slices of matrices may take of the second cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def share_columns(
         for part in fuse_edges(schedule, loop):
             if not choices.columns:
                 continue
-            width = partial(_width, machine, choices.slice_vectors)
+            width = partial(_width, machine, choices.slice_vectors, matrices_in(schedule.program, part))
             before = schedule.checkpoint()
             pieces = tuple(own_sums(schedule, part)) if team and choices.own else ((part, False),)
             done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
@@ -147,10 +150,11 @@ def _is_rolled(loop: For) -> bool:
     return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
-def _width(machine: Machine, most_vectors: int, extent: int) -> int:
+def _width(machine: Machine, most_vectors: int, matrices: int, extent: int) -> int:
     """Return the columns of a slice: a few vectors, and slices that can be shared out evenly.
 
-    The measure is what the busiest core does, in vectors; a tile of few vectors keeps the units less busy.
+    The measure is what the busiest core does, in vectors; a tile of few vectors keeps the units less busy. What a slice
+    has of the `matrices`, which is read again for each few rows, has to stay in the second cache.
 
     Raises:
         ScheduleError: there are not enough columns for each core to have a vector of them. Cores share nodes then.
@@ -165,4 +169,6 @@ def _width(machine: Machine, most_vectors: int, extent: int) -> int:
     widths = [width for width in range(lanes, most + 1) if extent % width == 0]
     if not widths:
         raise ScheduleError(f"{extent} columns are too few to share")
-    return min(widths, key=cost)
+    room = machine.l2_bytes * _PART
+    staying = [width for width in widths if matrices // extent * width <= room]
+    return min(staying or widths[:1], key=cost)

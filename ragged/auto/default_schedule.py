@@ -8,7 +8,7 @@ from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
-from ragged.auto.products import matrices, products
+from ragged.auto.products import matrices, products, rows
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -54,11 +54,7 @@ class DefaultSchedule:
         schedule = Schedule(program, trusted=True)
         columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
         schedule.apply(contract_storage)
-        wide = (
-            self.choices.wide
-            if columns.sliced and matrices(schedule.program) <= self.machine.l2_bytes
-            else None
-        )
+        wide = self._wide(schedule.program) if columns.sliced else None
         reason = share_out(schedule, self.threads, wide, columns.own)
         schedule.apply(contract_storage)
         if self.choices.turns:
@@ -72,6 +68,13 @@ class DefaultSchedule:
         log = (*self.choices.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
+
+    def _wide(self, program: Program) -> int | None:
+        """Return how many iterations of a batch for each worker make it wide; None where no number does."""
+        weights = matrices(program)
+        if weights > self.machine.l2_bytes:
+            return None
+        return self.choices.wide_for(weights, rows(program) * self.threads)
 
 
 def share_out(

@@ -9,9 +9,11 @@ from math import prod
 from ragged.auto.strides import stepped
 from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role, Var
+from ragged.ir.index import index_of
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
+from ragged.ir.walk import leaves, subexpressions
 from ragged.schedule.legality import mentions
 
 
@@ -54,6 +56,28 @@ def matrices(program: Program) -> int:
     return sum(
         map(bytes_of, {product.packed[0] for product in products(program) if product.packed is not None})
     )
+
+
+def matrices_in(program: Program, loop: Var) -> int:
+    """Return the bytes of those that the products in a loop pack."""
+    inside = {leaf.label for leaf in leaves(index_of(program).places[loop].loop)}
+    packed = {
+        each.packed[0] for each in products(program) if each.packed is not None and each.update in inside
+    }
+    return sum(map(bytes_of, packed))
+
+
+def rows(program: Program) -> int:
+    """Return the bytes of what a kernel's products read of the rows of other buffers, of one row of each."""
+    updates = {product.update for product in products(program)}
+    loads = (
+        part
+        for site in sites(program)
+        if isinstance(site.stmt, Reduce) and site.stmt.label in updates
+        for part in subexpressions(site.stmt.value)
+        if isinstance(part, Load) and part.buffer.role not in (Role.PARAMETER, Role.BOUND)
+    )
+    return sum(map(bytes_of, {load.buffer for load in loads}))
 
 
 def bytes_of(buffer: Buffer) -> int:

@@ -1,7 +1,7 @@
 """The resident team of this process: how many workers there may be, and stages as it runs them.
 
 There is one team in a process, for all compiled functions: the thread that calls, and helper threads that are started
-when a call first wants them and kept until the process ends. A helper that has nothing to do stays awake for 50 us
+when a call first wants them and kept until the process ends. A helper that has nothing to do stays awake for 200 us
 and sleeps then, so an idle process uses no processor. One call at a time has the team; a call that finds it busy
 runs in its own thread alone, so calls from many threads neither wait for each other nor crowd the processors. A
 call waits for helpers no longer than its patience, and then goes on with those who came. None of this can be seen in

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from cortex import Node, ra
+import cortex
+from cortex import Choices, Node, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.alternate_columns import alternate_columns
@@ -126,3 +129,41 @@ def test_every_second_batch_begins_where_the_last_one_ended():
     turned = [line for line in schedule.log().splitlines() if "alternate" in line]
     slices = ("n_k_s", "n_rest_rest_s")  # of what is multiplied with matrices
     assert turned == [f"s.apply(alternate, s.loop({each!r}), s.loop('step'))" for each in slices]
+
+
+def slices_of(machine: Machine, hidden: int) -> set[str]:
+    schedule = Schedule(default_schedule(two_matrices(hidden)).lower())
+    share_columns(schedule, machine)
+    return {
+        line.rpartition(", ")[2].rstrip(")")
+        for line in schedule.log().splitlines()
+        if "slice_columns" in line
+    }
+
+
+def test_slices_of_the_matrices_stay_in_the_second_cache():
+    """At 64, three matrices are 48 KiB: 16 columns of them are 12 KiB, and 8 are 6."""
+    assert slices_of(TWO_CORES, 64) == {"16"}
+    small = dataclasses.replace(TWO_CORES, l2_bytes=10 * 1024)
+    assert slices_of(small, 64) == {"8"}
+    assert slices_of(dataclasses.replace(TWO_CORES, l2_bytes=1), 64) == {"4"}
+
+
+@pytest.mark.parametrize(
+    ("matrices", "rows", "chosen", "wide"),
+    [
+        (2**20, 2**10, None, 12),
+        (2**16, 2**14, None, 4),
+        (2**10, 2**14, None, 1),
+        (2**10, 0, None, 12),
+        (1, 1, 7, 7),
+    ],
+)
+def test_a_batch_is_wide_where_its_rows_are_many_or_as_large_as_the_matrices(matrices, rows, chosen, wide):
+    assert Choices(wide=chosen).wide_for(matrices, rows) == wide
+
+
+def test_nodes_with_matrices_of_their_own_are_shared_out_two_by_two():
+    model = models.mv_rnn(32, 10)
+    function = cortex.compile(model, model.init_params(seed=0), threads=2)
+    assert "s.apply(distribute_over_team, 1)" in function.show("schedule")

@@ -14,7 +14,7 @@ class Helper {
  public:
   // How long a helper stays awake after a run (ns). Who was called in vain sleeps at once: its processor is taken, and
   // only one who sleeps is given it when called again.
-  static constexpr std::int64_t kAwake = 50'000;
+  static constexpr std::int64_t kAwake = 200'000;
 
   // Start the thread; returns null if the system has none to give.
   static Helper* start();
