@@ -31,7 +31,8 @@ nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(n
 
 }  // namespace
 
-ArrayView::ArrayView(nb::object array) : array_(std::move(array)) {
+ArrayView::ArrayView(nb::object array, bool briefly) : array_(std::move(array)) {
+  if (briefly && look_at_numbers()) return;
   if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_FULL_RO) == 0) {
     held_ = true;
     kind_ = kind_of(buffer_.format);
@@ -41,7 +42,25 @@ ArrayView::ArrayView(nb::object array) : array_(std::move(array)) {
 }
 
 ArrayView::~ArrayView() {
-  if (held_) PyBuffer_Release(&buffer_);
+  if (held_ && buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+}
+
+// NumPy's own arrays of plain numbers are looked at without their buffer: to lend it, NumPy describes it anew each time.
+bool ArrayView::look_at_numbers() {
+  if (!PyArray_CheckExact(array_.ptr())) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(array_.ptr());
+  const int type = PyArray_TYPE(array);
+  const bool is_plain = type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_HALF || PyTypeNum_ISINTEGER(type);
+  if (!is_plain || !PyArray_ISNOTSWAPPED(array)) return false;
+  kind_ = PyTypeNum_ISFLOAT(type) ? 'f' : PyTypeNum_ISUNSIGNED(type) ? 'u' : 'i';
+  buffer_.obj = nullptr;
+  buffer_.buf = PyArray_DATA(array);
+  buffer_.itemsize = PyArray_ITEMSIZE(array);
+  buffer_.ndim = PyArray_NDIM(array);
+  buffer_.shape = PyArray_DIMS(array);
+  buffer_.strides = PyArray_STRIDES(array);
+  held_ = true;
+  return true;
 }
 
 bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const {

@@ -8,7 +8,8 @@ namespace cortex {
 // An array's memory, held while it is read. One that NumPy does not lend (dates, objects) has kind '?'.
 class ArrayView {
  public:
-  explicit ArrayView(nb::object array);
+  // `briefly` is until no Python code has run since: nobody is kept from changing the array's shape.
+  explicit ArrayView(nb::object array, bool briefly = false);
   ArrayView(const ArrayView&) = delete;
   ArrayView& operator=(const ArrayView&) = delete;
   ~ArrayView();
@@ -46,6 +47,7 @@ class ArrayView {
     }
   }
   std::pair<std::int64_t, bool> integer(const char* at) const;
+  bool look_at_numbers();
 
   nb::object array_;
   Py_buffer buffer_;

@@ -108,7 +108,7 @@ nb::object read_array(const PayloadSpec& payload, PyObject* value, const Spot& s
 }
 
 void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot, char* to) {
-  ArrayView view(read_array(payload, value, spot));
+  ArrayView view(read_array(payload, value, spot), true);
   check_array(payload, view, 0, spot);
   if (!is_int(payload.dtype)) {
     view.copy_floats(0, true, to);
