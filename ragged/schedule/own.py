@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.program import Program
+from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Reduce, Stmt, Store
 from ragged.ir.walk import read, written
@@ -79,7 +79,9 @@ def _check(program: Program, phases: Sequence[Phase], own: Phase, refusal: str) 
         others = (phase for phase in phases if phase is not own)
         users = [phase for phase in others if buffer in read(phase.loop) | written(phase.loop)]
         late = all(phase in after and phase.is_beside(own) for phase in users)
-        if not late or any(buffer in written(phase.loop) for phase in users):
+        stages = (stage.body for stage in program.stages if stage.kind is not StageKind.KERNEL)
+        elsewhere = any(buffer in read(body) | written(body) for body in stages)
+        if not late or elsewhere or any(buffer in written(phase.loop) for phase in users):
             raise ScheduleError(
                 refusal, because=f"{what}, and '{buffer.name}' is used before it or elsewhere, too"
             )
@@ -93,7 +95,7 @@ def _by_rows(program: Program, phases: Sequence[Phase], own: Phase) -> bool:
         return (Binary(BinaryOp.NE, first[own.loop.var], second[rows.var]),)
 
     for phase in phases:
-        if phase is own or not buffers & read(phase.loop):
+        if not buffers & read(phase.loop):
             continue
         rows = phase.rows or phase.loop
         before: list[tuple[int, Relation]] = [

@@ -216,13 +216,14 @@ class _Walk:
         """Return whether who has an iteration of the one has that of the other, unless they are shared out by rows.
 
         By what they are shared out may be another thing in each iteration of the loop around them, where all can meet
-        after one in which it was rows.
+        after one in which it was rows, if they run in each.
         """
         one, other = pending.phase, phase
         same = isinstance(one.loop.extent, Const) and one.loop.extent == other.loop.extent
         if self._is_crossed(phase, pending):
             innermost = [None, *(loop.var for loop in other.site.loops)][-1]
-            same &= one.is_beside(other) and pending.carrier in (None, innermost)
+            each_time = pending.carrier is innermost and not other.site.conditions
+            same &= one.is_beside(other) and (pending.carrier is None or each_time)
         return self.aligned and same
 
     def _is_crossed(self, phase: Phase, pending: _Pending) -> bool:

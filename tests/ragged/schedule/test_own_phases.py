@@ -109,6 +109,33 @@ def test_a_row_of_another_round_is_computed_by_all():
         np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
 
 
+def test_who_reads_his_own_rows_of_an_earlier_round_computes_all():
+    """A sum of one's own that goes on from the round before: rows may have been another worker's there."""
+    text = WAVES.format(read=SAME).replace(
+        "= y[k1, i] +", "= (0.0 if r < 1 else t[r - 1, k1, i]) + y[k1, i] +"
+    )
+    old = parse(text)
+    made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
+    assert "for k1 in serial(n)" in kernel(made)
+    for n in (1, 3, 4, 9):
+        sizes, arrays = data(n)
+        want = interpret(old, sizes, arrays)["y"]
+        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+
+
+def test_what_another_stage_writes_is_nobodys_own():
+    text = WAVES.format(read=SAME).replace(
+        "with kernel:",
+        "with prelude:\n    for r in serial(rounds):\n        t[r, 0, 0]: t.first = 0.0\nwith kernel:",
+    )
+    changed = parse(text.replace("0 <= n < 1000", "1 <= n < 1000"))
+    with pytest.raises(ScheduleError) as error:
+        distribute_over_team(changed, None, (loop(changed, "k1"),))
+    assert str(error.value) == (
+        f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' is used before it or elsewhere, too"
+    )
+
+
 def test_without_copies_there_is_a_race():
     one = (
         to_text(shared_out(wide=None))

@@ -135,6 +135,19 @@ def test_rounds_of_many_and_of_few_rows_in_turns(seed):
     np.testing.assert_array_equal(got, want)
 
 
+def test_rounds_that_are_skipped_do_not_count_as_meetings():
+    """Nobody has met after a round of many where the next one does nothing at all."""
+    first = VARYING.index("        for s1")
+    inside = "".join(f"    {line}\n" for line in VARYING[first:].splitlines())
+    old = parse(VARYING[:first] + "        if r % 2 == 0:\n" + inside)
+    new = distribute_over_team(old, WIDE).program
+    arrays = {"x": np.ones((8, 4), np.float32), "length": np.array([8, 0, 3, 0, 8, 1], np.int32)}
+    sizes = {"n": 8, "rounds": 6}
+    want = interpret(old, sizes, arrays)["y"]
+    for seed in range(4):
+        np.testing.assert_array_equal(interpret(new, sizes, arrays, workers=2, seed=seed)["y"], want)
+
+
 def test_who_does_not_meet_after_a_round_of_many_races():
     text = str(distribute_over_team(parse(VARYING), WIDE).program)
     after = " or r >= 1 and length(r - 1) >= workers * 2"
