@@ -39,8 +39,12 @@ class Own:
         buffers = frozenset(buffer for phase in own for buffer in written(phase.loop))
         for phase in own:
             _check(program, phases, phase, refusal)
-        by_rows = frozenset(phase.loop.var for phase in own if _by_rows(program, phases, phase))
-        return cls(own, buffers, by_rows)
+        by_rows: set[Var] = set()
+        for phase in sorted(own, key=phases.index, reverse=True):  # first who reads what others of them write
+            readers = {other.loop.var for other in own if other is not phase} - by_rows
+            if _by_rows(program, phases, phase, readers):
+                by_rows.add(phase.loop.var)
+        return cls(own, buffers, frozenset(by_rows))
 
     def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
         """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
@@ -87,8 +91,11 @@ def _check(program: Program, phases: Sequence[Phase], own: Phase, refusal: str) 
             )
 
 
-def _by_rows(program: Program, phases: Sequence[Phase], own: Phase) -> bool:
-    """Return whether who has some iterations of all phases alike needs those alone of a phase of his own."""
+def _by_rows(program: Program, phases: Sequence[Phase], own: Phase, whole: set[Var]) -> bool:
+    """Return whether who has some iterations of all phases alike needs those alone of a phase of his own.
+
+    He has all iterations of the loops in `whole`.
+    """
     buffers = written(own.loop)
 
     def other_row(first: Copies, second: Copies) -> tuple[Expr, ...]:
@@ -97,6 +104,8 @@ def _by_rows(program: Program, phases: Sequence[Phase], own: Phase) -> bool:
     for phase in phases:
         if not buffers & read(phase.loop):
             continue
+        if phase.loop.var in whole:
+            return False
         rows = phase.rows or phase.loop
         before: list[tuple[int, Relation]] = [
             (depth, _Earlier(loop.var)) for depth, loop in enumerate(own.site.loops)

@@ -123,6 +123,21 @@ def test_who_reads_his_own_rows_of_an_earlier_round_computes_all():
         np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
 
 
+def test_what_is_of_one_row_is_computed_for_all_where_who_reads_it_needs_all():
+    """Of two sums in a row of one's own the second is needed whole, and so is the first."""
+    text = WAVES.format(read=OTHER_ROW).replace("y: output", "u: workspace(float32[rounds, n, 4])\ny: output")
+    store = "u[r, k3, i] = 2.0 * t[r, k3, i]"
+    second = f"        for k3 in parallel(n):\n            for i in serial(4):\n                {store}\n"
+    text = text.replace("        for s2 in", f"{second}        for s2 in").replace("0.5 * t[r", "0.5 * u[r")
+    old = parse(text)
+    made = distribute_over_team(old, WIDE, (loop(old, "k1"), loop(old, "k3"))).program
+    assert "for k1 in serial(n)" in kernel(made) and "for k3 in serial(n)" in kernel(made)
+    for n in (1, 3, 4, 9):
+        sizes, arrays = data(n)
+        want = interpret(old, sizes, arrays)["y"]
+        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+
+
 def test_what_another_stage_writes_is_nobodys_own():
     text = WAVES.format(read=SAME).replace(
         "with kernel:",
