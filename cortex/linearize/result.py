@@ -14,7 +14,7 @@ from cortex.linearize.lengths import check_lengths
 Ints = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linearized:
     """A batch of structures as arrays: C-contiguous, owned by it, and changed by no later call.
 
@@ -81,3 +81,8 @@ class Linearized:
         """Return the keys of the rows from begin to end."""
         keys = self.row_keys[begin:end]
         return keys if isinstance(keys, list) else keys.tolist()
+
+    def __repr__(self) -> str:
+        """Return how much there is of everything; the arrays are attributes."""
+        counts = f"{self.num_structures} structures, {self.num_nodes} nodes, {self.num_edges} edges"
+        return f"Linearized({counts}, {self.num_batches} batches)"

@@ -23,6 +23,8 @@ _LOOPS: Grid = {
     "row_vectors": (4,),
     "nodes": (1, 8),
     "columns": (False,),
+    "own": (False,),
+    "turns": (False,),
     "wide": (4, 64),
 }
 

@@ -9,7 +9,8 @@ from ragged.ir.expr import Binary, Const, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Let, LoopKind, Stmt
+from ragged.ir.stmt import For, Let, LoopKind, Reduce, Stmt
+from ragged.ir.walk import leaves
 from ragged.schedule.fold import ONE, ZERO
 from ragged.schedule.legality import require_independent
 from ragged.schedule.locate import Replace, loop_site
@@ -41,7 +42,8 @@ def alternate(program: Program, loop: Var, around: Var) -> Rewritten:
 
     Raises:
         ScheduleError: there is no such loop; one of them is neither serial nor parallel, or `around` not serial;
-            `around` does not stand around the loop; or two iterations are not proven to touch different elements.
+            `around` does not stand around the loop; a reduction goes over it; or two iterations are not proven to touch
+            different elements.
     """
     what = f"alternate: cannot turn loop '{loop.name}' around in every second iteration of '{around.name}'"
     site = loop_site(program, loop, "alternate")
@@ -53,6 +55,11 @@ def alternate(program: Program, loop: Var, around: Var) -> Rewritten:
     if old.kind not in _KINDS or outer.kind is not LoopKind.SERIAL:
         wrong, wanted = (outer, "serial") if old.kind in _KINDS else (old, "serial or parallel")
         raise ScheduleError(what, because=f"loop '{wrong.var.name}' is {wrong.kind.value}, not {wanted}")
+    for leaf in leaves(old.body):
+        if isinstance(leaf, Reduce) and loop in leaf.axes:
+            raise ScheduleError(
+                what, because=f"'{leaf.label.name}' reduces over it, and the order of a sum is the model's"
+            )
     require_independent(program, site, what)
 
     def change(found: For, owner: Rewriter) -> Stmt:

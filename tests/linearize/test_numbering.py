@@ -137,3 +137,8 @@ def test_a_worked_example_with_classes():
     assert result.batch_begin.tolist() == [4, 1, 0] and result.batch_length.tolist() == [7, 3, 1]
     assert [length.tolist() for length in result.class_length] == [[3, 0, 0], [4, 0, 0], [0, 2, 0]]
     assert result.rows.tolist() == [7, 8, 1, 4, 3, 9, 0, 10, 5, 6, 2]
+
+
+def test_a_batch_says_how_much_there_is_and_does_not_list_it():
+    batch = linearize(LENIENT, [Node([Node(), Node()])])
+    assert repr(batch) == "Linearized(1 structures, 3 nodes, 2 edges, 2 batches)"

@@ -81,9 +81,16 @@ def test_refusals():
     i, j, k, r = (loop(old, name) for name in "ijkr")
     what = "alternate: cannot turn loop '{}' around in every second iteration of '{}'\n"
     assert refused(alternate, old, j, r) == (
-        what.format("j", "r") + "  because: 's' may in both iterations touch one element of 's'\n"
-        "  example: j = 0, j' = 1, r = 0, rounds = 1"
+        what.format("j", "r") + "  because: 's' reduces over it, and the order of a sum is the model's"
     )
+    rows = parse(ROUNDS.format(outer="serial", inner="serial").replace("y[r, k, i] =", "y[r, k, 0] ="))
+    assert refused(alternate, rows, loop(rows, "i"), loop(rows, "r")).startswith(
+        what.format("i", "r") + "  because: 'y' may in both iterations touch one element of 'y'\n  example: "
+    )
+    empty = parse(
+        ROUNDS.format(outer="serial", inner="serial").replace("for j in serial(3)", "for j in serial(0)")
+    )
+    assert "reduces over it" in refused(alternate, empty, loop(empty, "j"), loop(empty, "r"))
     assert refused(alternate, old, i, k) == what.format("i", "k") + "  because: 'k' is no loop around it"
     at_once = accepted(parallel, old, r).program
     assert refused(alternate, at_once, i, r) == (
