@@ -42,8 +42,8 @@ def alternate(program: Program, loop: Var, around: Var) -> Rewritten:
 
     Raises:
         ScheduleError: there is no such loop; one of them is neither serial nor parallel, or `around` not serial;
-            `around` does not stand around the loop; a reduction goes over it; or two iterations are not proven to touch
-            different elements.
+            `around` does not stand around the loop; a reduction goes over one of them; or two iterations are not proven
+            to touch different elements.
     """
     what = f"alternate: cannot turn loop '{loop.name}' around in every second iteration of '{around.name}'"
     site = loop_site(program, loop, "alternate")
@@ -56,9 +56,11 @@ def alternate(program: Program, loop: Var, around: Var) -> Rewritten:
         wrong, wanted = (outer, "serial") if old.kind in _KINDS else (old, "serial or parallel")
         raise ScheduleError(what, because=f"loop '{wrong.var.name}' is {wrong.kind.value}, not {wanted}")
     for leaf in leaves(old.body):
-        if isinstance(leaf, Reduce) and loop in leaf.axes:
+        axes = leaf.axes if isinstance(leaf, Reduce) else ()
+        for axis in (axis for axis in (loop, around) if axis in axes):
             raise ScheduleError(
-                what, because=f"'{leaf.label.name}' reduces over it, and the order of a sum is the model's"
+                what,
+                because=f"'{leaf.label.name}' reduces over '{axis.name}', and the order of a sum is the model's",
             )
     require_independent(program, site, what)
 

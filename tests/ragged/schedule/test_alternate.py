@@ -81,16 +81,23 @@ def test_refusals():
     i, j, k, r = (loop(old, name) for name in "ijkr")
     what = "alternate: cannot turn loop '{}' around in every second iteration of '{}'\n"
     assert refused(alternate, old, j, r) == (
-        what.format("j", "r") + "  because: 's' reduces over it, and the order of a sum is the model's"
+        what.format("j", "r") + "  because: 's' reduces over 'j', and the order of a sum is the model's"
     )
     rows = parse(ROUNDS.format(outer="serial", inner="serial").replace("y[r, k, i] =", "y[r, k, 0] ="))
     assert refused(alternate, rows, loop(rows, "i"), loop(rows, "r")).startswith(
         what.format("i", "r") + "  because: 'y' may in both iterations touch one element of 'y'\n  example: "
     )
+    text = ROUNDS.format(outer="serial", inner="serial")
+    inside = "        for i3 in serial(3):\n            z[r, i3]: z.init = 0.0\n"
+    inside += "        for j in serial(3):\n            for i2 in serial(3):\n"
+    inside += "                z[r, i2] += U[j] * U[i2]\n"
+    over = parse(text.replace("s: output", "z: output(float32[rounds, 3])\ns: output") + inside)
+    j2 = loop(over, "j", 1)
+    assert "reduces over 'j'" in refused(alternate, over, loop(over, "i2"), j2)
     empty = parse(
         ROUNDS.format(outer="serial", inner="serial").replace("for j in serial(3)", "for j in serial(0)")
     )
-    assert "reduces over it" in refused(alternate, empty, loop(empty, "j"), loop(empty, "r"))
+    assert "reduces over 'j'" in refused(alternate, empty, loop(empty, "j"), loop(empty, "r"))
     assert refused(alternate, old, i, k) == what.format("i", "k") + "  because: 'k' is no loop around it"
     at_once = accepted(parallel, old, r).program
     assert refused(alternate, at_once, i, r) == (
