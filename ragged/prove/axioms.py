@@ -138,18 +138,15 @@ def _follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Iter
         for e in _arguments(calls, pointer):
             # Which batch there is at b follows from both domains: they are not assumed to be one.
             there = [_inside(begin, b, to), _inside(length, b, to), _inside(pointer, e, to)]
-            for n, owned in _owners(e, via, calls, to):
-                condition = z3.And(*there, low <= n, n < end, *owned)
-                target = to.call(pointer, e)
-                nowhere = [target < 0] if fact.optional else []
-                yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
+            in_batch = [[low <= n, n < end, *owned] for n, owned in _owners(e, via, calls, to)]
             if via is not None and any(n.eq(low) for n in _arguments(calls, via)):
                 # From a place not above `e` to one above it there is a step: a node of the batch has `e`.
                 known = [_inside(via, low, to), _inside(via, end, to), low < end]
-                condition = z3.And(*there, *known, to.call(via, low) <= e, e < to.call(via, end))
+                in_batch.append([*known, to.call(via, low) <= e, e < to.call(via, end)])
+            for owned in in_batch:
                 target = to.call(pointer, e)
                 nowhere = [target < 0] if fact.optional else []
-                yield z3.Implies(condition, z3.Or(target >= end, *nowhere))
+                yield z3.Implies(z3.And(*there, *owned), z3.Or(target >= end, *nowhere))
 
 
 def _uniform(fact: Uniform, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:

@@ -134,7 +134,7 @@ class _Share(Share):
 
     def _own(self, loop: For) -> Stmt:
         """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone."""
-        if self.wide is None or loop.var not in self.own.by_rows:
+        if loop.var not in self.own.by_rows:
             return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
         row, rows = Var("row"), Var("rows")
         made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))

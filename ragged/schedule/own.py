@@ -28,8 +28,18 @@ class Own:
     by_rows: frozenset[Var] = frozenset()
 
     @classmethod
-    def of(cls, program: Program, phases: Sequence[Phase], loops: Iterable[Var], refusal: str) -> Own:
+    def of(
+        cls,
+        program: Program,
+        phases: Sequence[Phase],
+        loops: Iterable[Var],
+        refusal: str,
+        *,
+        crossed: bool,
+    ) -> Own:
         """Return what each worker does for himself: the phases over `loops`.
+
+        Which of them are by rows is asked where rows may be shared out: `crossed` is as in `barriers_before`.
 
         Raises:
             ScheduleError: a loop is none of the phases; or what it writes is no workspace, is written by others too,
@@ -40,7 +50,9 @@ class Own:
         for phase in own:
             _check(program, phases, phase, refusal)
         by_rows: set[Var] = set()
-        for phase in sorted(own, key=phases.index, reverse=True):  # first who reads what others of them write
+        for phase in sorted(
+            own if crossed else (), key=phases.index, reverse=True
+        ):  # first who reads what others of them write
             readers = {other.loop.var for other in own if other is not phase} - by_rows
             if _by_rows(program, phases, phase, readers):
                 by_rows.add(phase.loop.var)
@@ -97,24 +109,21 @@ def _by_rows(program: Program, phases: Sequence[Phase], own: Phase, whole: set[V
     He has all iterations of the loops in `whole`.
     """
     buffers = written(own.loop)
-
-    def other_row(first: Copies, second: Copies) -> tuple[Expr, ...]:
-        return (Binary(BinaryOp.NE, first[own.loop.var], second[rows.var]),)
-
+    before: list[tuple[int, Relation]] = [
+        (depth, _Earlier(loop.var)) for depth, loop in enumerate(own.site.loops)
+    ]
     for phase in phases:
         if not buffers & read(phase.loop):
             continue
         if phase.loop.var in whole:
             return False
         rows = phase.rows or phase.loop
-        before: list[tuple[int, Relation]] = [
-            (depth, _Earlier(loop.var)) for depth, loop in enumerate(own.site.loops)
-        ]
-        if rows.extent != own.loop.extent or any(
-            find_conflict(program, own.inside, phase.inside, common, relation, about=buffers.__contains__)
-            for common, relation in ((own.depth, other_row), *before)
-        ):
+        if rows.extent != own.loop.extent:
             return False
+        relations: list[tuple[int, Relation]] = [*before, (own.depth, _OtherRow(own.loop.var, rows.var))]
+        for common, relation in relations:
+            if find_conflict(program, own.inside, phase.inside, common, relation, about=buffers.__contains__):
+                return False
     return True
 
 
@@ -126,6 +135,17 @@ class _Earlier:
 
     def __call__(self, first: Copies, second: Copies) -> tuple[Expr, ...]:
         return (earlier(first, second, self.loop),)
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherRow:
+    """The relation of an iteration of one loop over rows to one of another loop that is another row."""
+
+    here: Var
+    there: Var
+
+    def __call__(self, first: Copies, second: Copies) -> tuple[Expr, ...]:
+        return (Binary(BinaryOp.NE, first[self.here], second[self.there]),)
 
 
 @dataclass

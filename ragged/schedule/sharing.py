@@ -114,7 +114,7 @@ class Shareable:
         for phase in phases:
             check_independent(primitive, program, phase)
         loops = {phase.loop.var for phase in phases}
-        owned = Own.of(program, phases, own, refusal)
+        owned = Own.of(program, phases, own, refusal, crossed=crossed)
         barriers = barriers_before(
             program, whole, phases, aligned=aligned, crossed=crossed, copied=owned.buffers
         )

@@ -18,6 +18,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten, labels_of, loops_of
 from ragged.ir.stmt import Label
 from ragged.ir.verify import verify
+from ragged.runtime.call import Caller
 from tests.ragged.schedule.programs import matvec_data, tree_data
 
 Data = tuple[dict[str, int], dict[str, np.ndarray]]
@@ -87,3 +88,27 @@ def check_same_compiled(old: Program, new: Program, data: Iterable[Data], output
             each.call(StageKind.KERNEL, {**sizes, **given})
             results.append(given[output])
         np.testing.assert_array_equal(results[1], results[0])
+
+
+def check_team(
+    old: Program, team: Program, data: Data, output: str, *, workers: int, seeds: Iterable[int]
+) -> None:
+    """Check that a team, interpreted, leaves the bits in `output` that the program leaves alone."""
+    sizes, arrays = data
+    want = interpret(old, sizes, arrays)[output]
+    for seed in seeds:
+        got = interpret(team, sizes, arrays, workers=workers, seed=seed)[output]
+        np.testing.assert_array_equal(got, want)
+
+
+def check_team_compiled(
+    old: Program, team: Program, data: Iterable[Data], output: str, *, workers: int
+) -> None:
+    """Check that a team's machine code leaves the bits in `output` that the program's does."""
+    alone, shared = (
+        Caller([compile_program(each).entry(StageKind.KERNEL)], {}, workers=count)
+        for each, count in ((old, 1), (team, workers))
+    )
+    for sizes, arrays in data:
+        values = {**sizes, **arrays}
+        np.testing.assert_array_equal(shared(values, patience=10**10)[output], alone(values)[output])

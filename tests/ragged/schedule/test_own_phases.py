@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragged.codegen.build import compile_program
 from ragged.errors import ScheduleError
 from ragged.ir.interpret import Race, interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
-from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
-from ragged.runtime.call import Caller
 from ragged.schedule.distribute_over_team import distribute_over_team
-from tests.ragged.schedule.support import loop
+from tests.ragged.schedule.support import check_team, check_team_compiled, loop
 
 WAVES = """\
 program("waves")
@@ -73,15 +70,10 @@ def test_text(golden):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_same_bits_for_any_team(workers, read, wide):
     new = shared_out(read, wide)
-    plain, team = (compile_program(each).entry(StageKind.KERNEL) for each in (program(read), new))
-    for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3):
-        sizes, arrays = data(n)
-        want = interpret(program(read), sizes, arrays)["y"]
-        for seed in range(3):
-            got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
-            np.testing.assert_array_equal(got, want)
-        compiled = Caller([team], {}, workers=workers)({**sizes, **arrays}, patience=10**10)["y"]
-        np.testing.assert_array_equal(compiled, Caller([plain], {})({**sizes, **arrays})["y"])
+    batches = [data(n) for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3)]
+    for batch in batches:
+        check_team(program(read), new, batch, "y", workers=workers, seeds=range(3))
+    check_team_compiled(program(read), new, batches, "y", workers=workers)
 
 
 def test_nobody_waits_for_what_he_has_himself():
@@ -104,9 +96,7 @@ def test_a_row_of_another_round_is_computed_by_all():
     made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
     assert "for k1 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
-        sizes, arrays = data(n)
-        want = interpret(old, sizes, arrays)["y"]
-        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+        check_team(old, made, data(n), "y", workers=2, seeds=(n,))
 
 
 def test_who_reads_his_own_rows_of_an_earlier_round_computes_all():
@@ -118,9 +108,7 @@ def test_who_reads_his_own_rows_of_an_earlier_round_computes_all():
     made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
     assert "for k1 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
-        sizes, arrays = data(n)
-        want = interpret(old, sizes, arrays)["y"]
-        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+        check_team(old, made, data(n), "y", workers=2, seeds=(n,))
 
 
 def test_what_is_of_one_row_is_computed_for_all_where_who_reads_it_needs_all():
@@ -133,9 +121,7 @@ def test_what_is_of_one_row_is_computed_for_all_where_who_reads_it_needs_all():
     made = distribute_over_team(old, WIDE, (loop(old, "k1"), loop(old, "k3"))).program
     assert "for k1 in serial(n)" in kernel(made) and "for k3 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
-        sizes, arrays = data(n)
-        want = interpret(old, sizes, arrays)["y"]
-        np.testing.assert_array_equal(interpret(made, sizes, arrays, workers=2, seed=n)["y"], want)
+        check_team(old, made, data(n), "y", workers=2, seeds=(n,))
 
 
 def test_what_another_stage_writes_is_nobodys_own():

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragged.codegen.build import compile_program
 from ragged.errors import ScheduleError
 from ragged.ir.interpret import Race, interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
-from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
-from ragged.runtime.call import Caller
 from ragged.schedule.distribute_over_team import distribute_over_team
+from tests.ragged.schedule.support import check_team, check_team_compiled
 
 ROUNDS = """\
 program("rounds")
@@ -66,15 +64,10 @@ def test_text(golden):
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 def test_the_same_bits_on_either_side(read, workers):
     new = shared_out(read)
-    plain, team = (compile_program(each).entry(StageKind.KERNEL) for each in (program(read), new))
-    for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3):
-        sizes, arrays = data(n)
-        want = interpret(program(read), sizes, arrays)["y"]
-        for seed in range(3):
-            got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
-            np.testing.assert_array_equal(got, want)
-        compiled = Caller([team], {}, workers=workers)({**sizes, **arrays}, patience=10**10)["y"]
-        np.testing.assert_array_equal(compiled, Caller([plain], {})({**sizes, **arrays})["y"])
+    batches = [data(n) for n in (0, 1, 2 * workers - 1, 2 * workers, 2 * workers + 3)]
+    for batch in batches:
+        check_team(program(read), new, batch, "y", workers=workers, seeds=range(3))
+    check_team_compiled(program(read), new, batches, "y", workers=workers)
 
 
 CARRIED = "if n >= workers * 2 or r >= 1 and n >= workers * 2:"
@@ -130,9 +123,7 @@ def test_rounds_of_many_and_of_few_rows_in_turns(seed):
         "x": random.standard_normal((n, 4)).astype(np.float32),
         "length": random.integers(0, n + 1, rounds).astype(np.int32),
     }
-    want = interpret(old, sizes, arrays)["y"]
-    got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
-    np.testing.assert_array_equal(got, want)
+    check_team(old, new, (sizes, arrays), "y", workers=workers, seeds=(seed,))
 
 
 def test_rounds_that_are_skipped_do_not_count_as_meetings():
@@ -142,10 +133,7 @@ def test_rounds_that_are_skipped_do_not_count_as_meetings():
     old = parse(VARYING[:first] + "        if r % 2 == 0:\n" + inside)
     new = distribute_over_team(old, WIDE).program
     arrays = {"x": np.ones((8, 4), np.float32), "length": np.array([8, 0, 3, 0, 8, 1], np.int32)}
-    sizes = {"n": 8, "rounds": 6}
-    want = interpret(old, sizes, arrays)["y"]
-    for seed in range(4):
-        np.testing.assert_array_equal(interpret(new, sizes, arrays, workers=2, seed=seed)["y"], want)
+    check_team(old, new, ({"n": 8, "rounds": 6}, arrays), "y", workers=2, seeds=range(4))
 
 
 def test_who_does_not_meet_after_a_round_of_many_races():
@@ -201,6 +189,4 @@ def test_phases_under_other_conditions_wait_always():
         "barrier(team)",
     ]
     for n in (1, 3, 4, 9):
-        sizes, arrays = data(n)
-        want = interpret(old, sizes, arrays)["y"]
-        np.testing.assert_array_equal(interpret(new, sizes, arrays, workers=2, seed=n)["y"], want)
+        check_team(old, new, data(n), "y", workers=2, seeds=(n,))
