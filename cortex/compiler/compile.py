@@ -9,7 +9,7 @@ from cortex.compiler.choices import DEFAULT, Choices, scheduled
 from cortex.compiler.described import describe
 from cortex.compiler.function import RecursiveFunction
 from cortex.compiler.made import Made
-from cortex.ilir.structure import BATCH, CHILD, NODE
+from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule
@@ -96,7 +96,7 @@ def compile(
     _check_tables(model, table_bytes)
     workers = check_workers(threads)
     schedule = scheduled(model, choices, table_bytes)
-    program = schedule.lower()
+    program = schedule.lower(roots_alone=keep == "roots")
     kernel = _kernel(program, target, workers, precision, choices.of_loops, cache=cache)
     described = describe(schedule, program, choices.of_recursion())
     made = Made(kernel, described, threads, workers, keep == "nodes", vocab, children)
@@ -124,7 +124,7 @@ def recipe_of(
     choices: loops.Choices = loops.DEFAULT,
 ) -> Recipe:
     """Return what a lowered program's kernel is made from and for, as the cache knows it."""
-    dims = {NODE: "node", CHILD: "child", BATCH: "batch"}
+    dims = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
     return Recipe((program,), target, workers, f"recursive models in {precision}", dims, choices)
 
 

@@ -12,8 +12,6 @@ from cortex.linearize import Linearized
 
 Array = npt.NDArray[Any]
 
-# Below, `mode="clip"`: no index is out of range, and to be ready for one NumPy would copy everything twice.
-
 
 class Output:
     """The results of one call. It owns its memory: no later call changes it.
@@ -25,15 +23,13 @@ class Output:
     __slots__ = ("_arrays", "_linearized", "_roots")
 
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
-        """Take over `arrays`, which hold a row for each node by its id; with `keep_nodes` they are kept."""
+        """Take over `arrays`, which hold a row for each node by its id with `keep_nodes`, and else for each root."""
         self._linearized = linearized
         self._arrays = arrays if keep_nodes else None
         # With all nodes at hand, what nobody asks for need not be gathered.
         self._roots: dict[str, Array | None] = dict.fromkeys(arrays)
         if not keep_nodes:
-            self._roots = {
-                name: array.take(linearized.roots, 0, mode="clip") for name, array in arrays.items()
-            }
+            self._roots = dict(arrays)
 
     def __getitem__(self, name: str) -> Array:
         """Return the rows of the roots: (roots, ...), float32, the same array each time.
@@ -43,7 +39,7 @@ class Output:
         rows = self._roots[name]
         if rows is None:
             assert self._arrays is not None
-            rows = self._roots[name] = self._arrays[name].take(self._linearized.roots, 0, mode="clip")
+            rows = self._roots[name] = _rows_of(self._arrays[name], self._linearized.roots)
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -62,7 +58,7 @@ class Output:
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
-        rows = self._arrays[name].take(self._linearized.rows, 0, mode="clip")
+        rows = _rows_of(self._arrays[name], self._linearized.rows)
         return np.split(rows, self._linearized.row_begin[1:-1]) if len(self) else []
 
     def keys(self, structure: int) -> list[object]:
@@ -73,3 +69,11 @@ class Output:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)
         return f"Output({len(self)} structures, {shapes})"
+
+
+def _rows_of(array: Array, rows: Array) -> Array:
+    """Return rows of an array, a copy."""
+    if not array.flags.c_contiguous:  # of which `take` would first copy everything
+        return array[rows]
+    # "clip": no index is out of range, and to be ready for one NumPy would copy what it gathers twice.
+    return array.take(rows, 0, mode="clip")

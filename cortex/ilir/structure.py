@@ -20,6 +20,8 @@ NODE = Dim("N")
 """The dimension of all nodes of a batch of structures."""
 CHILD = Dim("K")
 """The dimension of a node's children."""
+ROOT = Dim("root")
+"""The dimension of the roots of a batch of structures."""
 BATCH = Dim("batch")
 """The dimension of dynamic batches."""
 
@@ -91,11 +93,13 @@ class StructureFunctions:
     num_inner: Function
     num_edges: Function
     num_batches: Function
+    num_roots: Function
     batch_begin: Function
     batch_length: Function
     child_begin: Function
     child: Function
     num_children: Function
+    roots: Function
     positions: Mapping[int, Function]
     payloads: Mapping[str, Function]
     carriers: Mapping[str, Carriers]
@@ -110,11 +114,13 @@ class StructureFunctions:
             self.num_inner,
             self.num_edges,
             self.num_batches,
+            self.num_roots,
             self.batch_begin,
             self.batch_length,
             self.child_begin,
             self.child,
             self.num_children,
+            self.roots,
             *self.positions.values(),
             *self.payloads.values(),
             *(function for listed in self.carriers.values() for function in listed.all()),
@@ -125,15 +131,16 @@ class StructureFunctions:
 
 def structure_functions(plan: Plan) -> StructureFunctions:
     """Return the functions that a program over structures of `plan` may call."""
-    num_nodes, num_inner, num_edges, num_batches = (
+    num_nodes, num_inner, num_edges, num_batches, num_roots = (
         Function(name, (), Source.STRUCTURE)
-        for name in ("num_nodes", "num_inner", "num_edges", "num_batches")
+        for name in ("num_nodes", "num_inner", "num_edges", "num_batches", "num_roots")
     )
     batch_begin = _array("batch_begin", "b", Call(num_batches))
     batch_length = _array("batch_length", "b", Call(num_batches))
     child_begin = _array("child_begin", "n", add(Call(num_nodes), 1))
     child = _array("child", "e", Call(num_edges))
     num_children = _difference("num_children", child_begin, Call(num_nodes))
+    roots = _array("roots", "r", Call(num_roots))
     positions = {j: _array(_position_name(plan, j), "n", Call(num_inner)) for j in plan.positions}
     payloads = {
         payload.name: Function(
@@ -150,6 +157,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         PrefixSum(child_begin, num_children),
         Range(child, Const(0), Call(num_nodes)),
         Follows(child, batch_begin, batch_length, via=child_begin),
+        Range(roots, Const(0), Call(num_nodes)),
     ]
     for position, pointer in positions.items():
         node = Ref(pointer.params[0].var)
@@ -199,11 +207,13 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         num_inner,
         num_edges,
         num_batches,
+        num_roots,
         batch_begin,
         batch_length,
         child_begin,
         child,
         num_children,
+        roots,
         positions,
         payloads,
         carriers,

@@ -73,6 +73,11 @@ class Linearized:
         check_lengths(self)
 
     @property
+    def num_roots(self) -> int:
+        """How many roots there are."""
+        return len(self.roots)
+
+    @property
     def keys(self) -> list[object]:
         """For each row the caller's node, token, label or number."""
         return self.keys_between(0, self.num_nodes)

@@ -253,8 +253,13 @@ class Schedule:
         """Return what the program asks of structures: what the model does, and the arrays that the schedule reads."""
         return scheduled_plan(self.model, self._choices)
 
-    def lower(self) -> Program:
-        """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2)."""
+    def lower(self, *, roots_alone: bool = False) -> Program:
+        """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2).
+
+        Its results have a row for each node, or with `roots_alone` for each root.
+        """
+        if roots_alone:
+            return lower(self.model, replace(self._choices, roots_alone=True)).program
         return self._lower().program
 
     @property

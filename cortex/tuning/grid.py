@@ -25,6 +25,7 @@ _LOOPS: Grid = {
     "columns": (False,),
     "own": (False,),
     "turns": (False,),
+    "matrices": (False,),
     "wide": (4, 64),
 }
 

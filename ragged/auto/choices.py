@@ -36,6 +36,9 @@ class Choices:
             matrices.
         own: whether a core that needs whole rows of a sum over children adds them up itself.
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
+        matrices: whether products of matrices of parameters with those of nodes are computed in columns of their own:
+            what nodes have is stored as they read it, a core takes all slices of a node, and the rows of a tile are
+            used right after they are computed.
         roll: whether products of one operand with several parameters, a cell's gates, are one nest over one table.
         steps: elements of a sum that are added in one turn of its loop; fewer where they do not divide its length. None
             is four for sums of 64 elements and more, and one for others.
@@ -78,6 +81,11 @@ class Choices:
     turns: bool = field(
         default=True, metadata={_WHY: "what a batch read last of the matrices the next finds in the caches"}
     )
+    # MV-RNN, ten trees, 2 cores: 0.82 of the time at 64, 0.83 at 128.
+    matrices: bool = field(
+        default=True,
+        metadata={_WHY: "sums over what is side by side are computed in vectors, and rows read once"},
+    )
     roll: bool = field(default=True, metadata={_WHY: "gates that are one nest are one pass over one table"})
     # 4 take 0.86 to 0.94 of the time of 1 for TreeFC and TreeLSTM at 256 and 512, and 8 as long as 4.
     steps: int | None = field(
@@ -110,7 +118,7 @@ class Choices:
         for name, value in counts.items():
             if not _is_count(value) and (value is not None or name not in ("nodes", "steps", "wide")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
-        for name in ("columns", "own", "turns", "roll"):
+        for name in ("columns", "own", "turns", "matrices", "roll"):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"choices: {name}={getattr(self, name)!r} is neither True nor False")
 

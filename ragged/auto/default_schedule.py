@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
+from ragged.auto.fuse_slices import fuse_slices
+from ragged.auto.jam_rows import jam_rows
 from ragged.auto.machine import Machine
+from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
@@ -52,11 +55,18 @@ class DefaultSchedule:
         way assumed of data is checked in the prelude.
         """
         schedule = Schedule(program, trusted=True)
+        if self.choices.matrices:
+            order_storage(schedule)
         columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
+        if self.choices.matrices:
+            fuse_slices(schedule)
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
         reason = share_out(schedule, self.threads, wide, columns.own)
         schedule.apply(contract_storage)
+        if self.choices.matrices:
+            order_loops(schedule)
+            jam_rows(schedule, self.machine, self.choices)
         if self.choices.turns:
             alternate_columns(schedule)
         sums = {product.update for product in products(schedule.program)}

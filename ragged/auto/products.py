@@ -24,7 +24,8 @@ class Product:
     `outputs` are the loops right around it, outermost first, of constant extents; lets may stand between.
     `vector` is the one of them to compute side by side, if there is one: consecutive elements of one operand, or
     of one that can be packed so (`packed`, and the dimension that the loop indexes), the other operand being the
-    same for all. `rows` is another of them that the operand along `vector` does not depend on.
+    same for all. `rows` is the longest of the others that the operand along `vector` does not depend on. `stored` is
+    said where there is no `vector`: a temporary or result, and the dimension of it that would give one if it came last.
     """
 
     init: Label
@@ -35,6 +36,7 @@ class Product:
     rows: For | None
     packed: tuple[Buffer, int] | None
     along: Expr | None
+    stored: tuple[Buffer, int] | None
 
 
 def products(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Product]:
@@ -89,12 +91,12 @@ def bytes_of(buffer: Buffer) -> int:
 def shared(program: Program, loop: Var) -> set[Label]:
     """Return the updates of the products whose columns the iterations of a loop share: together they read them once.
 
-    These are columns of parameters, and what else does not depend on the loop, if no loop inside shares it already.
+    These are columns of parameters, and what else does not depend on the loop, unless a loop inside shares them.
     """
     return {
         product.update
         for product in products(program)
-        if product.packed is not None or (product.rows is None and _is_fixed(product, loop))
+        if product.rows is None and (product.packed is not None or _is_fixed(product, loop))
     }
 
 
@@ -117,7 +119,9 @@ def _product(site: Site, update: Reduce) -> Product | None:
     sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
     if sides.vector is None and not isinstance(axis.extent, Const):
         return None
-    return Product(init, update.label, outputs, axis, sides.vector, sides.rows, sides.packed, sides.along)
+    return Product(
+        init, update.label, outputs, axis, sides.vector, sides.rows, sides.packed, sides.along, sides.stored
+    )
 
 
 def _outputs(site: Site) -> tuple[For, ...]:
@@ -156,10 +160,17 @@ class _Sides:
     rows: For | None
     packed: tuple[Buffer, int] | None = None
     along: Expr | None = None
+    stored: tuple[Buffer, int] | None = None
+
+
+def _extent(loop: For) -> int:
+    assert isinstance(loop.extent, Const)
+    return int(loop.extent.value)
 
 
 def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
     """Return the loop to compute side by side, another for rows, and what to pack for it."""
+    stored: tuple[Buffer, int] | None = None
     for loop in reversed(outputs):
         for along, other in ((lhs, rhs), (rhs, lhs)):
             if mentions(other, (loop.var,)) or not isinstance(along, Load):
@@ -167,9 +178,12 @@ def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
             place = stepped(along.indices, loop.var)
             if place is None:
                 continue
-            rows = next((row for row in outputs if row is not loop and not mentions(along, (row.var,))), None)
-            if place == len(along.indices) - 1:
+            others = [row for row in outputs if row is not loop and not mentions(along, (row.var,))]
+            rows = max(others, key=_extent, default=None)
+            if place == along.buffer.order[-1]:
                 return _Sides(loop, rows, None, along)
             if along.buffer.role in (Role.PARAMETER, Role.BOUND):
                 return _Sides(loop, rows, (along.buffer, place), along)
-    return _Sides(None, outputs[-1])
+            if place:  # rows come first
+                stored = stored or (along.buffer, place)
+    return _Sides(None, outputs[-1], stored=stored)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.ir.expr import Binary, Expr, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.schedule.legality import mentions
 
@@ -15,9 +15,9 @@ def stepped(indices: Sequence[Expr], var: Var) -> int | None:
     return places[0] if len(places) == 1 and _grows_with(indices[places[0]], var) else None
 
 
-def is_consecutive(indices: Sequence[Expr], var: Var) -> bool:
+def is_consecutive(buffer: Buffer, indices: Sequence[Expr], var: Var) -> bool:
     """Return whether the elements at `indices` are consecutive in memory as the loop's variable goes on."""
-    return stepped(indices, var) == len(indices) - 1
+    return bool(indices) and stepped(indices, var) == buffer.order[-1]
 
 
 def _grows_with(index: Expr, var: Var) -> bool:

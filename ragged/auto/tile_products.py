@@ -83,10 +83,10 @@ def _tile_once(
     loop = product.vector if product.vector is not None else product.outputs[-1]
     extent = _extent(loop)
     lanes = _lanes(machine, extent) if product.vector is not None else 1
-    most_rows, most_vectors = choices.tile_on(machine)
-    rows = _rows(product, loop, most_rows)
-    most = most_vectors if rows > 1 else choices.row_vectors
+    _, most_vectors = choices.tile_on(machine)
     pieces = _pieces(extent, lanes)
+    rows = rows_of_tile(product, machine, choices)
+    most = most_vectors if rows > 1 else choices.row_vectors
     held = pieces <= choices.row_vectors and rows * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
     width = extent if fits else lanes * _vectors(extent // lanes, most)
@@ -105,6 +105,9 @@ def _tile_once(
         others = (loop.var for loop in product.outputs if loop not in (product.rows, product.vector))
         schedule.apply(reorder, (*others, blocks, outer, row, inner))
         around = [row, inner]
+    elif loop is not product.outputs[-1]:
+        others = (each.var for each in product.outputs if each is not loop)
+        schedule.apply(reorder, (*others, outer, inner))
     kept = schedule.apply(cache_write, product.update, outer)
     written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
@@ -115,6 +118,15 @@ def _tile_once(
     if turn is not None:
         schedule.apply(unroll, turn)
     return width, rest
+
+
+def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
+    """Return how many rows of a product a tile has: more where its columns are few."""
+    loop = product.vector if product.vector is not None else product.outputs[-1]
+    extent = _extent(loop)
+    most_rows, most_vectors = choices.tile_on(machine)
+    pieces = _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
+    return _rows(product, loop, most_rows * max(1, most_vectors // pieces))
 
 
 def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:

@@ -89,11 +89,11 @@ def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
 
 def _consecutive(stmt: Store | Reduce, var: Var) -> bool:
     """True if what is written is consecutive in `var`, and all that is read is too, or is the same throughout."""
-    if not is_consecutive(stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
+    if not is_consecutive(stmt.buffer, stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
         return False
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
     return all(
-        is_consecutive(part.indices, var) or not mentions(part, (var,))
+        is_consecutive(part.buffer, part.indices, var) or not mentions(part, (var,))
         for part in parts
         if isinstance(part, Load)
     )

@@ -7,6 +7,7 @@ union `Expr` at the end of this file, and whoever consumes it matches all of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -131,6 +132,10 @@ class Buffer:
             object.__setattr__(self, "dims", (None,) * len(self.shape))
         if sorted(self.order) != list(range(len(self.shape))):
             raise InternalError(f"buffer '{self.name}': {self.order} does not permute its dimensions")
+
+    def order_of(self, kept: Sequence[int]) -> tuple[int, ...]:
+        """Return the order of a buffer that has some of this one's dimensions, in the order that these have here."""
+        return tuple(kept.index(dimension) for dimension in self.order if dimension in kept)
 
 
 # --- expressions -------------------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[
     if all(_serial(stage.body, buffer) for stage in program.stages):
         rewriter = contract(homes=at_home, new=smaller)
     elif (team := _team_of(program, buffer, set(at_home))) is not None:
-        smaller = replace(smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=())
+        order = (0, *(position + 1 for position in smaller.order))
+        smaller = replace(
+            smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=order
+        )
         rewriter = contract(homes=at_home, new=smaller, worker=(Ref(team.var),))
     else:
         return program
@@ -111,7 +114,7 @@ def _without(buffer: Buffer, dimension: int, slices: Slices) -> Buffer:
     slices = slices or tuple(Slice(None, extent) for extent in buffer.shape)
     kept = [d for d in range(len(buffer.shape)) if d != dimension]
     shape, dims = tuple(slices[d].extent for d in kept), tuple(buffer.dims[d] for d in kept)
-    return replace(buffer, shape=shape, dims=dims, order=())
+    return replace(buffer, shape=shape, dims=dims, order=buffer.order_of(kept))
 
 
 def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]) -> Program:

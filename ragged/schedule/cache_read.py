@@ -105,7 +105,10 @@ def _local(one: Buffer, ways: int) -> Buffer:
     """Return the buffer for so many regions like the one that `one` is for."""
     if ways == 1:
         return one
-    return Buffer(one.name, one.dtype, (Const(ways), *one.shape), one.role, (None, *one.dims), one.scope)
+    order = (0, *(position + 1 for position in one.order))
+    return Buffer(
+        one.name, one.dtype, (Const(ways), *one.shape), one.role, (None, *one.dims), one.scope, order
+    )
 
 
 def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:

@@ -73,7 +73,8 @@ class Region:
     def buffer(self, whole: Buffer, name: str, scope: Scope) -> Buffer:
         """Return a local buffer for the region."""
         shape = tuple(Const(self.extents[d]) for d in self.kept)
-        return Buffer(name, whole.dtype, shape, Role.LOCAL, tuple(whole.dims[d] for d in self.kept), scope)
+        dims = tuple(whole.dims[d] for d in self.kept)
+        return Buffer(name, whole.dtype, shape, Role.LOCAL, dims, scope, whole.order_of(self.kept))
 
     def matches(self, reached: tuple[Span, ...]) -> bool:
         """Return whether the spans of a use are the region, no more and no less."""

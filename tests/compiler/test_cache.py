@@ -64,22 +64,24 @@ def test_a_kernel_is_compiled_once(cache_dir, compilations):
     assert repr(first) == repr(again)
 
 
-def test_other_parameters_vocabularies_and_results_share_it(cache_dir, compilations):
-    compiled()
+@pytest.mark.parametrize("keep", ["nodes", "roots"])
+def test_other_parameters_and_vocabularies_share_it(cache_dir, compilations, keep):
+    compiled(keep=keep)
     other = MODEL.init_params(seed=2)
-    fn = cortex.compile(MODEL, other, threads=2, keep="roots", vocab=cortex.Vocab(["a", "b"]))
+    fn = cortex.compile(MODEL, other, threads=2, keep=keep, vocab=cortex.Vocab(["a", "b"]))
     assert len(compilations) == 1
     want = ra.evaluate(MODEL, other, TREE)["h"][-1]
     assert np.abs(fn(TREE)["h"][0] - want).max() < 1e-6
     assert fn("(0 (0 a) (0 c))")["h"].shape == (1, 8)
 
 
-def test_other_threads_targets_and_schedules_do_not(cache_dir, compilations):
+def test_other_threads_targets_results_and_schedules_do_not(cache_dir, compilations):
     compiled()
     cortex.compile(MODEL, PARAMS, threads=1)
     compiled(target="llvm -mcpu=x86-64-v2")
     cortex.compile(ra.Schedule(MODEL), PARAMS, threads=2)
-    assert len(compilations) == len(list(cache_dir.iterdir())) == 4
+    compiled(keep="roots")
+    assert len(compilations) == len(list(cache_dir.iterdir())) == 5
 
 
 def test_it_can_be_switched_off(cache_dir, compilations, monkeypatch):

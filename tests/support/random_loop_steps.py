@@ -37,6 +37,7 @@ from ragged.schedule.parallel import parallel
 from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.reorder import reorder
 from ragged.schedule.roll import roll
+from ragged.schedule.set_order import set_order
 from ragged.schedule.set_scope import set_scope
 from ragged.schedule.simplify_guards import simplify_guards
 from ragged.schedule.slice_columns import slice_columns
@@ -151,6 +152,12 @@ def _set_scope(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.buffer(Role.LOCAL), d.pick([Scope.GLOBAL, Scope.REGISTER])))
 
 
+def _set_order(d: Places, attempt: Attempt) -> Asked:
+    buffer = d.buffer(Role.WORKSPACE, Role.LOCAL, Role.OUTPUT)
+    places = [*range(len(buffer.shape) - (0 if d.chance(9) else 1))]
+    return Asked((buffer, tuple(d.draw.sample(places, max(0, len(places))))))
+
+
 def _pack(d: Places, attempt: Attempt) -> Asked:
     parameter = d.buffer(Role.PARAMETER, Role.BOUND)
     rank = len(parameter.shape)
@@ -205,6 +212,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     remap_iterations: remapped,
     reorder: _swapped,
     roll: rolled,
+    set_order: _set_order,
     set_scope: _set_scope,
     simplify_guards: _somewhere,
     slice_columns: sliced,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cortex.ilir.structure import CHILD, NODE, StructureFunctions
+from cortex.ilir.structure import CHILD, NODE, ROOT, StructureFunctions
 from cortex.ra.base import Tensor
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
@@ -33,14 +33,17 @@ class Buffers:
     """The buffer of each tensor of a model, made once and shared by its cases.
 
     Temporaries are fully materialised: a value for each node (or each edge, for what has the dimension of
-    children), as in the paper's Listing 2.
+    children), as in the paper's Listing 2. With `roots_alone`, `outputs` are temporaries too, and `roots` has for each
+    of them the result, with a row for each root.
     """
 
     model: Model
     functions: StructureFunctions
+    roots_alone: bool = False
     parameters: dict[InputTensor, Buffer] = field(init=False)
     payloads: dict[NodeInput, Buffer] = field(init=False)
     outputs: dict[Placeholder, Buffer] = field(init=False)
+    roots: dict[Buffer, Buffer] = field(default_factory=dict)
     temporaries: dict[Tensor, Buffer] = field(default_factory=dict)
     reductions: list[Buffer] = field(default_factory=list)
     constants: list[Buffer] = field(default_factory=list)
@@ -61,14 +64,21 @@ class Buffers:
             if name not in functions.payloads
         }
         self.outputs = {
-            placeholder: self._nodes(
-                name, placeholder.dtype, _extents(placeholder.shape[1:]), self._role(name)
-            )
+            placeholder: self._output(name, placeholder)
             for name, (placeholder, _) in self.model.outputs.items()
         }
 
-    def _role(self, output: str) -> Role:
-        return Role.WORKSPACE if output in self.model.states else Role.OUTPUT
+    def _output(self, name: str, placeholder: Placeholder) -> Buffer:
+        """Return what holds an output of each node; where roots alone are handed over, these get a buffer as well."""
+        dtype, rest = placeholder.dtype, _extents(placeholder.shape[1:])
+        if name in self.model.states:
+            return self._nodes(name, dtype, rest, Role.WORKSPACE)
+        if not self.roots_alone:
+            return self._nodes(name, dtype, rest, Role.OUTPUT)
+        nodes = self.nodes(f"{name}_nodes", dtype, rest)
+        dims: tuple[Dim | None, ...] = (ROOT, *(None for _ in rest))
+        self.roots[nodes] = Buffer(name, dtype, (Call(self.functions.num_roots), *rest), Role.OUTPUT, dims)
+        return nodes
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, or with a number behind it if it is taken."""
@@ -123,6 +133,7 @@ class Buffers:
             self.parameters.values(),
             self.payloads.values(),
             self.outputs.values(),
+            self.roots.values(),
             self.temporaries.values(),
             self.reductions,
             self.constants,

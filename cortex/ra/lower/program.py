@@ -20,6 +20,7 @@ from cortex.ra.lower.inputs import Inputs, independent, without
 from cortex.ra.lower.keys import keys_of
 from cortex.ra.lower.known import LEAF, Decisions, asks_for_leaves, node_values
 from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.roots import gathered_roots
 from cortex.ra.lower.tables import Tables
 from cortex.ra.lower.translate import Point
 from cortex.ra.lower.used import subjects, used_functions
@@ -41,6 +42,7 @@ class Choices:
     step, each node after those below it. `checks`, each `==` or `>=`, are specialized: nodes that differ in what
     matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
     parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
+    With `roots_alone` the results are those of roots, and gathered last.
     """
 
     batched: bool = False
@@ -51,6 +53,7 @@ class Choices:
     checks: tuple[Comparison, ...] = ()
     constants: bool = False
     tables: tuple[Compute, ...] = ()
+    roots_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ class _Lowering:
     finite: set[InputTensor] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.buffers = Buffers(self.model, self.functions)
+        self.buffers = Buffers(self.model, self.functions, self.choices.roots_alone)
         self.computed = CaseAnalysis(self.model).computed
         self.constants = Constants(self.buffers)
         keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.choices.tables}
@@ -135,7 +138,7 @@ class _Lowering:
 
     def kernel(self) -> Stmt:
         recursion = self.by_class() if self.choices.batched and self.choices.checks else self.by_leaf()
-        return block(self.inputs.stmts(), recursion)
+        return block(self.inputs.stmts(), recursion, *gathered_roots(self.functions, self.buffers.roots))
 
     def by_leaf(self) -> Stmt:
         """Return the loops over nodes in which leaves and inner nodes are told apart, if at all."""

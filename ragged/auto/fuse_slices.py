@@ -1,0 +1,50 @@
+"""Slices of columns and the iterations of a batch as one loop, where each iteration has rows enough of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.auto.products import products
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import For, LoopKind
+from ragged.ir.walk import leaves
+from ragged.schedule.fuse import fuse
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+
+
+def fuse_slices(schedule: Schedule) -> None:
+    """Let each iteration of a batch run its slices one after another, and a team share out slices of iterations.
+
+    This is for products of a matrix of parameters with one of an iteration's own, which is read in every slice: a
+    worker that runs all slices of an iteration reads it once. What a primitive refuses is left as it is.
+    """
+    for slices, rows in list(_around_matrices(schedule.program)):
+        before = schedule.checkpoint()
+        try:
+            schedule.apply(reorder, (rows, slices))
+            schedule.apply(fuse, rows, slices)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
+    """Yield pairs of loops, over slices and right inside over a batch, around products of two matrices alone."""
+    packed = [product for product in products(program) if product.packed is not None]
+    for site in sites(program):
+        outer = site.stmt
+        if (
+            site.stage.kind is not StageKind.KERNEL
+            or not isinstance(outer, For)
+            or not isinstance(outer.body, For)
+        ):
+            continue
+        if outer.kind is not LoopKind.PARALLEL or outer.body.kind is not LoopKind.PARALLEL:
+            continue
+        inside = {leaf.label for leaf in leaves(outer)}
+        here = [product for product in packed if product.update in inside]
+        if here and all(product.rows is not None for product in here):
+            yield outer.var, outer.body.var

@@ -1,0 +1,97 @@
+"""Products of two matrices and what is made of them, some rows at a time."""
+
+from __future__ import annotations
+
+from ragged.auto.bodies import loop_of, parts_of
+from ragged.auto.choices import Choices
+from ragged.auto.machine import Machine
+from ragged.auto.products import Product, products
+from ragged.auto.tile_products import rows_of_tile
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Const, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import Block, For, Stmt, Store
+from ragged.ir.walk import leaves
+from ragged.schedule.jam import jam
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import Tail, split
+
+
+def jam_rows(schedule: Schedule, machine: Machine, choices: Choices) -> None:
+    """Let a tile's rows of products of two matrices be used right after they were computed, not after all other rows.
+
+    This is for a product with rows of its own and the nests right after it that store as many rows element by element.
+    What is handed over stays in the first cache. Products before it keep all rows together: so one part of a matrix of
+    parameters is read for all of them, and is in the first cache too. The order of each sum stays; what a primitive
+    refuses is left as it is.
+    """
+    for run in _runs(schedule.program):
+        before = schedule.checkpoint()
+        try:
+            _jam(schedule, run, machine, choices)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _jam(schedule: Schedule, run: list[For], machine: Machine, choices: Choices) -> None:
+    own = _own_rows(schedule.program)
+    here = [own[leaf.label] for nest in run for leaf in leaves(nest) if leaf.label in own]
+    together = min(rows_of_tile(product, machine, choices) for product in here)
+    blocks: list[Var] = []
+    for nest in run:
+        rows = _rows(nest, own)
+        if rows is not nest.var:
+            schedule.apply(reorder, (rows, nest.var))
+        blocks.append(schedule.apply(split, rows, together, Tail.PEEL).loops[rows][0])
+    for following in blocks[1:]:
+        schedule.apply(jam, blocks[0], following)
+
+
+def _runs(program: Program) -> list[list[For]]:
+    """Return nests that follow each other: products with rows of their own, then stores of as many rows of these."""
+    own = _own_rows(program)
+    found: list[list[For]] = []
+    for site in sites(program):
+        if site.stage.kind is not StageKind.KERNEL or not isinstance(site.stmt, For):
+            continue
+        run: list[For] = []
+        for part in [*parts_of(site.stmt), None]:
+            if isinstance(part, For) and run and _goes_on(program, run[0], part, own):
+                run.append(part)
+                continue
+            if len(run) > 1:
+                found.append(run)
+            run = [part] if isinstance(part, For) and _product(part, own) is not None else []
+    return found
+
+
+def _goes_on(program: Program, first: For, part: For, own: dict[object, Product]) -> bool:
+    """Return whether a nest stores as many rows as the product before it has."""
+    if not isinstance(_leaf(part), Store):
+        return False
+    extents = [loop_of(program, _rows(nest, own)).extent for nest in (first, part)]
+    return isinstance(extents[0], Const) and extents[0] == extents[1]
+
+
+def _own_rows(program: Program) -> dict[object, Product]:
+    """Return the products with a matrix of parameters that have rows of their own, by their updates."""
+    return {p.update: p for p in products(program) if p.packed is not None and p.rows is not None}
+
+
+def _product(nest: For, own: dict[object, Product]) -> Product | None:
+    return next((own[leaf.label] for leaf in leaves(nest) if leaf.label in own), None)
+
+
+def _rows(nest: For, own: dict[object, Product]) -> Var:
+    """Return the loop over rows of a nest: a product's, or the outermost one."""
+    product = _product(nest, own)
+    return nest.var if product is None or product.rows is None else product.rows.var
+
+
+def _leaf(nest: Stmt) -> Stmt:
+    """Return the one statement in loops that stand directly in each other, or what ends them."""
+    while isinstance(nest, For):
+        nest = nest.body
+    return nest.body[-1] if isinstance(nest, Block) else nest

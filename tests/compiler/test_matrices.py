@@ -1,0 +1,104 @@
+"""Matrices of nodes' own: how they are stored, shared out and multiplied, and that no bit depends on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import Choices, models, ra
+from cortex.linearize import linearize
+from cortex.ra.schedule import default_schedule
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.machine import Machine
+from tests.support.agreement import check_agreement, interpreted
+
+TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
+TREES = [((1, 2), (3, (4, 5))), 6, ((0, (1, 2)), ((3, 4), (5, 6)))]
+N = ra.N
+
+
+def two_sided(hidden: int) -> ra.Model:
+    """Return a cell whose nodes have a matrix that its children's are multiplied into from both sides."""
+    H = hidden
+    U, b = ra.input_tensor("U", (H, H)), ra.input_tensor("b", (H,))
+    emb_A = ra.input_tensor("emb_A", (7, H, H))
+    word = ra.node_input("word", dtype="int32")
+    A_ph = ra.placeholder((N, H, H), name="A_ph")
+    product = ra.compute(
+        (N, H, H),
+        lambda n, i, j: ra.sum(H, lambda k: A_ph[n.left, i, k] * A_ph[n.right, k, j]),
+        name="product",
+    )
+    seen = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: A_ph[n.right, i, j] * b[j]), name="seen")
+    own = ra.compute((N, H, H), lambda n, i, j: ra.sum(H, lambda k: U[i, k] * product[n, k, j]), name="own")
+    inner = ra.compute((N, H, H), lambda n, i, j: ra.tanh(own[n, i, j] + seen[n, i]), name="inner")
+    leaf = ra.compute((N, H, H), lambda n, i, j: emb_A[word[n], i, j], name="leaf")
+    A = ra.if_then_else((N, H, H), lambda n, i, j: (ra.isleaf(n), leaf, inner), name="A")
+    return ra.recursion_op({"A": (A_ph, A)}, structure=ra.Tree(max_children=2))
+
+
+CELLS = {"mv_rnn": lambda hidden: models.mv_rnn(hidden, vocab=7), "two_sided": two_sided}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("hidden", [1, 4, 8, 12, 20])
+@pytest.mark.parametrize("cell", CELLS)
+def test_results(cell, hidden, threads):
+    model = CELLS[cell](hidden)
+    params = model.init_params(seed=hidden)
+    program = DefaultSchedule(TWO_CORES, threads)(default_schedule(model).lower()).program
+    for structures in (TREES, TREES[:1], []):
+        expected = ra.evaluate(model, params, structures)
+        linearized = linearize(model.plan(), structures)
+        got = interpreted(program, linearized, params, workers=threads)
+        check_agreement(got, expected, cell)
+
+
+@pytest.mark.parametrize("keep", ["nodes", "roots"])
+@pytest.mark.parametrize("hidden", [20, 32])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_same_bits(cell, hidden, keep):
+    model = CELLS[cell](hidden)
+    params = model.init_params(seed=1)
+    ways = [
+        cortex.compile(model, params, threads=threads, keep=keep, choices=Choices(matrices=matrices))
+        for threads, matrices in [(1, False), (1, True), (2, True)]
+    ]
+    results = [way(TREES) for way in ways]
+    for name in model.results:
+        for other in results[1:]:
+            np.testing.assert_array_equal(other[name], results[0][name])
+            if keep == "nodes":
+                for mine, first in zip(other.nodes(name), results[0].nodes(name), strict=True):
+                    np.testing.assert_array_equal(mine, first)
+
+
+def test_mv_rnn_is_in_vectors():
+    """What a node's matrix is multiplied with is summed in vectors, and a worker takes all slices of a node."""
+    schedule = DefaultSchedule(TWO_CORES, threads=2)
+    steps = "\n".join(schedule(default_schedule(models.mv_rnn(64, vocab=7)).lower()).notes)
+    for step in (
+        "set_order, s.buffer('M'), (0, 2, 1)",
+        "pack, s.buffer('emb_M'), 'emb_M_packed', (), (0, 2, 1)",
+        "reorder, (s.loop('n', 1), s.loop('n_s'))",
+        "jam, ",
+    ):
+        assert f"s.apply({step}" in steps, step
+    plain = "\n".join(
+        DefaultSchedule(TWO_CORES, 2, Choices(matrices=False).of_loops)(
+            default_schedule(models.mv_rnn(64, vocab=7)).lower()
+        ).notes
+    )
+    assert "set_order" not in plain and "jam" not in plain
+
+
+@pytest.mark.parametrize("make", [models.tree_fc, models.tree_gru, models.tree_lstm])
+def test_cells_of_vectors_are_left_as_they_are(make):
+    extra = {} if make is models.tree_fc else {"embed": 24}
+    program = default_schedule(make(hidden=32, vocab=7, **extra)).lower()
+    texts = [
+        str(DefaultSchedule(TWO_CORES, 2, Choices(matrices=on).of_loops)(program).program)
+        for on in (False, True)
+    ]
+    assert texts[0] == texts[1]
