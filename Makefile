@@ -51,7 +51,10 @@ performance: $(VENV)/ready-to-bench ## Measure recursive models, and write docs/
 	@mkdir -p build
 	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json
 	@$(BIN)/python -m bench.linearize --json build/linearizing.json
-	@$(BIN)/python -m bench.performance build/performance.json --linearizing build/linearizing.json
+	@$(BIN)/python -m bench.memory --json build/memory.json
+	@$(BIN)/python -m bench.optimizations --json build/optimizations.json
+	@$(BIN)/python -m bench.performance build/performance.json --linearizing build/linearizing.json \
+		--memory build/memory.json --gains build/optimizations.json
 
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
 	@$(BIN)/python -m bench.soak $(SOAK_ARGS)

@@ -46,10 +46,21 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
+class Weigh:
+    """Compute a batch some times, after the first tree of it alone.
+
+    The reply is by how many bytes the process's memory grew meanwhile, at its peak.
+    """
+
+    batch: range
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The reply where something was raised: its traceback."""
 
     text: str
 
 
-Request: TypeAlias = Build | Answer | Time
+Request: TypeAlias = Build | Answer | Time | Weigh

@@ -49,26 +49,58 @@ class Linearizing:
     median: float
 
 
-def page(
-    run: Document,
-    sizes: Document | None = None,
-    linearizing: Sequence[Linearizing] = (),
-    sequences: Document | None = None,
-) -> str:
-    """Return the page of a run.
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A row of the JSON of `bench.memory`: bytes that must be there at once, and by how many each peer grew."""
 
-    Added are the latencies of `sizes`, another run over many hidden sizes, and of `sequences`, one over sequences.
-    """
+    workload: str
+    hidden: int
+    batch: int
+    nodes: int
+    least: int
+    peers: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """A row of the JSON of `bench.optimizations`: microseconds of a variant, and times faster than the first one."""
+
+    workload: str
+    hidden: int
+    batch: int
+    variant: str
+    us: Spread
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What other runs found: over many hidden sizes, over many batch sizes, over sequences, and of other commands."""
+
+    sizes: Document | None = None
+    growth: Document | None = None
+    sequences: Document | None = None
+    linearizing: Sequence[Linearizing] = ()
+    memory: Sequence[Weighed] = ()
+    gains: Sequence[Gained] = ()
+
+
+def page(run: Document, others: Others | None = None) -> str:
+    """Return the page of a run, with what others found."""
+    others = others or Others()
     parts = [
         _head(run),
         _goals(run.rows),
         _end_to_end(run.rows),
         _from_arrays(run.rows),
         _where_time_goes(run.rows),
-        _linearizing(linearizing),
-        _sizes(sizes),
-        _sequences(sequences),
-        _missing([run] if sequences is None else [run, sequences]),
+        _linearizing(others.linearizing),
+        _sizes(others.sizes),
+        _growth(others.growth),
+        _gains(others.gains),
+        _memory(others.memory),
+        _sequences(others.sequences),
+        _missing([run] if others.sequences is None else [run, others.sequences]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -176,6 +208,67 @@ def _sizes(run: Document | None) -> str:
     said = f"From flat arrays, of `{_command(run)}`."
     table = _peers_table(run.rows, "arrays", among=(OWN, BY_HAND))
     return "\n".join(["## Latency and hidden size", "", said, "", *table])
+
+
+def _growth(run: Document | None) -> str:
+    if run is None:
+        return ""
+    said = f"End to end, of `{_command(run)}`. Below, nanoseconds a node."
+    of_nodes = [
+        (*_name(row), f"{row.nodes:.0f}", *(_a_node(row, name) for name in _peers(run.rows)))
+        for row in run.rows
+    ]
+    heads = ("nodes", *(find(name).label for name in _peers(run.rows)))
+    tables = ("\n".join(table) for table in (_peers_table(run.rows, "end_to_end"), _table(heads, of_nodes)))
+    return "\n\n".join(["## Latency and batch size", said, *tables])
+
+
+def _a_node(row: Row, peer: str) -> str:
+    times = _of(row, peer)
+    return "" if times is None else f"{1000 * times.end_to_end.median / row.nodes:.0f}"
+
+
+def _gains(rows: Sequence[Gained]) -> str:
+    if not rows:
+        return ""
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    sizes = list(dict.fromkeys((row.workload, row.hidden, row.batch) for row in rows))
+    found = {(row.workload, row.hidden, row.batch, row.variant): row for row in rows}
+    cells = []
+    for variant in variants:
+        mine = [found[(*size, variant)] for size in sizes if (*size, variant) in found]
+        cells.append((variant, *(f"{as_ms(row.us.median)} ({row.gain:.1f} x)" for row in mine)))
+    heads = [f"{workload} {hidden}, batch {batch}" for workload, hidden, batch in sizes]
+    said = [
+        "Milliseconds of the kernel, of `python -m bench.optimizations`: each line has what those above it have.",
+        "In brackets how many times faster than the first it is.",
+    ]
+    table = _table(heads, cells, ("switched on",))
+    return "\n".join(["## What optimizations gain", "", *said, "", *table])
+
+
+def _memory(rows: Sequence[Weighed]) -> str:
+    if not rows:
+        return ""
+    peers = list(dict.fromkeys(peer for row in rows for peer in row.peers))
+    cells = [
+        (
+            row.workload,
+            str(row.hidden),
+            str(row.batch),
+            f"{row.nodes}",
+            f"{row.least / 1e6:.1f}",
+            *(f"{row.peers[peer] / 1e6:.1f}" if peer in row.peers else "" for peer in peers),
+        )
+        for row in rows
+    ]
+    heads = ("nodes", "at once", *(find(peer).label for peer in peers))
+    said = [
+        "Megabytes by which a process grows at its peak while it computes a batch, of `python -m bench.memory`. *At",
+        "once* is what must be there at once: states that parents wait for, and those of the level that is computed",
+        "and of roots.",
+    ]
+    return "\n".join(["## Peak memory", "", *said, "", *_table(heads, cells)])
 
 
 def _sequences(run: Document | None) -> str:

@@ -1,10 +1,12 @@
 """Writes docs/performance.md from the JSON of runs of the benchmarks.
 
-    python -m bench.performance RESULT [--sizes RESULT] [--linearizing RESULT] [--sequences RESULT] [--out FILE]
+    python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--memory RESULT] [--linearizing RESULT]
+        [--sequences RESULT] [--gains RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
-`--sequences` that of a run over sequences, `--linearizing` that of `python -m bench.linearize`. `make performance` runs
-the first and the last of these, and this.
+`--growth` that of one over many batch sizes, `--sequences` that of a run over sequences, `--linearizing` that of
+`python -m bench.linearize`, `--memory` that of `python -m bench.memory`, `--gains` that of
+`python -m bench.optimizations`. `make performance` runs the first and the last three of these, and this.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from bench.page import Document, Linearizing, page
+from bench.page import Document, Gained, Linearizing, Others, Weighed, page
 from bench.report import SCHEMA
+
+T = TypeVar("T")
 
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
@@ -35,6 +39,10 @@ def _linearizing(path: Path) -> list[Linearizing]:
     return msgspec.convert(_json(path)["timings"], list[Linearizing])
 
 
+def _rows(path: Path, kind: type[T]) -> list[T]:
+    return [msgspec.convert(row, kind) for row in _json(path)["rows"]]
+
+
 def _json(path: Path) -> dict[str, Any]:
     return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
 
@@ -44,13 +52,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.performance", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("result", type=Path, help="what `bench.recursive --json` wrote")
     parser.add_argument("--sizes", type=Path, help="the same of a run over many hidden sizes")
+    parser.add_argument("--growth", type=Path, help="the same of a run over many batch sizes")
+    parser.add_argument("--memory", type=Path, help="what `bench.memory --json` wrote")
+    parser.add_argument("--gains", type=Path, help="what `bench.optimizations --json` wrote")
     parser.add_argument("--linearizing", type=Path, help="what `bench.linearize --json` wrote")
     parser.add_argument("--sequences", type=Path, help="the same of a run over sequences")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    sizes, sequences = (None if path is None else read(path) for path in (given.sizes, given.sequences))
-    linearizing = [] if given.linearizing is None else _linearizing(given.linearizing)
-    given.out.write_text(page(read(given.result), sizes, linearizing, sequences), encoding="utf-8")
+    others = Others(
+        **{
+            name: None if path is None else read(path)
+            for name, path in (
+                ("sizes", given.sizes),
+                ("growth", given.growth),
+                ("sequences", given.sequences),
+            )
+        },
+        linearizing=[] if given.linearizing is None else _linearizing(given.linearizing),
+        memory=[] if given.memory is None else _rows(given.memory, Weighed),
+        gains=[] if given.gains is None else _rows(given.gains, Gained),
+    )
+    given.out.write_text(page(read(given.result), others), encoding="utf-8")
     return 0
 
 

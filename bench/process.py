@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from bench.messages import Answer, Build, Failed, Time, Timed
+from bench.messages import Answer, Build, Failed, Time, Timed, Weigh
 from bench.peers import find
 from bench.peers.job import Answers, Job
 from bench.trees import Flat
@@ -120,6 +120,12 @@ class PeerProcess(ServedProcess):
         answers = self.ask(Answer(batch))
         assert isinstance(answers, dict)
         return answers
+
+    def weigh(self, batch: range, repeats: int) -> int:
+        """Compute a batch some times; return by how many bytes the process grew meanwhile, at its peak."""
+        grown = self.ask(Weigh(batch, repeats))
+        assert isinstance(grown, int)
+        return grown
 
     def time(self, batch: range, warm: tuple[range, ...], repeats: int) -> Timed:
         """Time a batch, after calls on other batches."""

@@ -12,8 +12,9 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any, assert_never
 
-from bench.messages import Answer, Build, Failed, Request, Time, Timed
+from bench.messages import Answer, Build, Failed, Request, Time, Timed, Weigh
 from bench.peers.peer import Peer, time_calls
+from bench.resident import growth
 from bench.trees import Tree, unflatten
 
 
@@ -41,6 +42,10 @@ class Server:
                 }
             case Time():
                 return self._time(request)
+            case Weigh(batch=batch, repeats=repeats):
+                self.peer.end_to_end(self._batch(batch[:1]))
+                weighed = self._batch(batch)
+                return growth(lambda: self.peer.end_to_end(weighed), repeats)
             case _:
                 assert_never(request)
 

@@ -94,8 +94,11 @@ class StructureFunctions:
     num_edges: Function
     num_batches: Function
     num_roots: Function
+    widest_nodes: Function
+    widest_edges: Function
     batch_begin: Function
     batch_length: Function
+    batch_edges: Function
     child_begin: Function
     child: Function
     num_children: Function
@@ -115,11 +118,14 @@ class StructureFunctions:
             self.num_edges,
             self.num_batches,
             self.num_roots,
+            self.widest_nodes,
+            self.widest_edges,
             self.batch_begin,
             self.batch_length,
             self.child_begin,
             self.child,
             self.num_children,
+            self.batch_edges,
             self.roots,
             *self.positions.values(),
             *self.payloads.values(),
@@ -135,10 +141,14 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         Function(name, (), Source.STRUCTURE)
         for name in ("num_nodes", "num_inner", "num_edges", "num_batches", "num_roots")
     )
+    widest_nodes, widest_edges = (
+        Function(name, (), Source.STRUCTURE) for name in ("widest_nodes", "widest_edges")
+    )
     batch_begin = _array("batch_begin", "b", Call(num_batches))
     batch_length = _array("batch_length", "b", Call(num_batches))
     child_begin = _array("child_begin", "n", add(Call(num_nodes), 1))
     child = _array("child", "e", Call(num_edges))
+    batch_edges = _edges_of_batch(batch_begin, batch_length, child_begin)
     num_children = _difference("num_children", child_begin, Call(num_nodes))
     roots = _array("roots", "r", Call(num_roots))
     positions = {j: _array(_position_name(plan, j), "n", Call(num_inner)) for j in plan.positions}
@@ -153,10 +163,12 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         Range(num_inner, Const(0), add(Call(num_nodes), 1)),
         Range(num_batches, Const(1), add(Call(num_nodes), 2)),
         Tiling(batch_begin, batch_length, Call(num_inner), Call(num_nodes)),
+        _inner_range(batch_length, num_nodes, widest_nodes),
         Range(child_begin, Const(0), add(Call(num_edges), 1)),
         PrefixSum(child_begin, num_children),
         Range(child, Const(0), Call(num_nodes)),
         Follows(child, batch_begin, batch_length, via=child_begin),
+        Range(batch_edges, Const(0), add(Call(widest_edges), 1)),
         Range(roots, Const(0), Call(num_nodes)),
     ]
     for position, pointer in positions.items():
@@ -208,8 +220,11 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         num_edges,
         num_batches,
         num_roots,
+        widest_nodes,
+        widest_edges,
         batch_begin,
         batch_length,
+        batch_edges,
         child_begin,
         child,
         num_children,
@@ -257,6 +272,21 @@ def _difference(name: str, offset: Function, extent: Expr, parameter: str = "n")
     node = Var(parameter)
     body = sub(Call(offset, (add(Ref(node), 1),)), Call(offset, (Ref(node),)))
     return Function(name, (Param(node, extent),), Source.EXPRESSION, body)
+
+
+def _edges_of_batch(begin: Function, length: Function, child_begin: Function) -> Function:
+    """Return how many edges lead out of the nodes of each batch."""
+    (batch,) = (Var(param.name) for param in (begin.params[0].var,))
+    first = Call(begin, (Ref(batch),))
+    last = add(first, Call(length, (Ref(batch),)))
+    body = sub(Call(child_begin, (last,)), Call(child_begin, (first,)))
+    return Function("batch_edges", (Param(batch, begin.params[0].extent),), Source.EXPRESSION, body)
+
+
+def _inner_range(length: Function, num_nodes: Function, widest: Function) -> Range:
+    """Return how long batches may be: those after the leaves' as long as the longest of them."""
+    leaves = Binary(BinaryOp.EQ, Ref(length.params[0].var), Const(0))
+    return Range(length, Const(0), Select(leaves, add(Call(num_nodes), 1), add(Call(widest), 1)))
 
 
 def _position_name(plan: Plan, position: int) -> str:

@@ -21,7 +21,8 @@ class Linearized:
     Node ids follow Appendix B of the CORTEX paper: by falling height, then class, structure, post-order row. So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one
     height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the
-    leaves. There is always a batch 0, which an empty batch of structures leaves empty.
+    leaves. There is always a batch 0, which an empty batch of structures leaves empty. Of the batches after it,
+    the widest has widest_nodes nodes, and widest_edges edges lead out of those of the one with the most.
 
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
@@ -48,6 +49,8 @@ class Linearized:
     num_inner: int
     num_edges: int
     num_batches: int
+    widest_nodes: int
+    widest_edges: int
     batch_begin: Ints
     batch_length: Ints
     child_begin: Ints

@@ -36,6 +36,8 @@ class Choices:
             matrices.
         own: whether a core that needs whole rows of a sum over children adds them up itself.
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
+        rebase: whether temporaries of a batch have room for the widest batch and not for all nodes, where that costs no
+            time.
         matrices: whether products of matrices of parameters with those of nodes are computed in columns of their own:
             what nodes have is stored as they read it, a core takes all slices of a node, and the rows of a tile are
             used right after they are computed.
@@ -81,6 +83,9 @@ class Choices:
     turns: bool = field(
         default=True, metadata={_WHY: "what a batch read last of the matrices the next finds in the caches"}
     )
+    rebase: bool = field(
+        default=True, metadata={_WHY: "the next batch has the same room, and finds it in the caches"}
+    )
     # MV-RNN, ten trees, 2 cores: 0.82 of the time at 64, 0.83 at 128.
     matrices: bool = field(
         default=True,
@@ -118,7 +123,7 @@ class Choices:
         for name, value in counts.items():
             if not _is_count(value) and (value is not None or name not in ("nodes", "steps", "wide")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
-        for name in ("columns", "own", "turns", "matrices", "roll"):
+        for name in ("columns", "own", "turns", "rebase", "matrices", "roll"):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"choices: {name}={getattr(self, name)!r} is neither True nor False")
 

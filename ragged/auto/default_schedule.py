@@ -12,6 +12,7 @@ from ragged.auto.jam_rows import jam_rows
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
+from ragged.auto.rebase_batches import batches_of, rebase_batches
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -62,7 +63,11 @@ class DefaultSchedule:
             fuse_slices(schedule)
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
+        batches = batches_of(schedule.program) if self.choices.rebase else ()
+        if wide is None:  # else a row that one worker wrote in a batch would be another's in the next
+            rebase_batches(schedule, batches, 0)
         reason = share_out(schedule, self.threads, wide, columns.own)
+        rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
         if self.choices.matrices:
             order_loops(schedule)

@@ -16,7 +16,7 @@ from ragged.schedule.locate import loop_site
 
 
 def read_index(program: Program, loop: Var, text: str) -> Expr:
-    """Return the expression that `text` says over what is known where the loop stands.
+    """Return the expression that `text` says over what is known where the loop stands, and the loop's own variable.
 
     Raises:
         ScheduleError: there is no such loop, `text` is no expression, or it names what is not known there.
@@ -48,6 +48,7 @@ def _names(program: Program, loop: Var) -> tuple[Names, list[Symbol]]:
                 symbols.append(buffer)
             case _:
                 pass
+    symbols.append(loop)  # for what is of one iteration
     names = Names()
     for symbol in symbols:
         names.value(symbol)

@@ -85,6 +85,8 @@ class Schedule:
     def index(self, text: str, at: Var) -> Expr:
         """Return the index that `text` says in Python's syntax, over what is known where the loop `at` stands.
 
+        The loop's own variable may stand in it too, for primitives that ask what is of one iteration.
+
         Raises:
             ScheduleError: there is no such loop, `text` is no expression, or it names what is not known there.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.ceilings import Bandwidth, Ceilings
-from bench.page import Linearizing
+from bench.page import Gained, Linearizing, Weighed
 from bench.peers import PEERS
 from bench.performance import main
 from bench.results import Refused, Row, Times, spread
@@ -69,7 +69,19 @@ def test_the_whole_page(golden, tmp_path):
         "absent": [asdict(Refused("torch-rnn", "gru", 256, "another cell"))],
     }
     sequences.write_text(json.dumps(RUN | of_sequences), encoding="utf-8")
+    growth, memory = tmp_path / "growth.json", tmp_path / "memory.json"
+    of_batches = [asdict(row(256, batch, CORTEX, NODES)) for batch in (1, 100)]
+    growth.write_text(json.dumps(RUN | {"rows": of_batches}), encoding="utf-8")
+    weighed = [Weighed("mv_rnn", 64, 100, 3416, 35_500_000, {"cortex": 57_700_000, "onednn": 39_300_000})]
+    memory.write_text(json.dumps({"rows": [asdict(each) for each in weighed]}), encoding="utf-8")
     more = ("--sizes", sizes, "--linearizing", linearizing, "--sequences", sequences)
+    gains = tmp_path / "gains.json"
+    gained = [
+        Gained("mv_rnn", 64, 10, name, spread([us, us + 1.0, us - 1.0]), 1000.0 / us)
+        for name, us in (("one node after another", 1000.0), ("dynamic batches", 500.0))
+    ]
+    gains.write_text(json.dumps({"rows": [asdict(each) for each in gained]}), encoding="utf-8")
+    more += ("--growth", growth, "--memory", memory, "--gains", gains)
     golden("performance.md", written(tmp_path, *more))
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cortex import Forest, Node
+import cortex
+from cortex import Forest, Node, models
 from cortex.linearize import Linearized
 from cortex.linearize.values import reader_of
 from ragged.errors import DataError
@@ -76,6 +77,17 @@ def test_a_leaf_whose_word_was_taken_away(name):
         with pytest.raises(DataError, match=r"word\(1[78]\) = -1 is not in \[0, 10\)"):
             compiled(name).function(word_at(place, -1)(linearized(name)))
     compiled(name).function(word_at(0, -1)(linearized(name)))
+
+
+@pytest.mark.parametrize("root", [-1, 17, 2**31 - 1])
+def test_a_root_that_is_no_node(root):
+    """Results of roots are gathered by their numbers."""
+    model = models.tree_fc(hidden=4, vocab=V)
+    fn = cortex.compile(model, model.init_params(seed=0), keep="roots")
+    given = fn.linearize([((1, 2), 3), 4])
+    fn(given)
+    with pytest.raises(DataError, match=rf"roots\(1\) = {root} is not in \[0, 6\)"):
+        fn(replace(given, roots=np.array([given.roots[0], root], np.int32)))
 
 
 def only_check(program: Program, fact: Fact) -> Program:
@@ -183,6 +195,8 @@ def test_facts_that_no_structure_can_break_are_about_the_numbering():
     used = set().union(*(compiled(name).used for name in MODELS))
     assert used - said == {
         "Monotone of with_word",
+        "Range of batch_edges",
+        "Range of batch_length",
         "Range of num_batches",
         "Range of num_inner",
         "Range of num_inner_with_word",

@@ -34,6 +34,7 @@ from ragged.schedule.lift_lets import lift_lets
 from ragged.schedule.pack import pack
 from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel
+from ragged.schedule.rebase_storage import rebase_storage
 from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.reorder import reorder
 from ragged.schedule.roll import roll
@@ -158,6 +159,14 @@ def _set_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((buffer, tuple(d.draw.sample(places, max(0, len(places))))))
 
 
+def _rebase(d: Places, attempt: Attempt) -> Asked:
+    """Draw what is mostly one row for each iteration of a loop."""
+    loop = d.loop(lambda loop: loop.kind is LoopKind.SERIAL)
+    begin: Expr = Ref(loop) if d.chance(9) else Const(0)
+    room = Const(d.pick([1, 1, 2]))
+    return Asked((d.buffer(Role.WORKSPACE), d.pick([0, 0, 1]), loop, begin, Const(1), room))
+
+
 def _pack(d: Places, attempt: Attempt) -> Asked:
     parameter = d.buffer(Role.PARAMETER, Role.BOUND)
     rank = len(parameter.shape)
@@ -209,6 +218,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     pack: _pack,
     pad_loop: _pad_loop,
     parallel: _serial,
+    rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,
     roll: rolled,

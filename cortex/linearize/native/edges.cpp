@@ -77,7 +77,7 @@ Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* i
   std::size_t inner = rows.inner.size(), width = rows.most_width;
   bool regular = is_regular(rows);
   std::int32_t *begin = nullptr, *child = nullptr, *to = nullptr;
-  Edges edges{new_ints(rows.count() + 1, begin), new_ints(count, child), count, {}};
+  Edges edges{new_ints(rows.count() + 1, begin), new_ints(count, child), count, begin, {}};
   if (!regular) {
     begin_any(rows, ids, begin);
     fill_any(rows, ids, begin, child);

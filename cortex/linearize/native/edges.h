@@ -9,6 +9,7 @@ namespace cortex {
 struct Edges {
   nb::object begin, child;
   std::size_t count;
+  const std::int32_t* first;  // the values of `begin`
   nb::dict positions;  // of the arrays child_j that the plan asks for
 };
 

@@ -1,5 +1,6 @@
 #include "number.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -20,6 +21,18 @@ struct Batches {
     begin.resize(length.size());
     auto end = static_cast<std::int32_t>(rows.count());
     for (std::size_t b = 0; b < length.size(); ++b) begin[b] = end -= length[b];
+  }
+  // The most nodes of a batch after the leaves'.
+  std::int32_t widest() const {
+    return length.size() > 1 ? *std::max_element(length.begin() + 1, length.end()) : 0;
+  }
+  // The most edges that lead out of the nodes of one batch: those of node n are from children[n] to children[n + 1].
+  std::int32_t widest_edges(const std::int32_t* children) const {
+    std::int32_t most = 0;
+    for (std::size_t b = 1; b < begin.size(); ++b) {
+      most = std::max(most, children[begin[b] + length[b]] - children[begin[b]]);
+    }
+    return most;
   }
   Ints length, begin;
 };
@@ -130,8 +143,8 @@ nb::tuple number(const PlanSpec& plan, Rows& rows) {
   nb::dict payloads = number_payloads(plan, rows, ids);
   nb::dict carriers = number_carriers(plan, payloads, rows.count(), inner);
   Steps steps = number_steps(plan, rows, ids);
-  return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(),
-                        copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child, edges.positions,
+  return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
+                        batches.widest_edges(edges.first), copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child, edges.positions,
                         payloads, carriers, steps.top_begin.size() - 1, steps.top.size(), copy_ints(steps.top_begin),
                         copy_ints(steps.top), copy_ints(steps.height), copy_ints(steps.group), tuple_of_ints(lengths),
                         number_roots(rows, ids), copy_ints(rows.root_begin), by_row, copy_ints(rows.row_begin),

@@ -41,6 +41,10 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         num_inner=len(inner),
         num_edges=sum(map(len, children)),
         num_batches=len(length),
+        widest_nodes=max(length[1:].tolist(), default=0),
+        widest_edges=max(
+            (_edges_between(children, b, n) for b, n in zip(begin, length, strict=True)), default=0
+        ),
         batch_begin=_ints(begin),
         batch_length=_ints(length),
         child_begin=_offsets(children),
@@ -61,6 +65,10 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         row_begin=_offsets([structure.nodes for structure in structures]),
         row_keys=[node.key for node in nodes],
     )
+
+
+def _edges_between(children: list[list[int]], begin: int, count: int) -> int:
+    return sum(map(len, children[begin : begin + count]))
 
 
 def _ints(values: npt.ArrayLike) -> npt.NDArray[np.int32]:

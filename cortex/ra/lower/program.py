@@ -75,6 +75,8 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     kernel = lowering.kernel()
     buffers = lowering.buffers.all()
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
+    if {functions.child_begin, functions.batch_begin} <= used:  # how much room the edges of a batch need
+        used |= {functions.batch_edges, functions.widest_edges}
     facts = tuple(fact for fact in functions.facts if subjects(fact) <= used)
     declared = tuple(function for function in functions.all() if function in used)
     bound = (*lowering.constants.parts, *lowering.tables.parts)

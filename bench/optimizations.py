@@ -1,0 +1,205 @@
+"""What each optimization of a recursive model gains, switched on one after another (CORTEX, figure 10).
+
+    python -m bench.optimizations [--workloads NAME ...] [--batch N] [--threads N] [--rounds N] [--json FILE] [--quick]
+
+The first variant runs one node after another with every loop as lowering leaves it, in one thread. Each further one has
+all that those before it have. Answers of all are compared with the first one's; then kernels are timed in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+import cortex
+from bench.command import names, page, write_json
+from bench.machine import about
+from bench.models import MODELS
+from bench.results import Spread, spread
+from bench.trees import Tree, read_treebank
+from bench.workloads import RECURSIVE, WORKLOADS, Case, make_case
+from cortex import Choices, ra
+from cortex.data import sample_treebank
+from cortex.ra.schedule import default_schedule
+from ragged.runtime.cores import usable_cores
+
+SCHEMA = 1
+SEED = 0
+_WIDTH = 110
+_WORKLOADS = ("tree_fc", "tree_lstm_recursive", "tree_lstm", "mv_rnn")
+
+_LOOPS: dict[str, Any] = {
+    "columns": False,
+    "own": False,
+    "turns": False,
+    "rebase": False,
+    "matrices": False,
+    "roll": False,
+    "tile": (1, 1),
+    "row_vectors": 1,
+    "nodes": 1,
+    "steps": 1,
+    "scalar_steps": 1,
+}
+"""Choices of a schedule that has none of the optimizations of loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """An optimization that is switched on: how the recursion is scheduled, choices of loops, and whether by a team."""
+
+    name: str
+    schedule: Callable[[ra.Model], ra.Schedule]
+    on: tuple[str, ...] = ()
+    team: bool = False
+
+
+def _one_by_one(model: ra.Model) -> ra.Schedule:
+    return ra.Schedule(model)
+
+
+def _batched(model: ra.Model) -> ra.Schedule:
+    schedule = ra.Schedule(model)
+    schedule.dynamic_batch()
+    return schedule
+
+
+def _specialized(model: ra.Model) -> ra.Schedule:
+    return default_schedule(model, hoist_inputs=False)
+
+
+_TILES = ("tile", "row_vectors", "nodes", "steps", "scalar_steps")
+VARIANTS = (
+    Variant("one node after another", _one_by_one),
+    Variant("dynamic batches", _batched),
+    Variant("leaves apart", _specialized),
+    Variant("inputs before the recursion", default_schedule),
+    Variant("register tiles", default_schedule, _TILES),
+    Variant("gates as one product", default_schedule, (*_TILES, "roll")),
+    Variant("nodes' matrices as they are read", default_schedule, (*_TILES, "roll", "matrices")),
+    Variant("a team", default_schedule, (*_TILES, "roll", "matrices"), team=True),
+    Variant("columns for each core", default_schedule, (*_TILES, "roll", "matrices", "columns"), team=True),
+    Variant("all", default_schedule, tuple(_LOOPS), team=True),
+)
+"""Each with what those before it have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A variant of a model: microseconds of the kernel, and how many times faster than the first variant it is."""
+
+    workload: str
+    hidden: int
+    batch: int
+    variant: str
+    us: Spread
+    gain: float
+
+
+def compiled(case: Case, variant: Variant, threads: int) -> cortex.RecursiveFunction:
+    """Return a case's model with a variant's optimizations."""
+    kind = MODELS[case.workload.cell]
+    vocab = 0 if kind.table is None else len(case.job.params[kind.table])
+    off = {name: value for name, value in _LOOPS.items() if name not in variant.on}
+    return cortex.compile(
+        variant.schedule(kind.build(case.job.hidden, vocab)),
+        case.job.params,
+        threads=threads if variant.team else 1,
+        keep="roots",
+        choices=Choices(**off),
+    )
+
+
+def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) -> list[Row]:
+    """Compile the variants, compare their answers, and time their kernels in turns."""
+    (batches,) = case.batches
+    trees: list[Tree] = case.of(batches.timed[0])
+    functions = [compiled(case, variant, threads) for variant in variants]
+    answers = [function(trees) for function in functions]
+    for variant, answer in zip(variants, answers, strict=True):
+        for name in MODELS[case.workload.cell].outputs:
+            error = np.abs(answer[name] - answers[0][name]).max() / max(1.0, np.abs(answers[0][name]).max())
+            if not error <= 1e-5:
+                raise SystemExit(f"{case.workload.cell.value}, {variant.name}: off by {error:.1e}")
+    given = [function.linearize(trees) for function in functions]  # what they ask for differs
+    times: list[list[float]] = [[] for _ in variants]
+    for _ in range(rounds):
+        for function, batch, mine in zip(functions, given, times, strict=True):
+            mine.extend(each / 1000 for each in function.kernel_times(batch, 1))
+    medians = [spread(mine) for mine in times]
+    return [
+        Row(
+            case.workload.cell.value,
+            case.job.hidden,
+            batches.size,
+            variant.name,
+            own,
+            medians[0].median / own.median,
+        )
+        for variant, own in zip(variants, medians, strict=True)
+    ]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("model", "hidden", "variant"):
+        table.add_column(heading)
+    for heading in ("us", "10-90 %", "gain"):
+        table.add_column(heading, justify="right")
+    last = ("", "")
+    for row in rows:
+        shown = (row.workload, str(row.hidden))
+        low_high = f"{row.us.low:.4g}-{row.us.high:.4g}"
+        here = ("", "") if shown == last else shown
+        table.add_row(*here, row.variant, f"{row.us.median:.4g}", low_high, f"{row.gain:.1f} x")
+        last = shown
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(
+        prog="bench.optimizations", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--trees", type=Path, default=sample_treebank(), help="bracketed binary trees")
+    parser.add_argument("--workloads", type=names, default=list(_WORKLOADS), help=", ".join(RECURSIVE))
+    parser.add_argument("--batch", type=int, default=10, help="structures in the batch")
+    parser.add_argument("--threads", type=int, default=usable_cores(), help="of a team")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, help="where to write the result")
+    parser.add_argument("--quick", action="store_true", help="tiny: to see that all works, not how fast")
+    given = parser.parse_args(arguments)
+    for name in given.workloads:
+        if name not in WORKLOADS:
+            parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
+    rows: list[Row] = []
+    treebank = read_treebank(given.trees)
+    for name in given.workloads:
+        hidden = 16 if given.quick else WORKLOADS[name].hidden[0]
+        case = make_case(
+            WORKLOADS[name], hidden, treebank, [given.batch], rounds=1, threads=given.threads, seed=SEED
+        )
+        rows += measure(case, VARIANTS, given.threads, given.rounds)
+    page(_WIDTH).print(_table(rows))
+    if given.json is not None:
+        settings = {
+            "threads": given.threads,
+            "trees": given.trees.name,
+            "rounds": given.rounds,
+            "seed": SEED,
+        }
+        found = {"schema": SCHEMA, **about(), "settings": settings, "rows": [asdict(row) for row in rows]}
+        write_json(found, given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
