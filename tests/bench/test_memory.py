@@ -31,11 +31,10 @@ def command(*arguments):
 def test_the_command(tmp_path):
     path = tmp_path / "memory.json"
     peers = "cortex,numpy,tests.bench.planted.wrong"
-    done = command("--quick", "--workloads", "tree_fc,mv_rnn", "--peers", peers, "--batch", 4, "--json", path)
+    done = command("--quick", "--workloads", "mv_rnn", "--peers", peers, "--batch", 4, "--json", path)
     assert done.returncode == 0, done.stderr
     result = json.loads(path.read_text(encoding="utf-8"))
     assert [(row["workload"], row["hidden"], row["batch"]) for row in result["rows"]] == [
-        ("tree_fc", 16, 4),
         ("mv_rnn", 16, 4),
     ]
     for row in result["rows"]:
