@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ragged.auto.rebase_batches import batches_of
 from ragged.ir.expr import Binary, Const, Expr, Ref, Role, Scope
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import StageKind
@@ -160,7 +161,12 @@ def _set_order(d: Places, attempt: Attempt) -> Asked:
 
 
 def _rebase(d: Places, attempt: Attempt) -> Asked:
-    """Draw what is mostly one row for each iteration of a loop."""
+    """Draw the rows of batches where there are some, or one row for each iteration of a loop."""
+    known = batches_of(d.program)
+    if known and d.chance(9):
+        rows = d.pick(known)
+        place = d.pick([0, 0, 0, 1])
+        return Asked((d.buffer(Role.WORKSPACE), place, rows.loop, rows.begin, rows.length, rows.widest))
     loop = d.loop(lambda loop: loop.kind is LoopKind.SERIAL)
     begin: Expr = Ref(loop) if d.chance(9) else Const(0)
     room = Const(d.pick([1, 1, 2]))
