@@ -29,6 +29,16 @@ def check_peers(parser: argparse.ArgumentParser, peers: Iterable[str], find: Cal
         parser.error(str(error))
 
 
+def check_names(
+    parser: argparse.ArgumentParser, kind: str, given: Iterable[str], known: Iterable[str]
+) -> None:
+    """End the command if one of the names is none of the known ones, of things of this kind."""
+    known = tuple(known)
+    for name in given:
+        if name not in known:
+            parser.error(f"no {kind} is called {name!r}: {', '.join(known)}")
+
+
 def names(text: str) -> list[str]:
     """Return the names in "a,b"."""
     return [name for name in text.split(",") if name]

@@ -22,7 +22,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from bench.command import page, write_json
+from bench.command import check_names, page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
 from bench.operators.cases import SEED
@@ -115,9 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--quick", action="store_true", help="tiny sizes: to see that all works, not how fast"
     )
     given = parser.parse_args(arguments)
-    for name in given.sets:
-        if name not in LENGTH_SETS:
-            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    check_names(parser, "length set", given.sets, LENGTH_SETS)
     rows = run(given)
     page(_WIDTH).print(_table(rows))
     if given.json is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import prod
 from pathlib import Path
 
@@ -20,11 +20,12 @@ from rich import box
 from rich.table import Table
 
 from bench.answers import largest_error, oracle
-from bench.command import check_peers, names, page, write_json
+from bench.command import check_names, check_peers, names, page, write_json
 from bench.machine import about
 from bench.peers import PEERS, find
 from bench.peers.job import Array
 from bench.process import PeerFailed, PeerProcess
+from bench.results import Weighed
 from bench.trees import Tree, flatten, nodes, read_treebank
 from bench.workloads import RECURSIVE, WORKLOADS, Case, make_case
 from cortex.data import sample_treebank
@@ -35,18 +36,6 @@ SEED = 0
 _REPEATS = 3
 _WIDTH = 120
 _PEERS = ("cortex", "dynet", "torch-nodes", "torch-levels", "numpy", "onednn")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Of a batch: its nodes, the bytes that must be there at once, and by how many bytes each peer grew."""
-
-    workload: str
-    hidden: int
-    batch: int
-    nodes: int
-    least: int
-    peers: dict[str, int]
 
 
 def least_bytes(case: Case, trees: Sequence[Tree]) -> int:
@@ -71,7 +60,7 @@ def least_bytes(case: Case, trees: Sequence[Tree]) -> int:
     return most * state
 
 
-def measure(case: Case, peers: Sequence[str]) -> tuple[Row, list[str]]:
+def measure(case: Case, peers: Sequence[str]) -> tuple[Weighed, list[str]]:
     """Weigh each peer that computes the case rightly; return what was found, and why others are not in it."""
     (batches,) = case.batches
     trees, wanted = case.of(batches.timed[0]), oracle(case)
@@ -84,7 +73,7 @@ def measure(case: Case, peers: Sequence[str]) -> tuple[Row, list[str]]:
         else:
             missing.append(f"{find(peer).label}, {case.workload.cell.value}: {found}")
     count, least = len(nodes(trees)), least_bytes(case, trees)
-    return Row(case.workload.cell.value, case.job.hidden, batches.size, count, least, grown), missing
+    return Weighed(case.workload.cell.value, case.job.hidden, batches.size, count, least, grown), missing
 
 
 def _weighed(case: Case, name: str, wanted: dict[int, dict[str, Array]]) -> int | str:
@@ -107,7 +96,7 @@ def _weighed(case: Case, name: str, wanted: dict[int, dict[str, Array]]) -> int 
         return str(failure).strip().splitlines()[-1]
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Weighed]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("model", "hidden", "batch", "nodes", "at once, MB"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
@@ -132,11 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--quick", action="store_true", help="tiny: to see that all works, not how much")
     given = parser.parse_args(arguments)
-    for name in given.workloads:
-        if name not in WORKLOADS:
-            parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
+    check_names(parser, "workload", given.workloads, WORKLOADS)
     check_peers(parser, given.peers, find)
-    rows: list[Row] = []
+    rows: list[Weighed] = []
     console, treebank = page(_WIDTH), read_treebank(given.trees)
     for name in given.workloads:
         hidden = 16 if given.quick else WORKLOADS[name].hidden[0]

@@ -20,10 +20,10 @@ from rich import box
 from rich.table import Table
 
 import cortex
-from bench.command import names, page, write_json
+from bench.command import check_names, names, page, write_json
 from bench.machine import about
 from bench.models import MODELS
-from bench.results import Spread, spread
+from bench.results import Gained, spread
 from bench.trees import Tree, read_treebank
 from bench.workloads import RECURSIVE, WORKLOADS, Case, make_case
 from cortex import Choices, ra
@@ -92,25 +92,11 @@ VARIANTS = (
 """Each with what those before it have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A variant of a model: microseconds of the kernel, and how many times faster than the first variant it is."""
-
-    workload: str
-    hidden: int
-    batch: int
-    variant: str
-    us: Spread
-    gain: float
-
-
 def compiled(case: Case, variant: Variant, threads: int) -> cortex.RecursiveFunction:
     """Return a case's model with a variant's optimizations."""
-    kind = MODELS[case.workload.cell]
-    vocab = 0 if kind.table is None else len(case.job.params[kind.table])
     off = {name: value for name, value in _LOOPS.items() if name not in variant.on}
     return cortex.compile(
-        variant.schedule(kind.build(case.job.hidden, vocab)),
+        variant.schedule(case.model),
         case.job.params,
         threads=threads if variant.team else 1,
         keep="roots",
@@ -118,7 +104,7 @@ def compiled(case: Case, variant: Variant, threads: int) -> cortex.RecursiveFunc
     )
 
 
-def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) -> list[Row]:
+def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) -> list[Gained]:
     """Compile the variants, compare their answers, and time their kernels in turns."""
     (batches,) = case.batches
     trees: list[Tree] = case.of(batches.timed[0])
@@ -136,7 +122,7 @@ def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) 
             mine.extend(each / 1000 for each in function.kernel_times(batch, 1))
     medians = [spread(mine) for mine in times]
     return [
-        Row(
+        Gained(
             case.workload.cell.value,
             case.job.hidden,
             batches.size,
@@ -148,7 +134,7 @@ def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) 
     ]
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Gained]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("model", "hidden", "variant"):
         table.add_column(heading)
@@ -177,10 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--quick", action="store_true", help="tiny: to see that all works, not how fast")
     given = parser.parse_args(arguments)
-    for name in given.workloads:
-        if name not in WORKLOADS:
-            parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
-    rows: list[Row] = []
+    check_names(parser, "workload", given.workloads, WORKLOADS)
+    rows: list[Gained] = []
     treebank = read_treebank(given.trees)
     for name in given.workloads:
         hidden = 16 if given.quick else WORKLOADS[name].hidden[0]

@@ -20,7 +20,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from bench.command import numbers, page, write_json
+from bench.command import check_names, numbers, page, write_json
 from bench.lengths import LENGTH_SETS, Lengths, draw_batches
 from bench.operators.cases import SEED
 from bench.operators.problems import Sizes
@@ -107,9 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--plot", type=Path, help="where to draw it, as PNG")
     given = parser.parse_args(arguments)
-    for name in given.sets:
-        if name not in LENGTH_SETS:
-            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    check_names(parser, "length set", given.sets, LENGTH_SETS)
     rows = [compute(name, batch, given.bulk, given.each) for name in given.sets for batch in given.batches]
     page(_WIDTH).print(_table(rows))
     if given.json is not None:

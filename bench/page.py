@@ -10,7 +10,7 @@ from bench.ceilings import Ceilings
 from bench.goals import goals_of, lines_of
 from bench.peers import BY_HAND, OWN, find
 from bench.report import as_ms, as_ratio
-from bench.results import Refused, Row, Spread, Times
+from bench.results import Gained, Refused, Row, Spread, Times, Weighed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +47,6 @@ class Linearizing:
     nodes: int
     fastest: float
     median: float
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A row of the JSON of `bench.memory`: bytes that must be there at once, and by how many each peer grew."""
-
-    workload: str
-    hidden: int
-    batch: int
-    nodes: int
-    least: int
-    peers: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Gained:
-    """A row of the JSON of `bench.optimizations`: microseconds of a variant, and times faster than the first one."""
-
-    workload: str
-    hidden: int
-    batch: int
-    variant: str
-    us: Spread
-    gain: float
 
 
 @dataclass(frozen=True, slots=True)

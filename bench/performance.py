@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from bench.page import Document, Gained, Linearizing, Others, Weighed, page
+from bench.page import Document, Linearizing, Others, page
 from bench.report import SCHEMA
+from bench.results import Gained, Weighed
 
 T = TypeVar("T")
 
@@ -59,15 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sequences", type=Path, help="the same of a run over sequences")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    sizes, growth, sequences = (
+        None if path is None else read(path) for path in (given.sizes, given.growth, given.sequences)
+    )
     others = Others(
-        **{
-            name: None if path is None else read(path)
-            for name, path in (
-                ("sizes", given.sizes),
-                ("growth", given.growth),
-                ("sequences", given.sequences),
-            )
-        },
+        sizes,
+        growth,
+        sequences,
         linearizing=[] if given.linearizing is None else _linearizing(given.linearizing),
         memory=[] if given.memory is None else _rows(given.memory, Weighed),
         gains=[] if given.gains is None else _rows(given.gains, Gained),

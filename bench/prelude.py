@@ -19,7 +19,7 @@ from time import perf_counter_ns
 from rich import box
 from rich.table import Table
 
-from bench.command import page, write_json
+from bench.command import check_names, page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
 from bench.operators.cases import SEED
@@ -103,9 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=32, help="sequences in a batch")
     parser.add_argument("--json", type=Path, help="where to write the result")
     given = parser.parse_args(arguments)
-    for name in given.sets:
-        if name not in LENGTH_SETS:
-            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    check_names(parser, "length set", given.sets, LENGTH_SETS)
     rows = [measure(name, given.batch, shared=shared) for name in given.sets for shared in (False, True)]
     page(_WIDTH).print(_table(rows))
     if given.json is not None:

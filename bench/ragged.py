@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from bench.ceilings import measure_ceilings
-from bench.command import add_results, check_peers, names, numbers, page, write_json
+from bench.command import add_results, check_names, check_peers, names, numbers, page, write_json
 from bench.lengths import LENGTH_SETS
 from bench.operators.cases import SEED, Case, Extents, make_cases
 from bench.operators.measure import Pace, measure_case
@@ -104,12 +104,8 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     )
     add_results(parser)
     given = parser.parse_args(arguments)
-    for name in given.operators:
-        if name not in operators:
-            parser.error(f"no operator is called {name!r}: {', '.join(operators)}")
-    for name in given.sets:
-        if name not in LENGTH_SETS:
-            parser.error(f"no length set is called {name!r}: {', '.join(LENGTH_SETS)}")
+    check_names(parser, "operator", given.operators, operators)
+    check_names(parser, "length set", given.sets, LENGTH_SETS)
     check_peers(parser, given.peers, find)
     return given, _options(given)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.ceilings import Ceilings, measure_ceilings
-from bench.command import add_results, check_peers, names, numbers, page, write_json
+from bench.command import add_results, check_names, check_peers, names, numbers, page, write_json
 from bench.measure import Clocked, Pace, measure_case
 from bench.peers import PEERS, find
 from bench.process import PeerFailed, PeerProcess
@@ -145,9 +145,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     )
     add_results(parser)
     given = parser.parse_args(arguments)
-    for name in given.workloads:
-        if name not in WORKLOADS:
-            parser.error(f"no workload is called {name!r}: {', '.join(WORKLOADS)}")
+    check_names(parser, "workload", given.workloads, WORKLOADS)
     if any(size < 1 for size in given.batches or ()):
         parser.error("a batch has one tree or more")
     check_peers(parser, given.peers, find)

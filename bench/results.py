@@ -66,6 +66,30 @@ class Refused:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Of a batch: its nodes, the bytes that must be there at once, and by how many bytes each peer grew."""
+
+    workload: str
+    hidden: int
+    batch: int
+    nodes: int
+    least: int
+    peers: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """A variant of a model: microseconds of the kernel, and how many times faster than the first variant it is."""
+
+    workload: str
+    hidden: int
+    batch: int
+    variant: str
+    us: Spread
+    gain: float
+
+
 def spread(microseconds: Sequence[float]) -> Spread:
     """Return the spread of times."""
     low, median, high = np.percentile(microseconds, (10, 50, 90))

@@ -27,9 +27,7 @@ class Output:
         self._linearized = linearized
         self._arrays = arrays if keep_nodes else None
         # With all nodes at hand, what nobody asks for need not be gathered.
-        self._roots: dict[str, Array | None] = dict.fromkeys(arrays)
-        if not keep_nodes:
-            self._roots = dict(arrays)
+        self._roots: dict[str, Array | None] = dict.fromkeys(arrays) if keep_nodes else dict(arrays)
 
     def __getitem__(self, name: str) -> Array:
         """Return the rows of the roots: (roots, ...), float32, the same array each time.

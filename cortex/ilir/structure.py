@@ -137,12 +137,17 @@ class StructureFunctions:
 
 def structure_functions(plan: Plan) -> StructureFunctions:
     """Return the functions that a program over structures of `plan` may call."""
-    num_nodes, num_inner, num_edges, num_batches, num_roots = (
-        Function(name, (), Source.STRUCTURE)
-        for name in ("num_nodes", "num_inner", "num_edges", "num_batches", "num_roots")
+    sizes = (
+        "num_nodes",
+        "num_inner",
+        "num_edges",
+        "num_batches",
+        "num_roots",
+        "widest_nodes",
+        "widest_edges",
     )
-    widest_nodes, widest_edges = (
-        Function(name, (), Source.STRUCTURE) for name in ("widest_nodes", "widest_edges")
+    num_nodes, num_inner, num_edges, num_batches, num_roots, widest_nodes, widest_edges = (
+        Function(name, (), Source.STRUCTURE) for name in sizes
     )
     batch_begin = _array("batch_begin", "b", Call(num_batches))
     batch_length = _array("batch_length", "b", Call(num_batches))
@@ -276,7 +281,7 @@ def _difference(name: str, offset: Function, extent: Expr, parameter: str = "n")
 
 def _edges_of_batch(begin: Function, length: Function, child_begin: Function) -> Function:
     """Return how many edges lead out of the nodes of each batch."""
-    (batch,) = (Var(param.name) for param in (begin.params[0].var,))
+    batch = Var("b")
     first = Call(begin, (Ref(batch),))
     last = add(first, Call(length, (Ref(batch),)))
     body = sub(Call(child_begin, (last,)), Call(child_begin, (first,)))

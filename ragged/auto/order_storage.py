@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.auto.products import Product, products
+from ragged.auto.products import products
 from ragged.auto.strides import is_consecutive
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Const, Load, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
-from ragged.ir.stmt import For, LoopKind, Reduce, Store
+from ragged.ir.stmt import For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import expressions, subexpressions
 from ragged.schedule.pack import pack
 from ragged.schedule.reorder import reorder
@@ -55,7 +55,7 @@ def order_loops(schedule: Schedule) -> None:
 def _wanted(program: Program) -> list[tuple[Buffer, int]]:
     """Return what is to be stored otherwise, once each, and the dimension that is to come last."""
     found: dict[Buffer, int] = {}
-    for product in _kernels(program):
+    for product in products(program):
         if product.vector is None and product.stored is not None:
             buffer, dimension = product.stored
             if buffer.role in _WRITTEN:
@@ -63,13 +63,9 @@ def _wanted(program: Program) -> list[tuple[Buffer, int]]:
     return list(found.items())
 
 
-def _scalar(program: Program) -> frozenset[object]:
+def _scalar(program: Program) -> frozenset[Label]:
     """Return the products that nothing is computed side by side of."""
-    return frozenset(product.update for product in _kernels(program) if product.vector is None)
-
-
-def _kernels(program: Program) -> Iterator[Product]:
-    return products(program, StageKind.KERNEL)
+    return frozenset(product.update for product in products(program) if product.vector is None)
 
 
 def _last(buffer: Buffer, dimension: int) -> tuple[int, ...]:
@@ -95,7 +91,7 @@ def _follow(schedule: Schedule, first: Buffer) -> bool:
 
 def _unlike(program: Program) -> Iterator[tuple[Buffer, int]]:
     """Yield what stands in a store, or is a product's result, together with something ordered; and what comes last."""
-    sums = {product.update: product.vector for product in _kernels(program)}
+    sums = {product.update: product.vector for product in products(program)}
     for site in sites(program):
         stmt = site.stmt
         if site.stage.kind is not StageKind.KERNEL:

@@ -183,9 +183,5 @@ class _Rebase(Rewriter):
     def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return the indices of an element in the room of an iteration."""
         inner = self.exprs(indices)
-        moved = _moved(indices[self.dimension], self.base, self.known)
+        moved = self.known.linear(indices[self.dimension]).plus(self.base, -1).expr
         return (*inner[: self.dimension], moved, *inner[self.dimension + 1 :])
-
-
-def _moved(index: Expr, base: Linear, known: Bindings) -> Expr:
-    return known.linear(index).plus(base, -1).expr

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench.ceilings import Bandwidth, Ceilings
-from bench.page import Gained, Linearizing, Weighed
+from bench.page import Linearizing
 from bench.peers import PEERS
 from bench.performance import main
-from bench.results import Refused, Row, Times, spread
+from bench.results import Gained, Refused, Row, Times, Weighed, spread
 
 
 def times(peer, *end_to_end, arrays=None, kernel=None, share=None):
