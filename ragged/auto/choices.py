@@ -86,7 +86,7 @@ class Choices:
     rebase: bool = field(
         default=True, metadata={_WHY: "the next batch has the same room, and finds it in the caches"}
     )
-    # MV-RNN, ten trees, 2 cores: 0.82 of the time at 64, 0.83 at 128.
+    # MV-RNN, ten trees, 2 cores: 0.81 of the time at 64, 0.80 at 128.
     matrices: bool = field(
         default=True,
         metadata={_WHY: "sums over what is side by side are computed in vectors, and rows read once"},
