@@ -8,7 +8,7 @@ union `Expr` at the end of this file, and whoever consumes it matches all of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -136,6 +136,11 @@ class Buffer:
     def order_of(self, kept: Sequence[int]) -> tuple[int, ...]:
         """Return the order of a buffer that has some of this one's dimensions, in the order that these have here."""
         return tuple(kept.index(dimension) for dimension in self.order if dimension in kept)
+
+    def stacked(self, extent: Expr, dim: Dim | None = None) -> Buffer:
+        """Return a buffer with one dimension more, which comes first, in memory too."""
+        order = (0, *(dimension + 1 for dimension in self.order))
+        return replace(self, shape=(extent, *self.shape), dims=(dim, *self.dims), order=order)
 
 
 # --- expressions -------------------------------------------------------------------------------------------

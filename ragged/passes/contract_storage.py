@@ -100,10 +100,7 @@ def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[
     if all(_serial(stage.body, buffer) for stage in program.stages):
         rewriter = contract(homes=at_home, new=smaller)
     elif (team := _team_of(program, buffer, set(at_home))) is not None:
-        order = (0, *(position + 1 for position in smaller.order))
-        smaller = replace(
-            smaller, shape=(team.extent, *smaller.shape), dims=(None, *smaller.dims), order=order
-        )
+        smaller = smaller.stacked(team.extent)
         rewriter = contract(homes=at_home, new=smaller, worker=(Ref(team.var),))
     else:
         return program

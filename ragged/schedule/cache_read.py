@@ -103,12 +103,7 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
 
 def _local(one: Buffer, ways: int) -> Buffer:
     """Return the buffer for so many regions like the one that `one` is for."""
-    if ways == 1:
-        return one
-    order = (0, *(position + 1 for position in one.order))
-    return Buffer(
-        one.name, one.dtype, (Const(ways), *one.shape), one.role, (None, *one.dims), one.scope, order
-    )
+    return one if ways == 1 else one.stacked(Const(ways))
 
 
 def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:

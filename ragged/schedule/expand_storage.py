@@ -52,12 +52,7 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     _check_inside(buffer, old, site)
     _check_shape(buffer, old)
     _check_places(program, buffer, loop)
-    bigger = replace(
-        buffer,
-        shape=(old.extent, *buffer.shape),
-        dims=(old.dim, *buffer.dims),
-        order=(0, *(position + 1 for position in buffer.order)),
-    )
+    bigger = buffer.stacked(old.extent, old.dim)
     return _Expand(old=buffer, new=bigger, loop=loop).program(program)
 
 

@@ -60,15 +60,7 @@ class Own:
 
     def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
         """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
-        bigger = {
-            old: replace(
-                old,
-                shape=(workers, *old.shape),
-                dims=(None, *old.dims),
-                order=(0, *(position + 1 for position in old.order)),
-            )
-            for old in self.buffers
-        }
+        bigger = {old: old.stacked(workers) for old in self.buffers}
         stages = _Copies(bigger=bigger, worker=worker).program(program).program.stages
         return replace(
             program, stages=stages, buffers=tuple(bigger.get(each, each) for each in program.buffers)
