@@ -238,7 +238,8 @@ def sequences(draw: st.DrawFn, plan: Plan) -> np.ndarray:
         highest = 9 if draw(st.integers(0, 15)) else 10
         return np.array(draw(st.lists(st.integers(0, highest), min_size=steps, max_size=steps)), dtype)
     x = np.arange(steps * 6, dtype=draw(st.sampled_from([np.float32, np.float32, np.float64])))
-    return x.reshape(steps, 6)[:, ::2]
+    strided = x.reshape(steps, 6)[:, ::2]
+    return draw(st.sampled_from([strided, strided.copy(), np.repeat(strided, 2, axis=0)[::2]]))
 
 
 @st.composite
@@ -280,7 +281,9 @@ def columns(draw: st.DrawFn, payload: Payload, nodes: int) -> np.ndarray:
         return array.astype(draw(st.sampled_from(signed if low else [*signed, np.uint64])))
     size = nodes * int(np.prod(payload.shape)) * 2
     array = np.arange(size, dtype=payload.dtype.numpy).reshape(nodes, *payload.shape, 2)[..., 0]
-    return array if draw(st.integers(0, 20)) else array.astype(np.float16)
+    return (
+        draw(st.sampled_from([array, array.copy()])) if draw(st.integers(0, 20)) else array.astype(np.float16)
+    )
 
 
 class Labelled(list[Any]):

@@ -4,6 +4,8 @@
 #include <stdexcept>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL CORTEX_ARRAY_API
+#define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
 
 namespace cortex {
@@ -71,6 +73,15 @@ bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const
   return true;
 }
 
+bool ArrayView::lends_entries(int first) const {
+  if (!PyArray_CheckExact(array_.ptr())) return false;
+  Py_ssize_t stride = buffer_.itemsize;
+  for (int dimension = buffer_.ndim; dimension-- > first; stride *= buffer_.shape[dimension]) {
+    if (buffer_.shape[dimension] != 1 && buffer_.strides[dimension] != stride) return false;
+  }
+  return true;
+}
+
 void ArrayView::copy_floats(Py_ssize_t index, bool whole, char* to) const {
   auto width = static_cast<std::size_t>(buffer_.itemsize);
   const char* at = whole ? static_cast<const char*>(buffer_.buf) : entry(index);
@@ -131,30 +142,5 @@ bool is_array_like(nb::handle value) {
 }
 
 nb::object as_array(nb::handle value) { return numpy("asarray")(value); }
-
-void load_numpy() {
-  if (_import_array() < 0) throw nb::python_error();
-}
-
-std::pair<nb::object, void*> new_array(const std::vector<Py_ssize_t>& shape, DType dtype) {
-  static constexpr int kNumbers[] = {NPY_INT32, NPY_INT64, NPY_FLOAT32, NPY_FLOAT64};
-  nb::object array = nb::steal(PyArray_SimpleNew(static_cast<int>(shape.size()), const_cast<npy_intp*>(shape.data()),
-                                                 kNumbers[static_cast<int>(dtype)]));
-  if (!array.is_valid()) throw nb::python_error();
-  return {array, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr()))};
-}
-
-nb::object new_ints(std::size_t length, std::int32_t*& data) {
-  auto [array, memory] = new_array({static_cast<Py_ssize_t>(length)}, DType::Int32);
-  data = static_cast<std::int32_t*>(memory);
-  return array;
-}
-
-nb::object copy_ints(const std::int32_t* values, std::size_t count) {
-  std::int32_t* data = nullptr;
-  nb::object array = new_ints(count, data);
-  if (count > 0) std::memcpy(data, values, count * sizeof(std::int32_t));
-  return array;
-}
 
 }  // namespace cortex

@@ -1,4 +1,4 @@
-// NumPy arrays as the readers see them, and arrays of our own to fill.
+// NumPy arrays as the readers see them.
 #pragma once
 
 #include "plan.h"
@@ -20,6 +20,8 @@ class ArrayView {
   std::size_t itemsize() const { return static_cast<std::size_t>(buffer_.itemsize); }
   Py_ssize_t extent(int dimension) const { return buffer_.shape[dimension]; }
   bool has_shape(int first, const std::vector<Py_ssize_t>& shape) const;
+  // Whether it is NumPy's own and what each index of the first dimensions has is one stretch of memory.
+  bool lends_entries(int first) const;
 
   // Copy the elements of entry `index` of the first dimension (with `whole`, of the array) to floats of the
   // same width.
@@ -30,6 +32,7 @@ class ArrayView {
 
   const std::int32_t* int32s() const;  // of a contiguous 1-D array; throws otherwise
 
+  const char* first() const { return static_cast<const char*>(buffer_.buf); }
   Py_ssize_t stride() const { return buffer_.strides[0]; }
   const char* entry(Py_ssize_t index) const {
     return static_cast<const char*>(buffer_.buf) + index * buffer_.strides[0];
@@ -72,16 +75,5 @@ bool is_ndarray(nb::handle value);
 bool is_numpy_integer(nb::handle value);
 bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
 nb::object as_array(nb::handle value);  // numpy.asarray
-
-void load_numpy();  // once, before arrays are made
-
-// A new array, not initialised, and its memory.
-std::pair<nb::object, void*> new_array(const std::vector<Py_ssize_t>& shape, DType dtype);
-nb::object new_ints(std::size_t length, std::int32_t*& data);
-nb::object copy_ints(const std::int32_t* values, std::size_t count);
-template <class Ints>
-nb::object copy_ints(const Ints& values) {
-  return copy_ints(values.data(), values.size());
-}
 
 }  // namespace cortex

@@ -11,10 +11,10 @@ std::int64_t integer_at(const PayloadSpec& payload, const Column& column, std::s
   std::int64_t wide = 0;
   std::int32_t narrow = 0;
   if (payload.dtype == DType::Int64) {
-    std::memcpy(&wide, column.data() + row * sizeof wide, sizeof wide);
+    std::memcpy(&wide, column.scalars() + row * sizeof wide, sizeof wide);
     return wide;
   }
-  std::memcpy(&narrow, column.data() + row * sizeof narrow, sizeof narrow);
+  std::memcpy(&narrow, column.scalars() + row * sizeof narrow, sizeof narrow);
   return narrow;
 }
 

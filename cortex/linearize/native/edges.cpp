@@ -70,14 +70,14 @@ void position_any(const Rows& rows, const std::int32_t* ids, std::int64_t positi
 
 }  // namespace
 
-Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids) {
+Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
   const Room<std::int32_t>& slots = rows.slots;
   std::size_t count = rows.has_holes ? static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), is_given))
                                      : slots.size();
   std::size_t inner = rows.inner.size(), width = rows.most_width;
   bool regular = is_regular(rows);
   std::int32_t *begin = nullptr, *child = nullptr, *to = nullptr;
-  Edges edges{new_ints(rows.count() + 1, begin), new_ints(count, child), count, begin, {}};
+  Edges edges{arrays.ints(rows.count() + 1, begin), arrays.ints(count, child), count, begin, {}};
   if (!regular) {
     begin_any(rows, ids, begin);
     fill_any(rows, ids, begin, child);
@@ -86,7 +86,7 @@ Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* i
     width == 2 ? fill_regular<2>(rows, ids, child) : fill_regular<0>(rows, ids, child);
   }
   for (std::int64_t position : plan.positions) {
-    nb::object array = new_ints(inner, to);
+    nb::object array = arrays.ints(inner, to);
     if (regular) {
       position_regular(inner, width, child, static_cast<std::size_t>(position), to);
     } else {

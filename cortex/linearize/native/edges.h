@@ -1,7 +1,7 @@
 // The arrays of children, by the numbers of nodes.
 #pragma once
 
-#include "buffers.h"
+#include "arrays.h"
 #include "rows.h"
 
 namespace cortex {
@@ -14,6 +14,6 @@ struct Edges {
 };
 
 // `ids` are the numbers of the rows.
-Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids);
+Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays);
 
 }  // namespace cortex

@@ -32,7 +32,7 @@ void append_absent(const PayloadSpec& payload, const FlatMember& member, Column&
     bool leaf = is_leaf(member, i);
     FlatSpot spot(member, i);
     if (payload.required(leaf)) fault("missing", spot.place(), payload.payload, key_of(member, i));
-    append_default(payload, column);
+    column.append_default();
   }
 }
 
@@ -48,7 +48,7 @@ bool append_scalars(const PayloadSpec& payload, const ArrayView& view, const Fla
   std::int64_t low = payload.plain_low, high = payload.plain_high, left_out = payload.default_int;
   bool at_leaves = payload.at_leaves, at_inner = payload.at_inner;
   bool fits = true;
-  column.reserve(count * sizeof(T));
+  column.reserve(member.first_row + count);
   char* to = column.take(0);
   for (std::size_t i = 0; i < count; ++i) {
     T value;
@@ -70,7 +70,7 @@ void append_integers(const PayloadSpec& payload, const ArrayView& view, const Fl
     if (append_scalars<std::int64_t>(payload, view, member, column)) return;
   }
   std::size_t count = count_of(member);
-  char* to = column.append(payload.bytes * count);
+  char* to = column.append(count);
   for (std::size_t i = 0; i < count; ++i) {
     FlatSpot spot(member, i);
     bool required = payload.required(is_leaf(member, i));
@@ -95,7 +95,12 @@ void append_column(const PayloadSpec& payload, nb::object array, const FlatMembe
   ArrayView view(std::move(array));
   check_array(payload, view, 1, whole);
   if (is_int(payload.dtype)) return append_integers(payload, view, member, column);
-  char* to = column.append(payload.bytes * count);
+  if (column.lends() && view.lends_entries(1)) {
+    column.add_lender(view.array());
+    for (std::size_t i = 0; i < count; ++i) column.lend(view.entry(member.source(i)));
+    return;
+  }
+  char* to = column.append(count);
   for (std::size_t i = 0; i < count; ++i) {
     view.copy_floats(member.source(i), false, to);
     to += payload.bytes;

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "buffers.h"
-
 namespace cortex {
 
 void Keys::push_numbers(const std::int32_t* numbers, std::size_t count) {
@@ -27,8 +25,8 @@ void Keys::make_objects() {
   numbers_.clear();
 }
 
-nb::object Keys::release() {
-  if (!numbers_.empty()) return copy_ints(numbers_);  // whoever forgets the batch forgets these
+nb::object Keys::release(Arrays& arrays) {
+  if (!numbers_.empty()) return arrays.copy(numbers_);  // whoever forgets the batch forgets these
   nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(objects_.size())));
   if (!list.is_valid()) throw nb::python_error();
   if (!objects_.empty()) {

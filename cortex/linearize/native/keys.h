@@ -1,7 +1,7 @@
 // What the caller knows each row by.
 #pragma once
 
-#include "common.h"
+#include "arrays.h"
 #include "room.h"
 
 namespace cortex {
@@ -30,9 +30,10 @@ class Keys {
   void push_range(std::size_t count);
 
   // An int32 array where all are numbers, else a list. No object is left.
-  nb::object release();
+  nb::object release(Arrays& arrays);
   void clear();
   std::size_t bytes() const { return objects_.bytes() + numbers_.bytes(); }
+  std::size_t used() const { return objects_.used() + numbers_.used(); }
 
  private:
   void make_objects();

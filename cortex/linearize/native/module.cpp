@@ -38,7 +38,7 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return result_.make(given_, number(plan_, rows));
+    return result_.make(given_, number(plan_, rows, Arrays(pools_)));
   }
 
  private:
@@ -52,6 +52,7 @@ class Engine {
   };
 
   mutable Scratches scratches_;
+  mutable Pools pools_;
   SlottedClass result_;
   nb::object given_;
   PlanSpec plan_;

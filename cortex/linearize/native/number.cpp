@@ -63,39 +63,23 @@ void sort_by_class(const Rows& rows, const Batches& batches, const Ints& classes
   }
 }
 
-template <class T>
-void scatter(const std::int32_t* ids, std::size_t count, const char* from, void* to) {
-  for (std::size_t row = 0; row < count; ++row) {
-    std::memcpy(static_cast<T*>(to) + ids[row], from + row * sizeof(T), sizeof(T));
-  }
-}
-
-nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids) {
+nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
   nb::dict payloads;
   std::size_t count = rows.count();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     const PayloadSpec& payload = plan.payloads[i];
     std::vector<Py_ssize_t> shape{static_cast<Py_ssize_t>(count)};
     shape.insert(shape.end(), payload.shape.begin(), payload.shape.end());
-    auto [array, data] = new_array(shape, payload.dtype);
-    const char* from = rows.columns[i].data();
-    if (payload.bytes == 4) {
-      scatter<std::int32_t>(ids, count, from, data);
-    } else if (payload.bytes == 8) {
-      scatter<std::int64_t>(ids, count, from, data);
-    } else if (payload.bytes > 0) {
-      for (std::size_t row = 0; row < count; ++row) {
-        std::memcpy(static_cast<char*>(data) + static_cast<std::size_t>(ids[row]) * payload.bytes,
-                    from + row * payload.bytes, payload.bytes);
-      }
-    }
+    auto [array, data] = arrays.make(shape, payload.dtype);
+    rows.columns[i].scatter(ids, count, data);
     payloads[payload.name] = array;
   }
   return payloads;
 }
 
 // For each payload that the plan lists: the nodes that carry it, by rising id, and how many of them are inner.
-nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::size_t nodes, std::size_t inner) {
+nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::size_t nodes, std::size_t inner,
+                         Arrays& arrays) {
   nb::dict carriers;
   for (std::size_t i : plan.carried) {
     const PayloadSpec& payload = plan.payloads[i];
@@ -107,48 +91,49 @@ nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::si
       if (value >= 0) found.push_back(id);
       if (static_cast<std::size_t>(++id) == inner) of_inner = static_cast<std::int32_t>(found.size());
     });
-    carriers[payload.name] = nb::make_tuple(copy_ints(found), of_inner);
+    carriers[payload.name] = nb::make_tuple(arrays.copy(found), of_inner);
   }
   return carriers;
 }
 
-nb::object number_roots(const Rows& rows, const std::int32_t* ids) {
+nb::object number_roots(const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
   std::int32_t* roots = nullptr;
-  nb::object array = new_ints(rows.roots.size(), roots);
+  nb::object array = arrays.ints(rows.roots.size(), roots);
   for (std::int32_t root : rows.roots) *roots++ = ids[root];
   return array;
 }
 
-nb::tuple tuple_of_ints(const std::vector<Ints>& all) {
-  nb::list arrays;
-  for (const Ints& each : all) arrays.append(copy_ints(each));
-  return nb::tuple(arrays);
+nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
+  nb::list copies;
+  for (const Ints& each : all) copies.append(arrays.copy(each));
+  return nb::tuple(copies);
 }
 
 }  // namespace
 
-nb::tuple number(const PlanSpec& plan, Rows& rows) {
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
   std::vector<Ints> lengths = class_lengths(plan, rows, classes, batches.begin.size());
   std::int32_t* ids = nullptr;
-  nb::object by_row = new_ints(rows.count(), ids);
+  nb::object by_row = arrays.ints(rows.count(), ids);
   if (classes.empty()) {
     sort_by_height(rows, batches, ids);
   } else {
     sort_by_class(rows, batches, classes, lengths, ids);
   }
   std::size_t inner = rows.inner.size();
-  Edges edges = number_edges(plan, rows, ids);
-  nb::dict payloads = number_payloads(plan, rows, ids);
-  nb::dict carriers = number_carriers(plan, payloads, rows.count(), inner);
+  Edges edges = number_edges(plan, rows, ids, arrays);
+  nb::dict payloads = number_payloads(plan, rows, ids, arrays);
+  nb::dict carriers = number_carriers(plan, payloads, rows.count(), inner, arrays);
   Steps steps = number_steps(plan, rows, ids);
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
-                        batches.widest_edges(edges.first), copy_ints(batches.begin), copy_ints(batches.length), edges.begin, edges.child, edges.positions,
-                        payloads, carriers, steps.top_begin.size() - 1, steps.top.size(), copy_ints(steps.top_begin),
-                        copy_ints(steps.top), copy_ints(steps.height), copy_ints(steps.group), tuple_of_ints(lengths),
-                        number_roots(rows, ids), copy_ints(rows.root_begin), by_row, copy_ints(rows.row_begin),
-                        rows.keys.release());
+                        batches.widest_edges(edges.first), arrays.copy(batches.begin), arrays.copy(batches.length),
+                        edges.begin, edges.child, edges.positions, payloads, carriers, steps.top_begin.size() - 1,
+                        steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
+                        arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays),
+                        number_roots(rows, ids, arrays), arrays.copy(rows.root_begin), by_row,
+                        arrays.copy(rows.row_begin), rows.keys.release(arrays));
 }
 
 }  // namespace cortex

@@ -1,11 +1,12 @@
 // Numbering by falling height, and the arrays of cortex.linearize.result.Linearized.
 #pragma once
 
+#include "arrays.h"
 #include "rows.h"
 
 namespace cortex {
 
 // The fields of Linearized after its plan, in their order. The rows are consumed.
-nb::tuple number(const PlanSpec& plan, Rows& rows);
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays);
 
 }  // namespace cortex

@@ -107,6 +107,17 @@ nb::object read_array(const PayloadSpec& payload, PyObject* value, const Spot& s
   }
 }
 
+// Append an array by where it is; returns whether it was, which it can be where nothing is to be converted.
+bool lend_array(const PayloadSpec& payload, PyObject* value, const Spot& spot, Column& column) {
+  if (!column.lends() || !is_ndarray(value)) return false;
+  ArrayView view(nb::borrow(value), true);
+  check_array(payload, view, 0, spot);
+  if (!view.lends_entries(0)) return false;
+  column.add_lender(value);
+  column.lend(view.first());
+  return true;
+}
+
 void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot, char* to) {
   ArrayView view(read_array(payload, value, spot), true);
   check_array(payload, view, 0, spot);
@@ -156,14 +167,17 @@ void check_array(const PayloadSpec& payload, const ArrayView& view, int first, c
 }
 
 void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
-                    Column& column) {
+                    Rows& rows, std::size_t index) {
+  Column& column = rows.columns[index];
   bool required = payload.required(leaf);
   if (value == nullptr || value == Py_None) {
     if (required) fault("missing", spot.place(), payload.payload, key);
-    append_default(payload, column);
+    column.append_default();
     return;
   }
-  char* to = column.append(payload.bytes);
+  if (lend_array(payload, value, spot, column)) return;
+  rows.lend_no_more();
+  char* to = column.append();
   if (payload.shape.empty()) {
     if (is_int(payload.dtype)) {
       append_python_integer(payload, value, required, spot, to);
@@ -186,7 +200,7 @@ void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     PyObject* value = static_cast<int>(i) == plan.word ? word : nullptr;
     if (append_plain(plan.payloads[i], value, leaf, rows.columns[i])) continue;
-    append_payload(plan.payloads[i], value, leaf, key, spot, rows.columns[i]);
+    append_payload(plan.payloads[i], value, leaf, key, spot, rows, i);
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace cortex {
 
-// Append what a node carries; `value` is nullptr or None where it carries nothing.
+// Append what a node carries, the payload of that index; `value` is nullptr or None where it carries nothing.
 void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
-                    Column& column);
+                    Rows& rows, std::size_t index);
 
 // Append the only payload that words carry, `word`, and the defaults of the others.
 void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows);

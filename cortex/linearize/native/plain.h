@@ -8,15 +8,6 @@
 
 namespace cortex {
 
-inline void append_default(const PayloadSpec& payload, Column& column) {
-  char* to = column.append(payload.bytes);
-  if (payload.bytes == 4) {  // a copy of known length is no call
-    std::memcpy(to, payload.default_bytes.data(), 4);
-  } else if (payload.bytes > 0) {
-    std::memcpy(to, payload.default_bytes.data(), payload.bytes);
-  }
-}
-
 // The value of an int of few digits; false for others.
 inline bool read_small(PyObject* value, std::int64_t& to) {
 #if PY_VERSION_HEX < 0x030C0000
@@ -54,7 +45,7 @@ inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf,
   using Plain = PayloadSpec::Plain;
   if (value == nullptr || value == Py_None) {
     if (payload.required(leaf)) return false;
-    append_default(payload, column);
+    column.append_default();
     return true;
   }
   if (payload.plain == Plain::None) return false;

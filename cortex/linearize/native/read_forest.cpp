@@ -171,7 +171,11 @@ std::int32_t ForestReader::finish(std::int32_t node, const std::int32_t* slots, 
   return rows_.finish(slots, width);
 }
 
-nb::object array_of(nb::handle given) { return is_ndarray(given) ? nb::borrow(given) : as_array(given); }
+nb::object array_of(nb::handle given, Rows& rows) {
+  if (is_ndarray(given)) return nb::borrow(given);
+  rows.lend_no_more();
+  return as_array(given);
+}
 
 }  // namespace
 
@@ -187,7 +191,7 @@ void read_forest(const Context& context, nb::handle forest, Rows& rows) {
     const PayloadSpec& payload = context.plan.payloads[i];
     PyObject* given = PyDict_GetItemWithError(payloads.ptr(), payload.name.ptr());
     if (given == nullptr && PyErr_Occurred()) throw nb::python_error();
-    append_column(payload, given == nullptr ? nb::object() : array_of(given), member, rows.columns[i]);
+    append_column(payload, given == nullptr ? nb::object() : array_of(given, rows), member, rows.columns[i]);
   }
 }
 

@@ -137,7 +137,7 @@ std::int32_t GraphReader::finish(std::int32_t node, const std::int32_t* slots, s
     const PayloadSpec& payload = context_.plan.payloads[i];
     nb::object value = nb::borrow(PyDict_GetItemWithError(attributes.ptr(), payload.name.ptr()));
     if (!value.is_valid() && PyErr_Occurred()) throw nb::python_error();
-    append_payload(payload, value.ptr(), width == 0, key(node), spot, rows_.columns[i]);
+    append_payload(payload, value.ptr(), width == 0, key(node), spot, rows_, i);
   }
   return rows_.finish(slots, width, key(node));
 }

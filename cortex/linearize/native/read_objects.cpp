@@ -55,7 +55,7 @@ class Attributes {
       const Ways* ways = ways_of(object);
       PyObject* value = ways == nullptr ? nullptr : ways->read(names_.first_payload + i, object.ptr()).value;
       bool done = ways != nullptr && append_plain(payload, value, leaf, rows.columns[i]);
-      if (!done) [[unlikely]] append_other(i, value, object, leaf, spot, rows.columns[i]);
+      if (!done) [[unlikely]] append_other(i, value, object, leaf, spot, rows);
       ++i;
     }
   }
@@ -75,10 +75,10 @@ class Attributes {
 
   // Append the i-th payload; `value` is nullptr where it is not known yet.
   [[gnu::noinline]] void append_other(std::size_t i, PyObject* value, nb::handle object, bool leaf, const Spot& spot,
-                                      Column& column) const {
+                                      Rows& rows) const {
     nb::object held = ways_of(object) != nullptr ? nb::borrow(value) : look_up(object, names_.first_payload + i);
     forget();
-    append_payload(context_.plan.payloads[i], held.ptr(), leaf, object, spot, column);
+    append_payload(context_.plan.payloads[i], held.ptr(), leaf, object, spot, rows, i);
   }
 
   // How the object is read, which is known as long as no Python code has run and no other object was read since.
@@ -90,9 +90,14 @@ class Attributes {
     return ways_;
   }
   void forget() const { read_last_ = nullptr; }
+  // Before code runs that is not ours.
+  void run_code() const {
+    forget();
+    context_.scratch.rows.lend_no_more();
+  }
 
   nb::object look_up(nb::handle object, std::size_t i) const {
-    forget();
+    run_code();
     return cortex::find(object, names_.all[i]);
   }
 
@@ -124,7 +129,7 @@ class Attributes {
   }
 
   nb::object read_all(nb::handle object, nb::handle items, const Spot& spot) const {
-    forget();
+    run_code();
     nb::object iterator = nb::steal(PyObject_GetIter(items.ptr()));
     if (!iterator.is_valid()) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();

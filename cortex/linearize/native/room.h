@@ -46,6 +46,7 @@ class Room {
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return capacity_ * sizeof(T); }
+  std::size_t used() const { return size_ * sizeof(T); }
   bool empty() const { return size_ == 0; }
   T& back() { return data_[size_ - 1]; }
   const T& back() const { return data_[size_ - 1]; }

@@ -5,7 +5,7 @@
 namespace cortex {
 
 Rows::Rows(const PlanSpec& plan, std::int64_t limit) 
-    : columns(plan.payloads.size()), payloads_(plan.payloads), limit_(limit) {
+    : columns(plan.payloads.begin(), plan.payloads.end()), limit_(limit) {
   clear();
 }
 
@@ -32,7 +32,7 @@ void Rows::make_more_room() {
   std::size_t rows = std::min(count() + std::max<std::size_t>(count(), 256), static_cast<std::size_t>(limit_));
   heights.reserve(rows - count());
   keys.reserve(rows - count());
-  for (std::size_t i = 0; i < columns.size(); ++i) columns[i].reserve(rows * payloads_[i].bytes - columns[i].size());
+  for (Column& column : columns) column.reserve(rows);
   room_ = rows;
 }
 
@@ -40,6 +40,13 @@ std::size_t Rows::bytes() const {
   std::size_t bytes = keys.bytes();
   for (auto room : kRooms) bytes += (this->*room).bytes();
   for (const Column& column : columns) bytes += column.bytes();
+  return bytes;
+}
+
+std::size_t Rows::used() const {
+  std::size_t bytes = keys.used();
+  for (auto room : kRooms) bytes += (this->*room).used();
+  for (const Column& column : columns) bytes += column.used();
   return bytes;
 }
 

@@ -3,13 +3,10 @@
 
 #include <algorithm>
 
+#include "column.h"
 #include "keys.h"
-#include "plan.h"
-#include "room.h"
 
 namespace cortex {
-
-using Column = Room<char>;  // the values of one payload, row after row
 
 class Rows {
  public:
@@ -17,7 +14,9 @@ class Rows {
 
   // Forget the batch, and keep the room.
   void clear();
+  // What it takes, and what of that the batch needs.
   std::size_t bytes() const;
+  std::size_t used() const;
 
   std::size_t count() const { return heights.size(); }
   std::size_t structures() const { return row_begin.size() - 1; }
@@ -46,6 +45,10 @@ class Rows {
   // See to it that there is room for one more row in `heights`, `keys` and `columns`.
   void make_room() {
     if (count() >= room_) [[unlikely]] make_more_room();
+  }
+  // Before any code runs that could change what nodes carry.
+  void lend_no_more() {
+    for (Column& column : columns) column.lend_no_more();
   }
   void add_root(std::int32_t row) { roots.push(row); }
   void end_structure() { end_structure(count()); }
@@ -103,7 +106,6 @@ class Rows {
 
   void make_more_room();
 
-  const std::vector<PayloadSpec>& payloads_;
   std::int64_t limit_;
   std::size_t room_ = 0;  // so many rows have room, as long as this structure is read
 };

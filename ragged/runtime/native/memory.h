@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "blocks.h"
+#include "lease.h"
 
 namespace ragged {
 
