@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cortex.compiler.pipeline import passes_for
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Grid
-from ragged.codegen.target import TargetLike, grid_for
+from ragged.codegen.target import TargetLike, grid_for, has_matrix_unit, parse_target
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.kernels import generate
@@ -35,7 +35,9 @@ def generate_kernel(
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
         ScheduleError: the choices are not possible on this machine.
     """
-    passes = passes_for(threads, grid_for(target), choices, rounded=rounded)
+    grid = grid_for(target)
+    unit = rounded and grid is None and has_matrix_unit(parse_target(target))
+    passes = passes_for(threads, grid, choices, rounded=rounded, unit=unit)
     return generate.generate_kernel((program,), passes, target, _listings)
 
 

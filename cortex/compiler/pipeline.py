@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
 from ragged.auto.choices import DEFAULT, Choices
@@ -17,16 +19,22 @@ from ragged.passes.pipeline import Pass
 
 
 def passes_for(
-    threads: int, grid: Grid | None = None, choices: Choices = DEFAULT, *, rounded: bool = False
+    threads: int,
+    grid: Grid | None = None,
+    choices: Choices = DEFAULT,
+    *,
+    rounded: bool = False,
+    unit: bool = False,
 ) -> tuple[Pass, ...]:
     """Return the passes for a kernel that at most so many threads run, or a GPU's grid of blocks if there is one.
 
-    `rounded` rounds the factors of products with parameters to bfloat16.
+    `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor has a
+    matrix unit for products of these.
 
     Raises:
         ScheduleError: the choices are not possible on this machine, or there are any about a GPU's kernel.
     """
-    machine = this_machine()
+    machine = replace(this_machine(), matrix_unit=unit)
     schedule = DefaultSchedule(machine, threads, choices) if grid is None else GridSchedule(grid, machine)
     if grid is not None and choices != DEFAULT:
         raise ScheduleError(

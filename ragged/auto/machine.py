@@ -28,7 +28,7 @@ _LANES = (("avx512f", 64, 32), ("avx2", 32, 16), ("asimd", 16, 32))
 class Machine:
     """A processor: bytes of a vector register and how many there are, cores, and bytes of each core's caches.
 
-    `cores` are those that this process may use.
+    `cores` are those that this process may use; `matrix_unit` says whether it has one for sums of products of pairs.
     """
 
     vector_bytes: int
@@ -36,6 +36,7 @@ class Machine:
     cores: int
     l1_bytes: int
     l2_bytes: int
+    matrix_unit: bool = False
 
     def lanes(self, element_bytes: int) -> int:
         """Return how many elements a vector register holds."""

@@ -8,6 +8,7 @@ from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import bytes_of, products, shared
+from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
@@ -30,19 +31,24 @@ def tile_batches(schedule: Schedule, machine: Machine, choices: Choices = DEFAUL
     read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for all.
     What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
-    for loop, count in list(_batches(schedule.program, machine, choices)):
+    for loop, count, on_unit in list(_batches(schedule.program, machine, choices)):
         before = schedule.checkpoint()
         try:
-            _together(schedule, loop, count)
+            if on_unit:
+                _in_short_blocks(schedule, loop, count)
+            else:
+                _together(schedule, loop, count)
         except ScheduleError:
             schedule.restore(before)
 
 
-def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[tuple[Var, int]]:
+def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[tuple[Var, int, bool]]:
     """Yield the innermost loops of unknown extent around products whose columns their iterations share.
 
-    With each comes how many iterations are computed together; there are none of which that is one.
+    With each comes how many iterations are computed together, and whether a matrix unit does; there are none of which
+    that is one.
     """
+    suit = _on_unit(program) if machine.matrix_unit and choices.tensorize else set()
     packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
     for site in sites(program):
         loop = site.stmt
@@ -55,14 +61,24 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         if isinstance(loop.extent, Const):
             continue
         updates = set(_direct(loop.body))
-        if not updates & shared(program, loop.var):
+        here = updates & shared(program, loop.var)
+        if not here:
             continue
         read_there = {packed[update] for update in updates if update in packed}
         counts = choices.together(machine, sum(map(bytes_of, read_there)))
         room = _bytes_of_temporaries(loop)
+        if (
+            here & suit
+        ):  # whatever else stands there: the unit has bits of its own, the same in every schedule
+            yield loop.var, max(1, min(ROWS, choices.temporaries // max(1, room))), True
+            continue
         count = next((count for count in counts if count * room <= choices.temporaries), 1)
         if count > 1:
-            yield loop.var, count
+            yield loop.var, count, False
+
+
+def _on_unit(program: Program) -> set[Label]:
+    return {product.update for product in products(program) if suits_matrix_unit(product)}
 
 
 def _direct(stmt: Stmt) -> Iterator[Label]:
@@ -89,6 +105,13 @@ def _together(schedule: Schedule, loop: Var, count: int) -> None:
     for tail in tails if repeats else ():  # a loop that is padded leaves none
         for fewer in schedule.apply(specialize, tail, tuple(range(1, count))).loops[tail]:
             _product_by_product(schedule, fewer)
+
+
+def _in_short_blocks(schedule: Schedule, loop: Var, count: int) -> None:
+    """Cut a loop into blocks, the last of which is shorter: a matrix unit takes as long for fewer rows."""
+    _hold_scattered(schedule, loop)
+    _, inner = schedule.apply(split, loop, count, Tail.SHORT).loops[loop]
+    _product_by_product(schedule, inner)
 
 
 def _repeats(program: Program, loop: Var) -> bool:

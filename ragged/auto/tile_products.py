@@ -9,6 +9,7 @@ from ragged.auto.bodies import loop_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
+from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
@@ -48,11 +49,21 @@ def tile_sums(
 ) -> None:
     """Do so for the products of a stage with these updates, and pack what that stage reads."""
     packings: dict[Buffer, set[tuple[int, int]]] = {}
+    on_unit: list[Label] = []
     for label in updates:
+        product = next((p for p in products(schedule.program, stage) if p.update is label), None)
+        unit = product is not None and machine.matrix_unit and choices.tensorize
+        if product is not None and unit and (width := columns_for_matrix_unit(schedule, product)):
+            on_unit.append(label)
+            if product.packed is not None:
+                packings.setdefault(product.packed[0], set()).add((product.packed[1], width))
+            continue
         for packing in _tile(schedule, machine, choices, label, stage):
             packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
     for buffer, ways in packings.items():
         _pack(schedule, buffer, ways, stage)
+    for label in on_unit:
+        tensorize_rows(schedule, label)
 
 
 def _tile(

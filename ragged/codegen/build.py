@@ -20,11 +20,12 @@ from ragged.codegen.target import (
     TargetLike,
     architecture_of,
     features_of,
+    has_matrix_unit,
     parse_target,
     require_cpu,
 )
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
-from ragged.errors import InternalError
+from ragged.errors import InternalError, ScheduleError
 from ragged.ir.program import Program, StageKind
 
 
@@ -123,6 +124,12 @@ def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -
     functions = [function for stages in made for function in stages.values()]
     if len({function.name for function in functions}) < len(functions):
         raise InternalError(f"stages of one name: {', '.join(function.name for function in functions)}")
+    if any(function.unit for function in functions) and not has_matrix_unit(resolved):
+        raise ScheduleError(
+            f"tensorized loops: the processor of '{resolved}' has no matrix unit",
+            because="it lacks the features amx-bf16 and amx-tile, or a process may not use them",
+            fix="leave these loops serial, or compile for this machine where it has one: target='cpu'",
+        )
     module = _build(functions, resolved)
     return tuple(
         Generated(each, resolved, stages, module) for each, stages in zip(programs, made, strict=True)
@@ -134,8 +141,8 @@ def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
 
     Functions that are arrays are read from their storage, and those that are expressions are expanded in place.
 
-    Raises `UserError` for a target that is not known, `ScheduleError` for one that has no code generator yet and
-    for a local buffer that does not fit on the stack.
+    Raises `UserError` for a target that is not known, `ScheduleError` for one that has no code generator yet, or no
+    matrix unit for tensorized loops, and for a local buffer that does not fit on the stack.
     """
     made = generate(program, target)
     workers = workers_of(program)

@@ -14,10 +14,10 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, StringImm
 
-from ragged.codegen import team_text
+from ragged.codegen import team_text, tile_text
 from ragged.codegen.elementary import Helper, helpers_text
 from ragged.codegen.llvm_text import Lanes
-from ragged.codegen.ops import BARRIER, CLAIM, OPERATIONS, TirExpr
+from ragged.codegen.ops import BARRIER, CLAIM, MULTIPLY, OPERATIONS, RELEASE, TirExpr
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
@@ -58,10 +58,19 @@ class _Lowering:
             return self._extern(team_text.barrier_name(shared), text, call.args)
         if name == CLAIM:
             return self._extern("ragged_claim", team_text.CLAIM, call.args)
+        if name == RELEASE:
+            return self._extern("ragged_release", tile_text.RELEASE, call.args)
+        if name == MULTIPLY:
+            return self._multiply(*call.args)
         operation = OPERATIONS.get(name)
         if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in _PAIRED:
             operation = "dot_bf16"
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
+
+    def _multiply(self, tiles: Any, *args: TirExpr) -> TirExpr:
+        count = int(tiles.value)
+        self.texts["tiles"] = tile_text.DECLARED
+        return self._extern(tile_text.multiply_name(count), tile_text.multiply_text(count), args)
 
     def _extern(self, name: str, text: str, args: Any) -> TirExpr:
         self.texts[name] = text

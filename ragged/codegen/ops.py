@@ -25,6 +25,8 @@ PAIR, DOT = "ragged.pair", "ragged.dot"
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
 BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
 """`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
+MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
+"""`multiply(tiles, shape, ...)` and `release(shape)`: see `ragged.codegen.tile_text`."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
 """The names in TIR, and what those who lower them call them."""
 
@@ -34,7 +36,7 @@ for _name in OPERATIONS:
     register_op_attr(_name, "TCallEffectKind", _PURE)
     register_op_attr(_name, "TVectorizable", True)
     register_op_attr(_name, "TScriptPrinterName", _name)
-for _name in (BARRIER, CLAIM):
+for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE):
     register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
 

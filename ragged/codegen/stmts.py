@@ -13,6 +13,7 @@ from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, TirStmt, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
+from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
@@ -33,6 +34,7 @@ from ragged.ir.stmt import (
     Stmt,
     Store,
 )
+from ragged.schedule.matrix_nest import MatrixNest, matrix_nest
 
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
@@ -50,6 +52,7 @@ class Statements:
     team: Team | None
     sites: dict[Label, CheckSite] = field(default_factory=dict)
     stack_bytes: int = 0
+    unit: MatrixUnit | None = None
 
     def emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         """Return `stmt` as TIR statements; `team` if all workers come here but only one is to run what stands here."""
@@ -184,7 +187,16 @@ class Statements:
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if can_vectorize(loop):
                 return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
-            case LoopKind.SERIAL | LoopKind.PARALLEL | LoopKind.VECTORIZED | LoopKind.UNROLLED:
+            case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
+                self.unit = self.unit or MatrixUnit.new()
+                return [self.unit.multiply(nest, self.expressions)]
+            case (
+                LoopKind.SERIAL
+                | LoopKind.PARALLEL
+                | LoopKind.VECTORIZED
+                | LoopKind.UNROLLED
+                | LoopKind.TENSORIZED
+            ):
                 # iterations of a PARALLEL loop may come in any order: also one after another
                 return [self._for(loop, tirx.ForKind.SERIAL, team)]
             case _:

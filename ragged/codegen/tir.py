@@ -27,13 +27,14 @@ from ragged.ir.walk import statements
 class StageFunction:
     """A stage in TIR: its symbol's name, the `tirx.PrimFunc`, and its checks in the order of their indices.
 
-    `team` if it has a team's loop.
+    `team` if it has a team's loop; `unit` if it asks for a matrix unit.
     """
 
     name: str
     function: Any
     checks: tuple[CheckSite, ...]
     team: bool
+    unit: bool = False
 
 
 def stage_function(program: Program, stage: Stage) -> StageFunction:
@@ -114,11 +115,15 @@ class _Builder:
 
     def _finish(self, emitter: Statements) -> StageFunction:
         body = emitter.emit(self.stage.body, emitter.team)
+        if emitter.unit is not None:
+            body = [*emitter.unit.begin(), *body, emitter.unit.end()]
         name = symbol_name(self.program, self.stage)
         whole = sequence([*self.declarations, *body])
         # No two buffers overlap (`Buffer`), and a buffer's alias shares its pointer.
         function = tirx.PrimFunc(self.params, whole).with_attr({"global_symbol": name, "tirx.noalias": True})
-        return StageFunction(name, function, tuple(emitter.sites.values()), emitter.team is not None)
+        return StageFunction(
+            name, function, tuple(emitter.sites.values()), emitter.team is not None, emitter.unit is not None
+        )
 
     def _param(self, name: str, dtype: DType) -> TirExpr:
         self.params.append(tirx.Var(identifier(name), dtype.value))

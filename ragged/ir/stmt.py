@@ -27,16 +27,18 @@ class Label:
 class LoopKind(Enum):
     """How the iterations of a loop run.
 
-    SERIAL: one after another. PARALLEL: independent of each other, in any order or at once. VECTORIZED and
-    UNROLLED: as SERIAL, and say how code is generated. TEAM: one iteration for each worker of a resident team;
-    they run at once and meet at barriers. THREADS: a worker that is a block of threads, one iteration for each; they
-    run at once, along with those of all other blocks.
+    SERIAL: one after another. PARALLEL: independent of each other, in any order or at once. VECTORIZED,
+    UNROLLED and TENSORIZED: as SERIAL, and say how code is generated; a nest of tensorized loops is sums of products
+    on the processor's matrix unit, which adds up in an order of its own. TEAM: one iteration for each worker of a
+    resident team; they run at once and meet at barriers. THREADS: a worker that is a block of threads, one iteration
+    for each; they run at once, along with those of all other blocks.
     """
 
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTORIZED = "vectorized"
     UNROLLED = "unrolled"
+    TENSORIZED = "tensorized"
     TEAM = "team"
     THREADS = "threads"
 

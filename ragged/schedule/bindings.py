@@ -10,7 +10,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import statements, subexpressions
-from ragged.schedule.linear import Linear, interval, linear
+from ragged.schedule.linear import Linear, at_most, linear
 
 _FIXED = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
@@ -44,9 +44,9 @@ def bindings(program: Program) -> Bindings:
     for stmt in stmts:  # outer loops come first: an extent may use their variables
         if isinstance(stmt, For):
             extents[stmt.var] = _Expand(values=lets).expr(stmt.extent)
-            bounds = interval(extents[stmt.var], below)
-            if bounds is not None:
-                below[stmt.var] = bounds[1]
+            most = at_most(extents[stmt.var], below)
+            if most is not None:
+                below[stmt.var] = most
     return Bindings(lets, extents, below)
 
 

@@ -11,6 +11,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions
+from ragged.schedule.linear import at_most
 from ragged.schedule.locate import loop_site, the_loop
 from ragged.schedule.storage import allocation, check_alone
 
@@ -43,8 +44,8 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
 
     Raises:
         ScheduleError: the buffer is not local, shares its memory or is not allocated in the loop; the loop's extent is
-            no number; the buffer's shape depends on the loop; a loop between runs its iterations at once; or the buffer
-            says where a reduction over the loop adds up.
+            neither a number nor `min` of something and one; the buffer's shape depends on the loop; a loop between runs
+            its iterations at once; or the buffer says where a reduction over the loop adds up.
     """
     old = the_loop(program, loop, "expand_storage")
     site = allocation(program, buffer, "expand_storage")
@@ -52,7 +53,9 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     _check_inside(buffer, old, site)
     _check_shape(buffer, old)
     _check_places(program, buffer, loop)
-    bigger = buffer.stacked(old.extent, old.dim)
+    most = at_most(old.extent, {})
+    assert most is not None, "_check_inside asked"
+    bigger = buffer.stacked(Const(most), old.dim)
     return _Expand(old=buffer, new=bigger, loop=loop).program(program)
 
 
@@ -65,7 +68,7 @@ def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
             because="it is not allocated in that loop: its iterations share the buffer already",
             fix="name a loop around the allocation",
         )
-    if not isinstance(loop.extent, Const):
+    if at_most(loop.extent, {}) is None:
         raise ScheduleError(
             name,
             because="the loop's extent is no number, and a local buffer's size has to be known",

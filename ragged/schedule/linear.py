@@ -101,6 +101,15 @@ def interval(expr: Expr, extents: Extents) -> Interval | None:
             return None if expr in form.terms else form.interval(extents)
 
 
+def at_most(expr: Expr, extents: Extents) -> int | None:
+    """Return what an expression is not above where each variable is below its extent; None if nothing says so."""
+    if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
+        bounds = [bound for side in (expr.lhs, expr.rhs) if (bound := at_most(side, extents)) is not None]
+        return min(bounds, default=None)
+    bounds_of_sum = interval(expr, extents)
+    return None if bounds_of_sum is None else bounds_of_sum[1]
+
+
 def divided(expr: Expr, by: int, extents: Extents) -> tuple[Expr, Expr]:
     """Return `expr // by` and `expr % by`, without a division where the variables' extents allow it.
 

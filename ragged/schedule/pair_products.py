@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from ragged.ir.analysis import sites
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
-from ragged.ir.stmt import Block, For, Label, Reduce, Stmt, Store, block
+from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store, block
 from ragged.ir.walk import subexpressions, written
 from ragged.schedule.dependence import storage
 from ragged.schedule.fold import plus, times
 from ragged.schedule.legality import mentions
+from ragged.schedule.linear import linear
 from ragged.schedule.parameter_sums import ParameterSum, reads, sum_at
 from ragged.schedule.storage import appended
 
@@ -141,15 +142,22 @@ class _Pairs(Rewriter):
         """Return the pair of the factor that is no parameter, at the sum's loops; it is made before them."""
         over, outputs = sum.over, [loop.var for loop in sum.outputs]
         kept = [d for d, index in enumerate(sum.update.indices) if not mentions(index, outputs)]
-        prefix = tuple(sum.update.indices[d] for d in kept)
+        by = [_looked_up_by(sum, sum.update.indices[d]) for d in kept]
+        prefix = tuple(
+            sum.update.indices[d] if loop is None else Ref(loop.var) for d, loop in zip(kept, by, strict=True)
+        )
         of = substitute(sum.other, self._canonical(over))
         root, body = sum.outputs[0].var, sum.body
         known = next((rows for rows in self.rows if rows.serves(of, prefix, body, root)), None)
         if known is None:
             target = sum.update.buffer
             extents = (sum.half if loop is sum.axis else loop.extent for loop in over)
-            shape = (*(target.shape[d] for d in kept), *extents)
-            dims = (*(target.dims[d] for d in kept), *(loop.dim for loop in over))
+            rows = [
+                (target.shape[d], target.dims[d]) if looked_up is None else (looked_up.extent, looked_up.dim)
+                for d, looked_up in zip(kept, by, strict=True)
+            ]
+            shape = (*(extent for extent, _ in rows), *extents)
+            dims = (*(dim for _, dim in rows), *(loop.dim for loop in over))
             read = (part.buffer.name for part in subexpressions(sum.other) if isinstance(part, Load))
             buffer = self._new(f"{next(read, 'values')}_pairs", shape, Role.WORKSPACE, dims)
             known = _Rows(of, prefix, buffer, body, root)
@@ -203,6 +211,16 @@ class _Pairs(Rewriter):
         if isinstance(inner, Reduce) and inner.label in self.sums and isinstance(new, For):
             return replace(new, extent=self.sums[inner.label][0].half)
         return new
+
+
+def _looked_up_by(sum: ParameterSum, index: Expr) -> For | None:
+    """Return the outermost loop, if rows are looked up by its iterations one by one: pairs need no such detour."""
+    lets = {outer.var: outer.value for outer in sum.site.around if isinstance(outer, Let)}
+    match lets.get(index.var) if isinstance(index, Ref) else index:
+        case Call(args=(place,)) if linear(place).expr == Ref(sum.site.loops[0].var):
+            return sum.site.loops[0]
+        case _:
+            return None
 
 
 def _paired(place: Expr, extent: int, element: Callable[[Expr], Expr]) -> Expr:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import Enum
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
@@ -20,11 +20,13 @@ from ragged.schedule.locate import Replace, loop_site, the_loop
 class Tail(Enum):
     """What becomes of the iterations that do not fill a block.
 
-    GUARD: the last block asks before each iteration. PEEL: a loop of their own after the others.
+    GUARD: the last block asks before each iteration. PEEL: a loop of their own after the others. SHORT: the last block
+    has fewer.
     """
 
     GUARD = "guard"
     PEEL = "peel"
+    SHORT = "short"
 
 
 def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> Rewritten:
@@ -50,6 +52,12 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         for i_t in serial(n % 8):
             x[n // 8 * 8 + i_t] = 0.0
 
+    after, short::
+
+        for i_o in serial((n + 7) // 8):
+            for i_i in serial(min(n - i_o * 8, 8)):
+                x[i_o * 8 + i_i] = 0.0
+
     An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
@@ -70,7 +78,7 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         )
 
     require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
-    runs = old.extent if tail is Tail.GUARD or _is_length(program, loop) else at_least_zero(old.extent)
+    runs = old.extent if tail is not Tail.PEEL or _is_length(program, loop) else at_least_zero(old.extent)
 
     def change(found: For, owner: Rewriter) -> Stmt:
         return _split(replace(found, extent=runs), owner, factor, tail)
@@ -92,13 +100,15 @@ def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
     blocks = floordiv(
         old.extent if whole or tail is Tail.PEEL else plus(old.extent, Const(factor - 1)), factor
     )
+    count: Expr = Const(factor)
     body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
     if not whole and tail is Tail.GUARD:
         body = If(Binary(BinaryOp.LT, place, old.extent), body)
-    main = replace(
-        old, var=outer, extent=blocks, body=For(inner, Const(factor), body, old.kind, old.dim, old.at)
-    )
-    return main if whole or tail is Tail.GUARD else block(main, _peeled(old, owner, factor))
+    elif not whole and tail is Tail.SHORT:
+        rest = Binary(BinaryOp.SUB, old.extent, times(Ref(outer), Const(factor)))
+        count = Binary(BinaryOp.MIN, rest, count)
+    main = replace(old, var=outer, extent=blocks, body=For(inner, count, body, old.kind, old.dim, old.at))
+    return main if whole or tail is not Tail.PEEL else block(main, _peeled(old, owner, factor))
 
 
 def _peeled(old: For, owner: Rewriter, factor: int) -> Stmt:

@@ -5,7 +5,7 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from ragged.codegen.target import features_of, host_target
+from ragged.codegen.target import features_of, has_matrix_unit, host_target
 from tests.support.cells import child_sum
 
 MODELS = {
@@ -77,6 +77,44 @@ def test_products_of_matrices_alone_are_rounded():
     assert "emb_pairs" not in fn.show("loops") and "b_i_pairs" not in fn.show("loops")
     has = "avx512bf16" in features_of(host_target())
     assert ("vdpbf16ps" in fn.show("asm")) == has
+
+
+UNIT = {
+    "tree_fc": (models.tree_fc(hidden=64, vocab=50), ("h",)),
+    "tree_lstm": (models.tree_lstm(hidden=32, embed=40, vocab=50), ("h", "c")),
+    "tree_gru": (models.tree_gru(hidden=96, embed=32, vocab=50), ("h",)),
+    "mv_rnn": (models.mv_rnn(hidden=32, vocab=50), ("v", "M")),
+}
+
+
+@pytest.mark.parametrize("name", UNIT)
+def test_a_matrix_unit_gives_the_same_bits_for_any_batch_and_threads(name):
+    """Also where products on the unit stand beside others: of 40 inputs there are 20 pairs, and it takes sixteen."""
+    model, outputs = UNIT[name]
+    params, batch = model.init_params(seed=0), trees(count=20)
+    fn = bf16(model, params)
+    assert ("tensorized(" in fn.show("loops")) == has_matrix_unit(host_target())
+    assert ("tdpbf16ps" in fn.show("asm")) == has_matrix_unit(host_target())
+    together = fn(batch)
+    alone = cortex.compile(model, params, threads=1, precision="bf16", cache=False)
+    for k, tree in enumerate(batch):
+        one = alone(tree)
+        for output in outputs:
+            np.testing.assert_array_equal(one[output][0], together[output][k])
+
+
+def test_whoever_chooses_no_unit_has_pairs_one_after_another():
+    model, _ = UNIT["tree_fc"]
+    params, batch = model.init_params(seed=0), trees()
+    plain = bf16(model, params, choices=cortex.Choices(tensorize=False))
+    assert "tensorized(" not in plain.show("loops") and "tdpbf16ps" not in plain.show("asm")
+    np.testing.assert_allclose(plain(batch)["h"], bf16(model, params)(batch)["h"], rtol=0, atol=1e-4)
+
+
+def test_code_for_a_processor_without_a_unit_asks_for_none():
+    model, _ = UNIT["tree_fc"]
+    fn = bf16(model, model.init_params(seed=0), target="llvm -mcpu=x86-64-v3")
+    assert "tensorized(" not in fn.show("loops")
 
 
 def test_saved_loaded_and_with_other_parameters(tmp_path):

@@ -1,0 +1,79 @@
+"""Sums of products of pairs on the processor's matrix unit, where it has one."""
+
+from __future__ import annotations
+
+from ragged.auto.products import Product
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import Site, sites
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Const, Load
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, Label, LoopKind
+from ragged.schedule.matrix_nest import LANES, TILES, matrix_nest
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.split import Tail, split
+from ragged.schedule.tensorize import tensorize
+
+ROWS = LANES
+"""Iterations of a batch that a matrix unit computes at once."""
+
+
+def suits_matrix_unit(product: Product) -> bool:
+    """Return whether a product, given rows, is one for a matrix unit: of pairs, columns and length by sixteens."""
+    if product.packed is not None:
+        buffer = product.packed[0]
+    elif isinstance(product.along, Load) and product.rows is not None:  # a matrix of the iteration's own
+        buffer = product.along.buffer
+    else:
+        return False
+    if buffer.dtype is not DType.BFLOAT16X2 or product.vector is None:
+        return False
+    extents = (product.vector.extent, product.axis.extent)
+    return all(isinstance(each, Const) and each.value % LANES == 0 for each in extents)
+
+
+def columns_for_matrix_unit(schedule: Schedule, product: Product) -> int:
+    """Split a product's columns as a matrix unit takes them; return how many it takes at once, 0 if it takes none.
+
+    `tensorize_rows` is for when parameters are packed by so many columns.
+    """
+    if not suits_matrix_unit(product):
+        return 0
+    before = schedule.checkpoint()
+    columns = product.vector
+    assert columns is not None and isinstance(columns.extent, Const)
+    tiles = int(columns.extent.value) // LANES
+    width = LANES * next(count for count in range(TILES, 0, -1) if tiles % count == 0)
+    try:
+        others = tuple(loop.var for loop in product.outputs if loop is not columns)
+        inner = columns.var
+        if width < columns.extent.value:
+            outer, inner = schedule.apply(split, columns.var, width, Tail.PEEL).loops[columns.var]
+            others = (*others, outer)
+        schedule.apply(reorder, (*others, inner))
+        rows = _rows(schedule.program, product.update)
+        if rows is not None and not isinstance(matrix_nest(rows, packed=False), str):
+            return width
+    except ScheduleError:
+        pass
+    schedule.restore(before)
+    return 0
+
+
+def tensorize_rows(schedule: Schedule, update: Label) -> None:
+    """Let the matrix unit run the nest of a product."""
+    rows = _rows(schedule.program, update)
+    assert rows is not None, "columns_for_matrix_unit found them"
+    schedule.apply(tensorize, rows.var)
+
+
+def _rows(program: Program, update: Label) -> For | None:
+    """Return the outermost loop around a product that is a nest for a matrix unit with all that is in it."""
+    site = next(site for site in sites(program) if getattr(site.stmt, "label", None) is update)
+    found = [loop for loop in _serial(site) if not isinstance(matrix_nest(loop, packed=False), str)]
+    return found[0] if found else None
+
+
+def _serial(site: Site) -> list[For]:
+    return [loop for loop in site.loops[:-1] if loop.kind is LoopKind.SERIAL]

@@ -1,0 +1,82 @@
+"""Nests of tensorized loops as TIR: one call for all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm import tirx
+
+from ragged.codegen.exprs import Expressions, TirBuffer, cast
+from ragged.codegen.names import identifier
+from ragged.codegen.ops import MULTIPLY, RELEASE, TirExpr, TirStmt, literal
+from ragged.codegen.tile_text import SHAPE_WORDS
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Const, Load, Var
+from ragged.schedule.matrix_nest import LANES, MatrixNest
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixUnit:
+    """The matrix unit as a stage uses it: `shape` is what it was told last, on the stack of each worker."""
+
+    shape: TirBuffer
+
+    @classmethod
+    def new(cls) -> MatrixUnit:
+        """Return the unit of a stage."""
+        shape = (SHAPE_WORDS,)
+        return cls(
+            tirx.decl_buffer(shape, "int64", identifier("tile_shape"), data_alignment=64, scope="local")
+        )
+
+    def begin(self) -> list[TirStmt]:
+        """Return what stands first in a stage: nothing is told yet."""
+        zero = tirx.IntImm("int64", 0)
+        cleared = (tirx.BufferStore(self.shape, zero, [literal(word, INDEX)]) for word in range(SHAPE_WORDS))
+        return [tirx.AllocBuffer(self.shape), *cleared]
+
+    def end(self) -> TirStmt:
+        """Return what stands last in it."""
+        return tirx.Evaluate(tirx.call_intrin("int32", RELEASE, self.shape.data))
+
+    def multiply(self, nest: MatrixNest, expressions: Expressions) -> TirStmt:
+        """Return a nest: its loops between rows and columns around one call."""
+        around = []
+        for loop in nest.others:
+            var = tirx.Var(identifier(loop.var.name), INDEX.value)
+            expressions.variables[loop.var] = var
+            around.append((var, expressions.emit(loop.extent)))
+        at = _Places(nest, expressions)
+        rows, columns, axis = nest.rows.var, nest.columns.var, nest.axis.var
+        assert isinstance(nest.axis.extent, Const)
+        steps = int(nest.axis.extent.value) // LANES
+        args = [tirx.IntImm("int32", nest.tiles), self.shape.data, _word(expressions.emit(nest.rows.extent))]
+        args.append(literal(steps, DType.INT64))
+        for load, along in ((nest.out, rows), (nest.other, rows), (nest.weight, axis)):
+            first, next_one = (at.place(load, {rows: 0, columns: 0, axis: 0, along: step}) for step in (0, 1))
+            args += [expressions.storage[load.buffer].data, first, next_one - first]
+        done: TirStmt = tirx.Evaluate(tirx.call_intrin("int32", MULTIPLY, *args))
+        for var, extent in reversed(around):
+            done = tirx.For(var, literal(0, INDEX), extent, tirx.ForKind.SERIAL, done)
+        return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where elements of a nest's buffers stand."""
+
+    nest: MatrixNest
+    expressions: Expressions
+
+    def place(self, load: Load, values: Mapping[Var, int]) -> TirExpr:
+        """Return the offset of an element in its buffer, where some loops are at these iterations."""
+        for var, value in values.items():
+            self.expressions.variables[var] = literal(value, INDEX)
+        for let in self.nest.lets:
+            self.expressions.variables[let.var] = self.expressions.emit(let.value)
+        return _word(self.expressions.offset(load.buffer, load.indices))
+
+
+def _word(value: TirExpr) -> TirExpr:
+    return cast(value, INDEX, DType.INT64)
