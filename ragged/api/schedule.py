@@ -105,8 +105,8 @@ class Schedule(Decide):
     def split_loop(self, loop: LoopLike, factor: int, tail: Tail = Tail.GUARD) -> tuple[Var, ...]:
         """Make two loops of one, over blocks of `factor` iterations and inside of a block; returns the new loops.
 
-        The last block asks before each iteration, or is a third loop: `tail=Tail.PEEL`. Of a reduction as well, which
-        goes on in it where the blocks stopped: its order stays.
+        The last block asks before each iteration, or has fewer (`tail=Tail.SHORT`), or is a third loop:
+        `tail=Tail.PEEL`. Of a reduction as well, which goes on in it where the blocks stopped: its order stays.
         """
         own = self.loop(loop)
         return self.loops.apply(split, own, factor, tail).loops[own]

@@ -15,6 +15,7 @@ from ragged.ir.walk import expressions, leaves, subexpressions
 from ragged.schedule.fission import fission
 from ragged.schedule.legality import mentions
 from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.pair_rows import pair_row
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import Tail, split
@@ -88,7 +89,12 @@ def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
 
 
 def _consecutive(stmt: Store | Reduce, var: Var) -> bool:
-    """True if what is written is consecutive in `var`, and all that is read is too, or is the same throughout."""
+    """True if what is written is consecutive in `var`, and all that is read is too, or is the same throughout.
+
+    Pairs are, of what is consecutive.
+    """
+    if pair_row(stmt, var) is not None:
+        return True
     if not is_consecutive(stmt.buffer, stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
         return False
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))

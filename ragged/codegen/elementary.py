@@ -106,17 +106,41 @@ def pair(w: Writer, first: Operand, second: Operand) -> Operand:
     return w.convert("bitcast", w.op("or", upper, _upper_half(w, second), words), words, w.type)
 
 
+def pairs_name(lanes: int) -> str:
+    """Return the name of the function that makes so many pairs."""
+    return f"ragged_pairs_v{lanes}"
+
+
+def pairs_text(lanes: int) -> str:
+    """Return LLVM IR that makes pairs of floats side by side; each has the bits that `pair` gives it."""
+    floats = Lanes("float", 2 * lanes)
+    w = Writer(floats)
+    words = _rounded(w, "%p0")
+    halves = w.convert("bitcast", words, floats.of("i32"), Lanes("i16", 4 * lanes))
+    # of each float the upper half, and of a pair the second one's first: it is the lower half
+    order = ", ".join(f"i32 {4 * pair + half}" for pair in range(lanes) for half in (3, 1))
+    undefined = f"<{4 * lanes} x i16> poison"
+    packed = w.emit(f"shufflevector <{4 * lanes} x i16> {halves}, {undefined}, <{2 * lanes} x i32> <{order}>")
+    result = w.convert("bitcast", packed, Lanes("i16", 2 * lanes), Lanes("float", lanes))
+    body = "\n".join(f"  {line}" for line in (*w.lines, f"ret <{lanes} x float> {result}"))
+    return f"define <{lanes} x float> @{pairs_name(lanes)}({floats} %p0) {{\n{body}\n}}\n"
+
+
 def _upper_half(w: Writer, x: Operand) -> Operand:
     """Return the bits of the nearest bfloat16, the even one of two that are as near; of NaN a quiet one."""
     words = w.type.of("i32")
+    return w.op("lshr", _rounded(w, x), words.number(16), words)
+
+
+def _rounded(w: Writer, x: Operand) -> Operand:
+    """Return bits whose upper half is that bfloat16."""
+    words = w.type.of("i32")
     bits = w.convert("bitcast", x, w.type, words)
-    upper = w.op("lshr", bits, words.number(16), words)
-    odd = w.op("and", upper, words.number(1), words)
+    odd = w.op("and", w.op("lshr", bits, words.number(16), words), words.number(1), words)
     up = w.op("add", bits, w.op("add", odd, words.number(0x7FFF), words), words)
-    rounded = w.op("lshr", up, words.number(16), words)
-    quiet = w.op("or", upper, words.number(0x40), words)
+    quiet = w.op("or", bits, words.number(0x400000), words)
     ordered = w.op("fcmp ord", x, x)
-    return w.emit(f"select {w.type.of('i1')} {ordered}, {words} {rounded}, {words} {quiet}")
+    return w.emit(f"select {w.type.of('i1')} {ordered}, {words} {up}, {words} {quiet}")
 
 
 def dot(w: Writer, a: Operand, b: Operand, c: Operand) -> Operand:

@@ -15,15 +15,11 @@ from tvm import tirx
 from tvm.ir import Call, StringImm
 
 from ragged.codegen import team_text, tile_text
-from ragged.codegen.elementary import Helper, helpers_text
+from ragged.codegen.elementary import Helper, helpers_text, pairs_name, pairs_text
 from ragged.codegen.llvm_text import Lanes
-from ragged.codegen.ops import BARRIER, CLAIM, MULTIPLY, OPERATIONS, RELEASE, TirExpr
+from ragged.codegen.ops import BARRIER, CLAIM, MULTIPLY, OPERATIONS, PAIRED, PAIRS, RELEASE, TirExpr
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
-
-
-_PAIRED = (4, 8, 16)
-"""The lanes that AVX512-BF16 has instructions for."""
 
 
 def lower_for_llvm(function: Any, processor: str, features: Collection[str] = ()) -> Any:
@@ -58,12 +54,16 @@ class _Lowering:
             return self._extern(team_text.barrier_name(shared), text, call.args)
         if name == CLAIM:
             return self._extern("ragged_claim", team_text.CLAIM, call.args)
+        if name == PAIRS:
+            lanes = call.ty.dtype.lanes
+            self.texts[pairs_name(lanes)] = pairs_text(lanes)
+            return tirx.call_pure_extern(str(call.ty.dtype), pairs_name(lanes), *call.args)
         if name == RELEASE:
             return self._extern("ragged_release", tile_text.RELEASE, call.args)
         if name == MULTIPLY:
             return self._multiply(*call.args)
         operation = OPERATIONS.get(name)
-        if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in _PAIRED:
+        if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in PAIRED:
             operation = "dot_bf16"
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
 

@@ -22,6 +22,10 @@ TirStmt = Any
 
 FMA, MUL = "ragged.fma", "ragged.mul"
 PAIR, DOT = "ragged.pair", "ragged.dot"
+PAIRS = "ragged.pairs"
+"""`pairs(elements)`: each of two elements of a vector that stand side by side as a pair, half as many as elements."""
+PAIRED = (4, 8, 16)
+"""The lanes of pairs that there are instructions for."""
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
 BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
 """`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
@@ -32,7 +36,7 @@ OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", EXP: "exp", TANH
 
 _PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
 
-for _name in OPERATIONS:
+for _name in (*OPERATIONS, PAIRS):
     register_op_attr(_name, "TCallEffectKind", _PURE)
     register_op_attr(_name, "TVectorizable", True)
     register_op_attr(_name, "TScriptPrinterName", _name)

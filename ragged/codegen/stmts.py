@@ -11,7 +11,7 @@ from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr, TirStmt, literal, stored_as
+from ragged.codegen.ops import PAIRED, PAIRS, TirExpr, TirStmt, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
@@ -35,6 +35,7 @@ from ragged.ir.stmt import (
     Store,
 )
 from ragged.schedule.matrix_nest import MatrixNest, matrix_nest
+from ragged.schedule.pair_rows import pair_row
 
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
@@ -185,6 +186,8 @@ class Statements:
                 )
             case LoopKind.UNROLLED if isinstance(loop.extent, Const):
                 return self._unrolled(loop, int(loop.extent.value), team)
+            case LoopKind.VECTORIZED if (row := self._pair_row(loop)) is not None:
+                return [row]
             case LoopKind.VECTORIZED if can_vectorize(loop):
                 return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
@@ -201,6 +204,22 @@ class Statements:
                 return [self._for(loop, tirx.ForKind.SERIAL, team)]
             case _:
                 assert_never(loop.kind)
+
+    def _pair_row(self, loop: For) -> TirStmt | None:
+        """Return a loop that makes pairs of elements side by side as one load and one store; else None."""
+        lanes, store = loop.extent, loop.body
+        first = pair_row(store, loop.var)
+        if first is None or not isinstance(lanes, Const) or lanes.value not in PAIRED:
+            return None
+        assert isinstance(store, Store)
+        count = int(lanes.value)
+        self.expressions.variables[loop.var] = literal(0, INDEX)
+        one = literal(1, INDEX)
+        read = tirx.Ramp(self.expressions.offset(first.buffer, first.indices), one, 2 * count)
+        write = tirx.Ramp(self.expressions.offset(store.buffer, store.indices), one, count)
+        elements = tirx.BufferLoad(self.expressions.storage[first.buffer], [read])
+        pairs = tirx.call_intrin(f"float32x{count}", PAIRS, elements)
+        return tirx.BufferStore(self.expressions.storage[store.buffer], pairs, [write])
 
     def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
         extent = self.expressions.emit(loop.extent)

@@ -7,7 +7,12 @@ from ragged.codegen.build import compile_program
 from ragged.codegen.target import Target, features_of, host_target
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Fma
+from ragged.ir.index import index_of
 from ragged.ir.ops import BinaryOp
+from ragged.ir.parser import parse
+from ragged.ir.stmt import Store
+from ragged.ir.walk import statements
+from ragged.schedule.pair_rows import pair_row
 from tests.ragged.codegen.hand import F32, check_both, elementwise, op, run
 
 WITHOUT = Target("llvm", tuple({**dict(host_target().settings), "mattr": ("-avx512bf16",)}.items()))
@@ -37,12 +42,60 @@ def test_products_of_pairs_are_those_of_the_interpreter(value, width):
     np.testing.assert_array_equal(got, again)
 
 
-@pytest.mark.parametrize("width", [None, 16])
-def test_rounding_is_that_of_the_interpreter_for_all_kinds_of_floats(width):
+ROWS = """\
+program("rows")
+
+count: structure()
+x: payload(float32[count, 70])
+y: output(bfloat16x2[count, 32])
+
+with kernel:
+    for n in serial(count):
+        for j_o in serial({blocks}):
+            for j_i in vectorized({lanes}):
+                y[n, j_o * {lanes} + j_i] = pair(x[n, {index}], x[n, {index} + 1])
+"""
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_pairs_of_a_row_are_those_of_the_interpreter_for_all_kinds_of_floats(lanes):
+    program = parse(ROWS.format(lanes=lanes, blocks=32 // lanes, index=f"(j_o * {lanes} + j_i) * 2 + 3"))
+    values = floats_of_all_kinds()
+    x = np.resize(values, (len(values) // 70 + 1, 70))
+    inner = [stmt for stmt in statements(program.stages[0].body) if isinstance(stmt, Store)]
+    vector = next(var for var in index_of(program).loops if var.name == "j_i")
+    assert pair_row(inner[0], vector) is not None
+    check_both(program, count=len(x), x=x)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "pair(x[n, (j_o * 4 + j_i) * 2], x[n, (j_o * 4 + j_i) * 2 + 2])",
+        "pair(x[n, (j_o * 4 + j_i) * 2 + 1], x[n, (j_o * 4 + j_i) * 2])",
+        "pair(x[n, j_o * 4 + j_i], x[n, j_o * 4 + j_i + 1])",
+        "pair(x[min(j_i, count - 1), (j_o * 4 + j_i) * 2], x[min(j_i, count - 1), (j_o * 4 + j_i) * 2 + 1])",
+    ],
+)
+def test_other_pairs_are_no_row(value):
+    text = ROWS.format(lanes=4, blocks=8, index="j_i")
+    program = parse(text[: text.index("pair(")] + value + "\n")
+    inner = [stmt for stmt in statements(program.stages[0].body) if isinstance(stmt, Store)]
+    vector = next(var for var in index_of(program).loops if var.name == "j_i")
+    assert pair_row(inner[0], vector) is None
+    check_both(program, count=3, x=np.resize(floats(), (3, 70)))
+
+
+def floats_of_all_kinds():
     bits = np.concatenate(
         [np.arange(0, 2**32, 9_000_011, dtype=np.uint64), [0x7F7FFFFF, 0xFF800001, 0x3F808000, 0x3F818000]]
     )
-    x = bits.astype(np.uint32).view(np.float32)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("width", [None, 16])
+def test_rounding_is_that_of_the_interpreter_for_all_kinds_of_floats(width):
+    x = floats_of_all_kinds()
     check_both(elementwise(pair, result=DType.BFLOAT16X2, width=width), n=len(x), x=x, y=x[::-1].copy())
 
 

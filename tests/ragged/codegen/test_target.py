@@ -6,7 +6,7 @@ import pytest
 
 from ragged.auto.machine import Grid
 from ragged.codegen.build import compile_program
-from ragged.codegen.target import Target, features_of, grid_for, host_target, parse_target
+from ragged.codegen.target import Target, features_of, grid_for, has_matrix_unit, host_target, parse_target
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.program import StageKind
 from ragged.runtime import processor
@@ -69,6 +69,22 @@ def test_versions_of_avx10_are_no_features(target):
     """LLVM finds avx10.1 where Linux lists its parts alone: code was refused on the processor that made it."""
     assert not [feature for feature in features_of(parse_target(target)) if feature.startswith("avx10")]
     assert "fma" in features_of(parse_target("llvm -mcpu=x86-64 -mattr=+avx10.1,+fma"))
+
+
+def test_a_process_that_may_use_no_tiles_compiles_for_none(monkeypatch):
+    had = has_matrix_unit(host_target())
+    monkeypatch.setattr("ragged.codegen.target.may_use_tiles", lambda: False)
+    monkeypatch.setattr("ragged.runtime.processor.may_use_tiles", lambda: False)
+    host_target.cache_clear()
+    try:
+        assert not has_matrix_unit(host_target())
+        assert {"amx-bf16", "amx-tile"}.isdisjoint(features_of(host_target()))
+        assert processor.missing(("amx-tile", "amx-bf16")) == ["amx-tile", "amx-bf16"]
+    finally:
+        monkeypatch.undo()
+        host_target.cache_clear()
+    assert has_matrix_unit(host_target()) == had
+    assert (processor.missing(("amx-tile", "amx-bf16")) == []) == had
 
 
 def test_this_machine_has_what_its_target_promises():

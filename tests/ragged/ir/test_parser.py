@@ -80,7 +80,8 @@ REFUSED = {
     HEAD + "    barrier(everyone)\n": "nobody meets at 'everyone'\n  at p.txt:5\n  fix: team, block",
     HEAD + "    check(True, 1)\n": "'1' is no message\n  at p.txt:5",
     HEAD + "    for n in range(2):\n        pass\n": (
-        "'range' is no kind of loop\n  at p.txt:5\n  fix: serial, parallel, vectorized, unrolled, team, threads"
+        "'range' is no kind of loop\n  at p.txt:5\n"
+        "  fix: serial, parallel, vectorized, unrolled, tensorized, team, threads"
     ),
     HEAD + "    for rows in serial(2):\n        pass\n": (
         "the name 'rows' means something else here\n  at p.txt:5\n  fix: choose another name"

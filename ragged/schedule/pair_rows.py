@@ -1,0 +1,40 @@
+"""Loops that round a row of float32 to pairs: each of two elements side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.ir.expr import Binary, Expr, Load, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.stmt import Stmt, Store
+from ragged.schedule.legality import mentions
+from ragged.schedule.linear import Linear, linear
+
+
+def pair_row(stmt: Stmt, var: Var) -> Load | None:
+    """Return the first element of a pair, where a statement makes pairs of consecutive elements as `var` goes on.
+
+    It is `pairs[.., var + a] = pair(x[.., 2 * var + b], x[.., 2 * var + b + 1])`; None for any other.
+    """
+    match stmt:
+        case Store(value=Binary(op=BinaryOp.PAIR, lhs=Load() as first, rhs=Load() as second)):
+            pass
+        case _:
+            return None
+    if first.buffer is not second.buffer or not _goes_on(stmt.buffer.order[-1], stmt.indices, var, 1):
+        return None
+    last = first.buffer.order[-1]
+    steps = [linear(b).plus(linear(a), -1) for a, b in zip(first.indices, second.indices, strict=True)]
+    apart = [Linear(constant=1) if d == last else Linear() for d in range(len(steps))]
+    return first if steps == apart and _goes_on(last, first.indices, var, 2) else None
+
+
+def _goes_on(last: int, indices: Sequence[Expr], var: Var, step: int) -> bool:
+    """Return whether the last index in memory grows by `step` with a variable, and no other does."""
+    for d, index in enumerate(indices):
+        terms = linear(index).terms
+        if any(term != Ref(var) and mentions(term, (var,)) for term in terms):
+            return False
+        if terms.get(Ref(var), 0) != (step if d == last else 0):
+            return False
+    return True
