@@ -14,8 +14,8 @@ _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
 """Rows of a tile, where matrices stay in the first cache and where they do not, and its vectors."""
 _REGISTERS = 32
 """Those that a tile of the most rows and a column of its operands take."""
-_WIDE = 12
-"""Iterations of a batch, for each core, that make it wide."""
+_WIDE, _WIDE_ON_UNIT = 12, 8
+"""Iterations of a batch, for each core, that make it wide; of products on a matrix unit, which take less time."""
 _TURN, _LONG = 4, 64
 """Elements that are added in one turn of the loop of a sum that has so many or more."""
 
@@ -32,8 +32,8 @@ class Choices:
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
         columns: whether cores share the columns of a batch, where it has enough of them, or else its nodes.
         wide: a batch that has so many iterations for each core has them shared out, and not its columns; if the
-            matrices fit into the second cache of each. None is 12, or fewer where the rows of fewer are as large as the
-            matrices.
+            matrices fit into the second cache of each. None is 12, 8 where products are on a matrix unit, or fewer
+            where the rows of fewer are as large as the matrices.
         own: whether a core that needs whole rows of a sum over children adds them up itself.
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
         rebase: whether temporaries of a batch have room for the widest batch and not for all nodes, where that costs no
@@ -68,6 +68,7 @@ class Choices:
     )
     # Ten trees, 2 cores of 2 MiB each: TreeFC takes 0.91 of the time at 512, 0.88 at 256, TreeLSTM 0.95 at 256, MV-RNN
     # 0.8 at 64. With 8, one tree takes TreeLSTM 1.06; where matrices do not fit, any number costs: TreeGRU 512 1.09.
+    # On a matrix unit ten trees take with 8 at 256 0.91 (TreeGRU), 0.89 (TreeLSTM), 0.93 (TreeFC) of the time with 12.
     # MV-RNN, whose nodes have matrices of their own, takes with 1 at 64, ten trees, 0.85 of what it takes with 12.
     wide: int | None = field(
         default=None,
@@ -152,12 +153,14 @@ class Choices:
             return (rows,)
         return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
 
-    def wide_for(self, matrices: int, rows: int) -> int:
+    def wide_for(self, matrices: int, rows: int, *, on_unit: bool = False) -> int:
         """Return how many iterations of a batch for each core make it wide.
 
-        `matrices` are the bytes of all matrices, `rows` of what an iteration of each core reads of what came before.
+        `matrices` are the bytes of all matrices, `rows` of what an iteration of each core reads of what came before;
+        `on_unit` says whether products are on a matrix unit.
         """
-        return self.wide or max(1, min(_WIDE, matrices // max(1, rows)))
+        most = _WIDE_ON_UNIT if on_unit else _WIDE
+        return self.wide or max(1, min(most, matrices // max(1, rows)))
 
     def turn(self, length: int) -> int:
         """Return how many elements of a sum of this length are added in one turn of its loop, at most."""

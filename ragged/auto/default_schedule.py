@@ -89,7 +89,8 @@ class DefaultSchedule:
         weights = matrices(program)
         if weights > self.machine.l2_bytes:
             return None
-        return self.choices.wide_for(weights, rows(program) * self.threads)
+        on_unit = self.machine.matrix_unit and self.choices.tensorize
+        return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
 
 
 def share_out(
