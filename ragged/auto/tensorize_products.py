@@ -36,7 +36,7 @@ def suits_matrix_unit(product: Product) -> bool:
 def columns_for_matrix_unit(schedule: Schedule, product: Product) -> int:
     """Split a product's columns as a matrix unit takes them; return how many it takes at once, 0 if it takes none.
 
-    `tensorize_rows` is for when parameters are packed by so many columns.
+    `tensorize_rows` comes next, when what is read side by side is packed by so many columns.
     """
     if not suits_matrix_unit(product):
         return 0
@@ -62,7 +62,7 @@ def columns_for_matrix_unit(schedule: Schedule, product: Product) -> int:
 
 
 def tensorize_rows(schedule: Schedule, update: Label) -> None:
-    """Let the matrix unit run the nest of a product."""
+    """Let the matrix unit run the nest of a product; `ScheduleError` where its columns could not be packed."""
     rows = _rows(schedule.program, update)
     assert rows is not None, "columns_for_matrix_unit found them"
     schedule.apply(tensorize, rows.var)

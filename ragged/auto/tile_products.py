@@ -63,7 +63,10 @@ def tile_sums(
     for buffer, ways in packings.items():
         _pack(schedule, buffer, ways, stage)
     for label in on_unit:
-        tensorize_rows(schedule, label)
+        try:
+            tensorize_rows(schedule, label)
+        except ScheduleError:  # a table that others read another way is not packed
+            list(_tile(schedule, machine, choices, label, stage))
 
 
 def _tile(

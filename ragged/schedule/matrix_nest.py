@@ -72,18 +72,18 @@ def matrix_nest(rows: For, packed: bool = True) -> MatrixNest | str:
         return f"'{start.label.name}' does not start the sum from 0.0"
     columns = loops[-1]
     for weight, other in (product, product[::-1]):
-        if not mentions_any(weight, (rows.var,), lets) and not mentions_any(other, (columns.var,), lets):
+        if not _mentions_any(weight, (rows.var,), lets) and not _mentions_any(other, (columns.var,), lets):
             nest = MatrixNest(rows, lets, tuple(loops[:-1]), columns, axis, out, weight, other)
             return _checked(nest, packed)
     return "no factor is the same for all rows, or the other is not the same for all columns"
 
 
-def mentions_any(load: Load, variables: Sequence[Var], lets: Sequence[Let]) -> bool:
+def _mentions_any(load: Load, variables: Sequence[Var], lets: Sequence[Let]) -> bool:
     """Return whether indices use one of the variables, directly or by a let."""
-    return any(mentions(expanded(index, lets), variables) for index in load.indices)
+    return any(mentions(_expanded(index, lets), variables) for index in load.indices)
 
 
-def expanded(expr: Expr, lets: Sequence[Let]) -> Expr:
+def _expanded(expr: Expr, lets: Sequence[Let]) -> Expr:
     """Return an expression with what lets stand for in place of them."""
     for let in reversed(lets):
         expr = substitute(expr, {let.var: let.value})
@@ -118,7 +118,7 @@ def _checked(nest: MatrixNest, packed: bool) -> MatrixNest | str:
 def _is_side_by_side(load: Load, var: Var, lets: Sequence[Let]) -> bool:
     last = load.buffer.order[-1]
     return _is_even(load, var, lets) and all(
-        _coefficient(expanded(index, lets), var) == (1 if d == last else 0)
+        _coefficient(_expanded(index, lets), var) == (1 if d == last else 0)
         for d, index in enumerate(load.indices)
     )
 
@@ -126,12 +126,12 @@ def _is_side_by_side(load: Load, var: Var, lets: Sequence[Let]) -> bool:
 def _has_even_rows(load: Load, nest: MatrixNest) -> bool:
     """Return whether rows are even steps in memory, in other dimensions than the one that is side by side."""
     last, var = load.buffer.order[-1], nest.rows.var
-    steps = [_coefficient(expanded(index, nest.lets), var) for index in load.indices]
+    steps = [_coefficient(_expanded(index, nest.lets), var) for index in load.indices]
     return None not in steps and steps[last] == 0 and any(steps)
 
 
 def _is_even(load: Load, var: Var, lets: Sequence[Let]) -> bool:
-    return all(_coefficient(expanded(index, lets), var) is not None for index in load.indices)
+    return all(_coefficient(_expanded(index, lets), var) is not None for index in load.indices)
 
 
 def _coefficient(index: Expr, var: Var) -> int | None:
