@@ -153,6 +153,10 @@ class Choices:
             return (rows,)
         return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
 
+    def on_unit(self, machine: Machine) -> bool:
+        """Return whether products of pairs are to run on a machine's matrix unit."""
+        return machine.matrix_unit and self.tensorize
+
     def wide_for(self, matrices: int, rows: int, *, on_unit: bool = False) -> int:
         """Return how many iterations of a batch for each core make it wide.
 

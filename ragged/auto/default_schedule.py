@@ -89,7 +89,7 @@ class DefaultSchedule:
         weights = matrices(program)
         if weights > self.machine.l2_bytes:
             return None
-        on_unit = self.machine.matrix_unit and self.choices.tensorize
+        on_unit = self.choices.on_unit(self.machine)
         return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
 
 

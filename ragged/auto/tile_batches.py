@@ -48,7 +48,7 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     With each comes how many iterations are computed together, and whether a matrix unit does; there are none of which
     that is one.
     """
-    suit = _on_unit(program) if machine.matrix_unit and choices.tensorize else set()
+    suit = _on_unit(program) if choices.on_unit(machine) else set()
     packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
     for site in sites(program):
         loop = site.stmt

@@ -51,9 +51,8 @@ def tile_sums(
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
     for label in updates:
-        product = next((p for p in products(schedule.program, stage) if p.update is label), None)
-        unit = product is not None and machine.matrix_unit and choices.tensorize
-        if product is not None and unit and (width := columns_for_matrix_unit(schedule, product)):
+        product = _product(schedule, label, stage) if choices.on_unit(machine) else None
+        if product is not None and (width := columns_for_matrix_unit(schedule, product)):
             on_unit.append(label)
             if product.packed is not None:
                 packings.setdefault(product.packed[0], set()).add((product.packed[1], width))
@@ -69,6 +68,10 @@ def tile_sums(
             list(_tile(schedule, machine, choices, label, stage))
 
 
+def _product(schedule: Schedule, update: Label, stage: StageKind) -> Product | None:
+    return next((product for product in products(schedule.program, stage) if product.update is update), None)
+
+
 def _tile(
     schedule: Schedule, machine: Machine, choices: Choices, update: Label, stage: StageKind
 ) -> Iterator[Packing]:
@@ -76,7 +79,7 @@ def _tile(
     pending = [update]
     while pending:
         label = pending.pop()
-        product = next((p for p in products(schedule.program, stage) if p.update is label), None)
+        product = _product(schedule, label, stage)
         if product is None:
             continue
         before = schedule.checkpoint()

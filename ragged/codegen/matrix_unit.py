@@ -7,6 +7,8 @@ import platform
 import sys
 from functools import cache
 
+FEATURES = ("amx-bf16", "amx-tile")
+"""What LLVM calls the unit's features that code is made of."""
 _ARCH_PRCTL = 158
 _REQUEST = 0x1023
 """ARCH_REQ_XCOMP_PERM of <asm/prctl.h>: to have a state saved that is larger than what every process has."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from ragged.auto.machine import Grid, grid_of
-from ragged.codegen.matrix_unit import may_use_tiles
+from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
 from ragged.errors import ScheduleError, UserError
 
 Setting: TypeAlias = str | int | bool | tuple[str, ...]
@@ -34,10 +34,8 @@ _CUDA = (
     "multiprocessors",
     "thread_warp_size",
 )
-_ARITHMETIC = ("amx-bf16", "amx-tile", "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
+_ARITHMETIC = (*FEATURES, "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
 """What the features that generated code is made of begin with."""
-_TILES = ("amx-bf16", "amx-tile")
-"""Those of them that a process has to ask for."""
 _VERSIONS = "avx10"
 """What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
 _OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
@@ -121,7 +119,7 @@ def host_target() -> Target:
     promised = {str(feature) for feature in codegen.llvm_get_cpu_features(native)}
     present = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")() or {}
     used = {str(feature): bool(on) for feature, on in present.items() if _is_arithmetic(str(feature))}
-    used |= {feature: used[feature] and may_use_tiles() for feature in _TILES if feature in used}
+    used |= {feature: used[feature] and may_use_tiles() for feature in FEATURES if feature in used}
     differing = sorted(
         f"{'+' if on else '-'}{feature}" for feature, on in used.items() if on != (feature in promised)
     )
@@ -145,7 +143,7 @@ def features_of(target: Target) -> tuple[str, ...]:
 
 def has_matrix_unit(target: Target) -> bool:
     """Return whether code for `target` may use a matrix unit."""
-    return set(_TILES) <= set(features_of(target))
+    return set(FEATURES) <= set(features_of(target))
 
 
 def architecture_of(target: Target) -> str:

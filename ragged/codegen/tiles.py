@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
-from ragged.codegen.exprs import Expressions, TirBuffer, cast
+from ragged.codegen.exprs import Expressions, TirBuffer
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import MULTIPLY, RELEASE, TirExpr, TirStmt, literal
 from ragged.codegen.tile_text import SHAPE_WORDS
-from ragged.ir.dtype import INDEX, DType
+from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Const, Load, Var
 from ragged.schedule.matrix_nest import LANES, MatrixNest
 
@@ -47,14 +47,16 @@ class MatrixUnit:
             var = tirx.Var(identifier(loop.var.name), INDEX.value)
             expressions.variables[loop.var] = var
             around.append((var, expressions.emit(loop.extent)))
-        at = _Places(nest, expressions)
         rows, columns, axis = nest.rows.var, nest.columns.var, nest.axis.var
         assert isinstance(nest.axis.extent, Const)
         steps = int(nest.axis.extent.value) // LANES
-        args = [tirx.IntImm("int32", nest.tiles), self.shape.data, _word(expressions.emit(nest.rows.extent))]
-        args.append(literal(steps, DType.INT64))
+        args = [tirx.IntImm("int32", nest.tiles), self.shape.data, expressions.emit(nest.rows.extent)]
+        args.append(literal(steps, INDEX))
         for load, along in ((nest.out, rows), (nest.other, rows), (nest.weight, axis)):
-            first, next_one = (at.place(load, {rows: 0, columns: 0, axis: 0, along: step}) for step in (0, 1))
+            first, next_one = (
+                _place(nest, expressions, load, {rows: 0, columns: 0, axis: 0, along: step})
+                for step in (0, 1)
+            )
             args += [expressions.storage[load.buffer].data, first, next_one - first]
         done: TirStmt = tirx.Evaluate(tirx.call_intrin("int32", MULTIPLY, *args))
         for var, extent in reversed(around):
@@ -62,21 +64,10 @@ class MatrixUnit:
         return done
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where elements of a nest's buffers stand."""
-
-    nest: MatrixNest
-    expressions: Expressions
-
-    def place(self, load: Load, values: Mapping[Var, int]) -> TirExpr:
-        """Return the offset of an element in its buffer, where some loops are at these iterations."""
-        for var, value in values.items():
-            self.expressions.variables[var] = literal(value, INDEX)
-        for let in self.nest.lets:
-            self.expressions.variables[let.var] = self.expressions.emit(let.value)
-        return _word(self.expressions.offset(load.buffer, load.indices))
-
-
-def _word(value: TirExpr) -> TirExpr:
-    return cast(value, INDEX, DType.INT64)
+def _place(nest: MatrixNest, expressions: Expressions, load: Load, values: Mapping[Var, int]) -> TirExpr:
+    """Return the offset of an element in its buffer, where some loops of a nest are at these iterations."""
+    for var, value in values.items():
+        expressions.variables[var] = literal(value, INDEX)
+    for let in nest.lets:
+        expressions.variables[let.var] = expressions.emit(let.value)
+    return expressions.offset(load.buffer, load.indices)

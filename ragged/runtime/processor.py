@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from ragged.codegen.matrix_unit import may_use_tiles
+from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
 
 _LINUX = {"bmi": "bmi1", "lzcnt": "abm", "sse3": "pni"}
 """Features that Linux calls otherwise than LLVM; other names differ in their dots and underscores alone."""
-_TILES = {"amxbf16", "amxtile"}
-"""What the processor may have and a process may not use."""
 _FLAGS = ("flags", "Features")
 _IDENTITY = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU implementer", "CPU part")
 
@@ -34,7 +32,7 @@ def missing(features: Iterable[str]) -> list[str]:
     """Return those of `features`, as LLVM calls them, that this processor does not have."""
     present = {_plain(flag) for name in _FLAGS for flag in _described().get(name, "").split()}
     if not may_use_tiles():
-        present -= _TILES
+        present -= set(map(_plain, FEATURES))
     return [feature for feature in features if _plain(_LINUX.get(feature, feature)) not in present]
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ragged.ir.expr import Binary, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions
 from ragged.schedule.fold import floordiv, modulo, plus, times
 
 Interval: TypeAlias = tuple[int, int]
@@ -99,6 +100,14 @@ def interval(expr: Expr, extents: Extents) -> Interval | None:
         case _:
             form = linear(expr)
             return None if expr in form.terms else form.interval(extents)
+
+
+def growth(index: Expr, var: Var) -> int | None:
+    """Return by how much an index grows with a variable, if that is always as much."""
+    terms = linear(index).terms
+    if any(term != Ref(var) and Ref(var) in subexpressions(term) for term in terms):
+        return None
+    return terms.get(Ref(var), 0)
 
 
 def at_most(expr: Expr, extents: Extents) -> int | None:

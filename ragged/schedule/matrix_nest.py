@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Block, For, Let, Reduce, Stmt, Store
 from ragged.schedule.dependence import storage
 from ragged.schedule.legality import mentions
-from ragged.schedule.linear import linear
+from ragged.schedule.linear import growth
 
 LANES = 16
 """Rows of a tile, columns of a tile, and pairs that one instruction sums up."""
@@ -117,29 +117,19 @@ def _checked(nest: MatrixNest, packed: bool) -> MatrixNest | str:
 
 def _is_side_by_side(load: Load, var: Var, lets: Sequence[Let]) -> bool:
     last = load.buffer.order[-1]
-    return _is_even(load, var, lets) and all(
-        _coefficient(_expanded(index, lets), var) == (1 if d == last else 0)
-        for d, index in enumerate(load.indices)
-    )
+    steps = [growth(_expanded(index, lets), var) for index in load.indices]
+    return steps == [1 if d == last else 0 for d in range(len(steps))]
 
 
 def _has_even_rows(load: Load, nest: MatrixNest) -> bool:
     """Return whether rows are even steps in memory, in other dimensions than the one that is side by side."""
     last, var = load.buffer.order[-1], nest.rows.var
-    steps = [_coefficient(_expanded(index, nest.lets), var) for index in load.indices]
+    steps = [growth(_expanded(index, nest.lets), var) for index in load.indices]
     return None not in steps and steps[last] == 0 and any(steps)
 
 
 def _is_even(load: Load, var: Var, lets: Sequence[Let]) -> bool:
-    return all(_coefficient(_expanded(index, lets), var) is not None for index in load.indices)
-
-
-def _coefficient(index: Expr, var: Var) -> int | None:
-    """Return by how much an index grows with a variable, if that is always as much."""
-    terms = linear(index).terms
-    if any(term != Ref(var) and mentions(term, (var,)) for term in terms):
-        return None
-    return terms.get(Ref(var), 0)
+    return all(growth(_expanded(index, lets), var) is not None for index in load.indices)
 
 
 def _lets(body: Stmt) -> tuple[tuple[Let, ...], Stmt]:

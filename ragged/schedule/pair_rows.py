@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.ir.expr import Binary, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Expr, Load, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import Stmt, Store
-from ragged.schedule.legality import mentions
-from ragged.schedule.linear import Linear, linear
+from ragged.schedule.linear import Linear, growth, linear
 
 
 def pair_row(stmt: Stmt, var: Var) -> Load | None:
@@ -31,10 +30,6 @@ def pair_row(stmt: Stmt, var: Var) -> Load | None:
 
 def _goes_on(last: int, indices: Sequence[Expr], var: Var, step: int) -> bool:
     """Return whether the last index in memory grows by `step` with a variable, and no other does."""
-    for d, index in enumerate(indices):
-        terms = linear(index).terms
-        if any(term != Ref(var) and mentions(term, (var,)) for term in terms):
-            return False
-        if terms.get(Ref(var), 0) != (step if d == last else 0):
-            return False
-    return True
+    return [growth(index, var) for index in indices] == [
+        step if d == last else 0 for d in range(len(indices))
+    ]
