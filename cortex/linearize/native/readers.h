@@ -56,20 +56,20 @@ class Scratches {
     return room;
   }
   void give(std::unique_ptr<Scratch> room) {
-    recent_ = std::max(room->rows.used(), recent_ - recent_ / kMemory);
+    recent_.note(room->rows.used());
     room->rows.clear();
     room->frames.clear();  // these three are not empty where reading ended early
     room->pushed.clear();
     room->pending.clear();
-    if (idle_.size() < kMost && room->bytes() <= kSlack + kTimes * recent_) idle_.push_back(std::move(room));
+    if (idle_.size() < kMost && !recent_.is_too_large(room->bytes())) idle_.push_back(std::move(room));
   }
 
  private:
   static constexpr std::size_t kMost = 8;
-  // What is kept may be this much larger than what batches needed of late: each needs as much, then one part of so many less.
-  static constexpr std::size_t kSlack = 4 << 20, kTimes = 4, kMemory = 16;
+  // Room may be this much larger than what is needed of late.
+  static constexpr std::size_t kSlack = 4 << 20;
 
-  std::size_t recent_ = 0;
+  ragged::Recent recent_{kSlack};
   std::vector<std::unique_ptr<Scratch>> idle_;
 };
 

@@ -1,6 +1,5 @@
 #include "blocks.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -56,7 +55,7 @@ void Blocks::drop_oldest() {
 }
 
 void Blocks::note(std::size_t needed) {
-  recent_ = std::max(needed, recent_ - recent_ / kMemory);
+  recent_.note(needed);
   // The last are taken first; those that nobody takes any more are looked at here, one with each call.
   if (!free_.empty() && is_too_large(free_.front())) drop_oldest();
 }

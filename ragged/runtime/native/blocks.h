@@ -1,6 +1,7 @@
 // Memory that calls take turns with: their scratch memory, and that of results that nobody has any more.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,6 +13,23 @@ struct Block {
   std::int64_t* words;
   char* room;
   std::size_t size;  // of the room, in bytes
+};
+
+// What calls needed of late, so that what is kept for later ones is not far larger.
+class Recent {
+ public:
+  explicit Recent(std::size_t slack) : slack_(slack) {}
+
+  // A call needed so much. It counts for a while: with each later call one part of so many less.
+  void note(std::size_t needed) { most_ = std::max(needed, most_ - most_ / kMemory); }
+  bool is_too_large(std::size_t size) const { return size > kTimes * most_ + slack_; }
+
+ private:
+  static constexpr std::size_t kTimes = 4;
+  static constexpr std::size_t kMemory = 16;
+
+  std::size_t slack_;
+  std::size_t most_ = 0;
 };
 
 // Blocks that calls take and give back, so that a call finds the memory of an earlier one, already mapped. There are as
@@ -42,17 +60,14 @@ class Blocks {
  private:
   // A block may be this much larger than what is needed of late.
   static constexpr std::size_t kSlack = 1 << 20;
-  static constexpr std::size_t kTimes = 4;
-  // What a call needed counts for a while: with each later call one part of so many less.
-  static constexpr std::size_t kMemory = 16;
 
   Block allocate(std::size_t size) const;
   void drop_oldest();
-  bool is_too_large(const Block& block) const { return block.size > kTimes * recent_ + kSlack; }
+  bool is_too_large(const Block& block) const { return recent_.is_too_large(block.size); }
 
   std::size_t words_;
   std::size_t most_;
-  std::size_t recent_ = 0;
+  Recent recent_{kSlack};
   std::vector<Block> free_;
 };
 
