@@ -26,7 +26,8 @@ class Choices:
 
     Attributes:
         tile: rows and vectors of columns of a matrix product's register tile: rows * vectors sums are held at once.
-            None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice.
+            None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice;
+            (12, 2) where they are larger than the second one, and a slice of them has so few columns.
         row_vectors: vectors of columns of a tile of one row.
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
@@ -54,6 +55,7 @@ class Choices:
 
     # Rows: 6 take 0.92 of 4's time for TreeFC, TreeGRU and TreeLSTM at 256 and 512, ten trees, where a core does two
     # multiply-adds of 16 numbers a cycle, and within 5 % of it where it does one. They take longer to compile.
+    # 12 rows of 2 vectors take 0.85 of what 6 of 2 do for ternary TreeLSTM at 512, whose matrices are 18 MiB.
     tile: tuple[int, int] | None = field(
         default=None,
         metadata={
@@ -141,16 +143,21 @@ class Choices:
             return self.tile
         return (_MOST_ROWS if machine.vector_registers >= _REGISTERS else _ROWS), _VECTORS
 
-    def together(self, machine: Machine, matrices: int) -> tuple[int, ...]:
+    def together(self, machine: Machine, matrices: int, vectors: int) -> tuple[int, ...]:
         """Return how many iterations of a batch are computed together, first what is best.
 
-        `matrices` are the bytes of the parameters that they are multiplied with.
+        `matrices` are the bytes of the parameters that they are multiplied with, `vectors` those of the most columns
+        that they have.
         """
         if self.nodes is not None:
             return (self.nodes,)
-        rows, _ = self.tile_on(machine)
+        rows, most_vectors = self.tile_on(machine)
         if self.tile is not None or rows == _ROWS:
             return (rows,)
+        if (
+            matrices > machine.l2_bytes and 2 * vectors <= most_vectors
+        ):  # more rows where there are few columns
+            return (2 * rows, rows, _ROWS)
         return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
 
     def on_unit(self, machine: Machine) -> bool:

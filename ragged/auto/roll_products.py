@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ragged.auto.bodies import loop_of, parts_of
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Load, Role, Var
+from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
-from ragged.ir.stmt import For, Reduce, Store
-from ragged.ir.walk import leaves, subexpressions
+from ragged.ir.rewrite import substitute
+from ragged.ir.stmt import For, Let, Reduce, Store
+from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.schedule.locate import follow
+from ragged.schedule.move import move
 from ragged.schedule.roll import roll
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.stack import stack
@@ -17,15 +22,20 @@ _FIXED = (Role.PARAMETER, Role.BOUND)
 
 
 def roll_products(schedule: Schedule, loop: Var) -> None:
-    """Make one nest of each run of products in a loop that differ in parameter and result alone."""
-    run: list[For] = []
-    for part in [*parts_of(loop_of(schedule.program, loop)), None]:
-        if isinstance(part, For) and _rollable(part) and (not run or _alike(run[0], part)):
-            run.append(part)
-            continue
-        if len(run) > 1:
-            _roll(schedule, run)
-        run = [part] if isinstance(part, For) and _rollable(part) else []
+    """Make one nest of the products in a loop that differ in matrix and result alone, wherever in it they stand."""
+    seen: set[Var] = set()
+    while True:
+        parts = parts_of(loop_of(schedule.program, loop))
+        left = [part for part in parts if isinstance(part, For) and part.var not in seen and _rollable(part)]
+        if not left:
+            return
+        alike = left[:1]
+        for other in left[1:]:
+            if _alike(alike, other):
+                alike.append(other)
+        seen.update(nest.var for nest in alike)
+        if len(alike) > 1:
+            _roll(schedule, alike)
 
 
 def _roll(schedule: Schedule, run: list[For]) -> None:
@@ -33,8 +43,12 @@ def _roll(schedule: Schedule, run: list[For]) -> None:
     results = [_result(nest) for nest in run]
     weights = [_weights(nest) for nest in run]
     try:
+        for one, other in pairwise(run):
+            if not follow(schedule.program, one, other):
+                schedule.apply(move, other.var, one.var)
         schedule.apply(stack, tuple(results), _joined(schedule.program, results))
-        schedule.apply(stack, tuple(weights), _joined(schedule.program, weights))
+        if len(set(weights)) > 1:
+            schedule.apply(stack, tuple(weights), _joined(schedule.program, weights))
         schedule.apply(roll, tuple(nest.var for nest in run), "g")
     except ScheduleError:
         schedule.restore(before)
@@ -53,12 +67,12 @@ def _result(nest: For) -> Buffer:
 
 
 def _weights(nest: For) -> Buffer:
-    return next(buffer for buffer in _read(nest) if buffer.role in _FIXED)
+    return next(load.buffer for load in _read(nest) if load.buffer.role in _FIXED)
 
 
-def _read(nest: For) -> list[Buffer]:
+def _read(nest: For) -> list[Load]:
     values = [leaf.value for leaf in leaves(nest) if isinstance(leaf, Reduce)]
-    return [part.buffer for value in values for part in subexpressions(value) if isinstance(part, Load)]
+    return [part for value in values for part in subexpressions(value) if isinstance(part, Load)]
 
 
 def _rollable(nest: For) -> bool:
@@ -71,14 +85,26 @@ def _rollable(nest: For) -> bool:
     ):
         return False
     operands = _read(nest)
-    return len(operands) == 2 and sum(buffer.role in _FIXED for buffer in operands) == 1
+    return len(operands) == 2 and sum(load.buffer.role in _FIXED for load in operands) == 1
 
 
-def _alike(a: For, b: For) -> bool:
-    """True if two products read one other operand, and parameters of one shape."""
-    mine, yours = _weights(a), _weights(b)
-    others = [
-        [buffer for buffer in _read(nest) if buffer is not own] for nest, own in ((a, mine), (b, yours))
-    ]
-    distinct = mine is not yours and _result(a) is not _result(b)
-    return distinct and others[0] == others[1] and mine.shape == yours.shape
+def _alike(known: list[For], other: For) -> bool:
+    """True if products read the same rows, and matrices of one shape: each its own, or all of one parameter."""
+    first, used = known[0], [*map(_weights, known), _weights(other)]
+    if _result(other) in map(_result, known) or _rows(first, first) != _rows(other, first):
+        return False
+    return len(set(used)) in (1, len(used)) and used[0].shape == used[-1].shape
+
+
+def _rows(nest: For, other: For) -> Expr:
+    """Return what a product's matrix is multiplied with, in the loops of another nest."""
+    lets = [stmt for stmt in statements(nest) if isinstance(stmt, Let)]
+    rows: Expr = next(load for load in _read(nest) if load.buffer.role not in _FIXED)
+    for let in reversed(lets):
+        rows = substitute(rows, {let.var: let.value})
+    loops = zip(_loops(nest), _loops(other), strict=False)
+    return substitute(rows, {mine: Ref(yours) for mine, yours in loops})
+
+
+def _loops(nest: For) -> list[Var]:
+    return [stmt.var for stmt in statements(nest) if isinstance(stmt, For)]

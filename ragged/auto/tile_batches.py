@@ -9,6 +9,7 @@ from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import bytes_of, products, shared
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
+from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
@@ -49,7 +50,7 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     that is one.
     """
     suit = _on_unit(program) if choices.on_unit(machine) else set()
-    packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
+    packed = {p.update: p for p in products(program) if p.packed is not None}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -64,8 +65,10 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         here = updates & shared(program, loop.var)
         if not here:
             continue
-        read_there = {packed[update] for update in updates if update in packed}
-        counts = choices.together(machine, sum(map(bytes_of, read_there)))
+        read_there = [packed[update] for update in updates if update in packed]
+        matrices = {product.packed[0] for product in read_there if product.packed is not None}
+        most_vectors = max((vectors_of(product, machine) for product in read_there), default=1)
+        counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors)
         room = _bytes_of_temporaries(loop)
         if (
             here & suit

@@ -140,10 +140,15 @@ def _tile_once(
 def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
     """Return how many rows of a product a tile has: more where its columns are few."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
-    extent = _extent(loop)
     most_rows, most_vectors = choices.tile_on(machine)
-    pieces = _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
-    return _rows(product, loop, most_rows * max(1, most_vectors // pieces))
+    return _rows(product, loop, most_rows * max(1, most_vectors // vectors_of(product, machine)))
+
+
+def vectors_of(product: Product, machine: Machine) -> int:
+    """Return in how many vectors a product's columns are held; they are numbers where it has none side by side."""
+    loop = product.vector if product.vector is not None else product.outputs[-1]
+    extent = _extent(loop)
+    return _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
 
 
 def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:

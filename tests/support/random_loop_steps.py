@@ -32,6 +32,7 @@ from ragged.schedule.hoist_loads import hoist_loads
 from ragged.schedule.inline import inline
 from ragged.schedule.jam import jam
 from ragged.schedule.lift_lets import lift_lets
+from ragged.schedule.move import move
 from ragged.schedule.pack import pack
 from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel
@@ -76,6 +77,13 @@ def _somewhere(d: Places, attempt: Attempt) -> Asked:
 
 def _siblings(d: Places, attempt: Attempt) -> Asked:
     return Asked(d.pair(d.siblings()))
+
+
+def _moved(d: Places, attempt: Attempt) -> Asked:
+    """Draw two loops of one block, mostly not the first and the next: that would change nothing."""
+    blocks = [[part.var for part in block if isinstance(part, For)] for block in d.blocks()]
+    pairs = [(one, other) for loops in blocks for one in loops for other in loops if one is not other]
+    return Asked(d.pair(pairs) if d.chance(9) else (d.label(), d.loop()))
 
 
 def _nested(d: Places, attempt: Attempt) -> Asked:
@@ -221,6 +229,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     inline: _inline,
     jam: _siblings,
     lift_lets: lets,
+    move: _moved,
     pack: _pack,
     pad_loop: _pad_loop,
     parallel: _serial,

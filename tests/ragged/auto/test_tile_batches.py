@@ -97,6 +97,22 @@ def test_rows_and_steps_follow_the_matrix(hidden, registers, rows, steps):
     assert ("s.apply(split, s.loop('j'), 4, Tail.PEEL)" in log) == (steps == 4)
 
 
+@pytest.mark.parametrize(
+    ("columns", "l2_bytes", "rows"), [(8, 1024, 12), (16, 1024, 6), (8, 8192, 6), (4, 1024, 12)]
+)
+def test_more_rows_where_a_slice_of_a_large_matrix_has_few_columns(columns, l2_bytes, rows):
+    """So many bytes are read again for each few rows; a tile of few columns has registers for more of these."""
+    machine = replace(SMALL, vector_registers=32, l1_bytes=512, l2_bytes=l2_bytes)
+    text = CELL.format(hidden=96).replace(
+        "U: parameter(float32[96, 96])", f"U: parameter(float32[{columns}, 96])"
+    )
+    text = text.replace("t = local(float32[96])", f"t = local(float32[{columns}])")
+    text = text.replace("96):\n            t[i]", f"{columns}):\n            t[i]")
+    text = text.replace("t[i])", f"t[i % {columns}])")
+    log = DefaultSchedule(machine)(parse(text)).notes
+    assert f"s.apply(split, s.loop('n'), {rows}, Tail.PEEL)" in log
+
+
 def test_fewer_iterations_where_temporaries_have_no_room():
     choices = Choices(temporaries=5 * 96 * 4 * 2)
     log = DefaultSchedule(replace(SMALL, vector_registers=32), choices=choices)(
