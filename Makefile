@@ -18,7 +18,7 @@ SOAK_ARGS :=
 FUZZ_ARGS :=
 BENCH_ARGS := --json build/bench.json --plot build/bench.png
 # All peers but those that would compile each model for seconds.
-PERFORMANCE_PEERS := cortex,cortex-bf16,dynet,torch-nodes,torch-levels,torch-onednn,torch-rnn,numpy,onednn
+PERFORMANCE_PEERS := cortex,cortex-bf16,dynet,torch-nodes,torch-levels,torch-onednn,torch-rnn,numpy,onednn,onednn-bf16
 PERFORMANCE_ARGS := --batches 1,10 --rounds 4 --repeats 7,3 --peers $(PERFORMANCE_PEERS)
 
 .PHONY: help demo test lint bench performance soak fuzz format clean

@@ -6,13 +6,13 @@ the kernel, in reading Python's objects and in a call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
 
-from bench.peers import BY_HAND, OWN, ROUNDED
+from bench.peers import BY_HAND, BY_HAND_ROUNDED, OWN, ROUNDED
 from bench.peers.job import SEQUENTIAL
 from bench.results import Row, Times
 
@@ -28,8 +28,8 @@ class Goal:
     """A row's goals, and how far they are met: `share` of the roofline, microseconds end to end, and ratios.
 
     `by_hand` is what C++ by hand took from flat arrays over what Cortex did, in the median over batches. `best` is
-    the best peer's time end to end over Cortex's, and `rounded` the kernel's over that in bfloat16. None where there is
-    no such peer.
+    the best peer's time end to end over Cortex's, `rounded` the kernel's over that in bfloat16, and `by_hand_rounded`
+    as `by_hand`, both in bfloat16. None where there is no such peer.
     """
 
     row: Row
@@ -38,6 +38,7 @@ class Goal:
     by_hand: float | None
     best: float | None
     rounded: float | None
+    by_hand_rounded: float | None
 
     @property
     def wanted_share(self) -> float:
@@ -62,19 +63,26 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 
 
 def _goal(row: Row, own: Times) -> Goal:
-    others = [times for times in row.peers if times.peer not in (OWN, ROUNDED)]
-    by_hand = next((times.arrays_of_batches for times in others if times.peer == BY_HAND), None)
+    peers = {times.peer: times for times in row.peers}
+    others = [times for times in row.peers if times.peer not in (OWN, ROUNDED, BY_HAND_ROUNDED)]
     best = min((times.end_to_end.median for times in others), default=None)
-    rounded = next((times.kernel for times in row.peers if times.peer == ROUNDED), None)
+    rounded = peers[ROUNDED].kernel if ROUNDED in peers else None
     assert own.arrays_of_batches is not None and own.share is not None, "Cortex has a kernel"
     return Goal(
         row,
         own.share,
         own.end_to_end.median,
-        None if by_hand is None else float(np.median(np.divide(by_hand, own.arrays_of_batches))),
+        _ahead(peers, OWN, BY_HAND),
         None if best is None else best / own.end_to_end.median,
         None if rounded is None or own.kernel is None else own.kernel.median / rounded.median,
+        _ahead(peers, ROUNDED, BY_HAND_ROUNDED),
     )
+
+
+def _ahead(peers: Mapping[str, Times], one: str, other: str) -> float | None:
+    """Return how many times as long another takes from flat arrays as one does, in the median over batches."""
+    mine, yours = (peers[name].arrays_of_batches if name in peers else None for name in (one, other))
+    return None if mine is None or yours is None else float(np.median(np.divide(yours, mine)))
 
 
 def lines_of(goals: Sequence[Goal]) -> list[str]:
@@ -103,6 +111,12 @@ def lines_of(goals: Sequence[Goal]) -> list[str]:
     if rounded:
         said.append(
             f"the kernel over that in bfloat16: geometric mean {geometric_mean(rounded):.2f}, least {min(rounded):.2f}"
+        )
+    by_hand = [goal.by_hand_rounded for goal in goals if goal.by_hand_rounded is not None]
+    if by_hand:
+        said.append(
+            f"from flat arrays in bfloat16, C++ by hand over Cortex: geometric mean {geometric_mean(by_hand):.2f}, "
+            f"least {min(by_hand):.2f}"
         )
     return said
 

@@ -36,9 +36,17 @@ PEERS: dict[str, PeerInfo] = {
     "torch-rnn": PeerInfo("PyTorch nn.LSTM, nn.GRU", "bench.peers.torch_rnn", ("torch",)),
     "numpy": PeerInfo("NumPy by level", "bench.peers.numpy_levels", ("numpy",)),
     "onednn": PeerInfo("C++ by level, oneDNN", "bench.peers.onednn_by_hand", ("onednn-cpu-gomp",)),
+    "onednn-bf16": PeerInfo(
+        "C++ by level, oneDNN, in bfloat16",
+        "bench.peers.onednn_rounded",
+        ("onednn-cpu-gomp",),
+        largest_error=1e-2,
+    ),
 }
-OWN, ROUNDED, BY_HAND = "cortex", "cortex-bf16", "onednn"
-"""This project, the same with products in bfloat16, and the peer that it is compared with from flat arrays."""
+OWN, BY_HAND = "cortex", "onednn"
+"""This project, and the peer that it is compared with from flat arrays."""
+ROUNDED, BY_HAND_ROUNDED = "cortex-bf16", "onednn-bf16"
+"""The same with products in bfloat16."""
 
 
 def find(name: str) -> PeerInfo:

@@ -46,12 +46,15 @@ class _Gated(ctypes.Structure):
 class Measured(Peer):
     """A model of the library's; what it reads is kept alive here."""
 
+    rounded: ClassVar[bool] = False
+    """Whether factors of products are rounded to bfloat16."""
     lacks: ClassVar[Mapping[Cell, str]] = dict.fromkeys(SEQUENTIAL, "not written for sequences")
 
     def __init__(self, job: Job) -> None:
         self._model, self._kept = 0, dict(job.params)
         self._outputs: dict[str, tuple[int, ...]] = {"h": (job.hidden,)}
         self._levels = levels_of(job, rows_for_leaves=job.cell in _LEAVES_HAVE_ROWS)
+        _LIBRARY.round_products(self.rounded)
         self._model = self._make(job)
 
     def __del__(self) -> None:

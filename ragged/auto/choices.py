@@ -35,7 +35,7 @@ class Choices:
         wide: a batch that has so many iterations for each core has them shared out, and not its columns; if the
             matrices fit into the second cache of each. None is 12, 8 where products are on a matrix unit, or fewer
             where the rows of fewer are as large as the matrices.
-        own: whether a core that needs whole rows of a sum over children adds them up itself.
+        own: whether a core that needs whole rows of a sum over children, or of pairs, makes them itself.
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
         rebase: whether temporaries of a batch have room for the widest batch and not for all nodes, where that costs no
             time.
@@ -77,10 +77,10 @@ class Choices:
         metadata={_WHY: "rows of what came before are read by one core, where all would read all of them"},
     )
     # One tree, 2 cores, at 256: 0.75 of the time for DAG-RNN, 0.89 to 0.90 for TreeLSTM, TreeGRU and a gated DAG
-    # network; ten: 0.93 to 0.95.
+    # network; ten: 0.93 to 0.95. In bfloat16 on a matrix unit, one tree: 0.75 to 0.9 at 256, ten: 0.79 to 1.0.
     own: bool = field(
         default=True,
-        metadata={_WHY: "to add up a few rows takes less long than to wait for the others' columns"},
+        metadata={_WHY: "to make a few rows takes less long than to wait for the others' columns"},
     )
     # One tree, 2 cores of 2 MiB of second cache each: matrices of 4 MiB (TreeLSTM, 512) 0.86 of the time, with those of
     # the inputs 0.90, of 18 MiB (ternary) 0.93; ten trees 0.97; nothing where they fit.

@@ -14,7 +14,7 @@ from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
-from ragged.auto.own_sums import own_sums
+from ragged.auto.own_rows import own_rows
 from ragged.auto.products import matrices_in, weighted
 from ragged.auto.roll_products import roll_products
 from ragged.errors import ScheduleError
@@ -59,7 +59,7 @@ def share_columns(
                 continue
             width = partial(_width, machine, choices.slice_vectors, matrices_in(schedule.program, part))
             before = schedule.checkpoint()
-            pieces = tuple(own_sums(schedule, part)) if team and choices.own else ((part, False),)
+            pieces = tuple(own_rows(schedule, part, own)) if team and choices.own else ((part, False),)
             done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
             if len(pieces) > 1 and not any(done):
                 schedule.restore(before)

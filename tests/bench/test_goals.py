@@ -21,7 +21,12 @@ ROWS = [
     row(1, times("cortex", 94.0, 80.0, 0.75), times("onednn", 200.0, 100.0), times("numpy", 141.0, 120.0)),
     row(10, times("cortex", 94.0, 80.0, 0.75), times("onednn", 200.0, 160.0)),
     row(10, times("onednn", 200.0, 160.0)),  # Cortex was refused there
-    row(10, times("cortex", 80.0, 40.0, 0.9), times("cortex-bf16", 60.0, 25.0, 1.4)),
+    row(
+        10,
+        times("cortex", 80.0, 40.0, 0.9),
+        times("cortex-bf16", 60.0, 25.0, 1.4),
+        times("onednn-bf16", 90.0, 30.0),
+    ),
 ]
 
 
@@ -31,7 +36,12 @@ def test_each_row_has_its_goals():
     assert (first.wanted_share, first.bound) == (0.75, 94.0)
     assert (second.wanted_share, second.bound) == (0.85, pytest.approx(60 / 0.85 + 14))
     assert (first.by_hand, first.best) == (1.25, 1.5)
-    assert (second.by_hand, third.by_hand, third.best) == (2.0, None, None)
+    assert (second.by_hand, third.by_hand, third.best) == (
+        2.0,
+        None,
+        None,
+    )  # who rounds is no peer of who does not
+    assert (second.by_hand_rounded, third.by_hand_rounded) == (None, 1.2)
 
 
 def test_sequences_have_no_goals():
@@ -40,12 +50,13 @@ def test_sequences_have_no_goals():
 
 
 def test_how_many_rows_meet_them_is_said():
-    share, bound, by_hand, best, rounded = lines_of(goals_of(ROWS))
+    share, bound, by_hand, best, rounded, by_hand_rounded = lines_of(goals_of(ROWS))
     assert share.endswith("met in 2 of 3 rows")
     assert bound.endswith("met in 2 of 3 rows")
     assert "geometric mean 1.58 (1.25 wanted), least 1.25 (0.95 wanted)" in by_hand
     assert "least 1.50 (2.5 wanted" in best
     assert rounded == "the kernel over that in bfloat16: geometric mean 1.60, least 1.60"
+    assert by_hand_rounded.endswith("C++ by hand over Cortex: geometric mean 1.20, least 1.20")
     assert lines_of([]) == []
 
 

@@ -8,6 +8,7 @@ from bench.peers.job import Cell, Job
 from bench.peers.native import build
 from bench.peers.numpy_levels import Measured as NumPy
 from bench.peers.onednn_by_hand import Measured
+from bench.peers.onednn_rounded import Measured as Rounded
 from bench.trees import Tree, flatten, grids, perfect_trees, ternary_trees, unflatten
 
 H, VOCAB = 40, 11
@@ -46,6 +47,18 @@ def test_workers_share_the_columns_of_states(cell):
             assert set(answers) == set(wanted)
             for name, array in wanted.items():
                 np.testing.assert_allclose(answers[name], array, atol=2e-6)
+
+
+@pytest.mark.parametrize("cell", [cell for cell in Cell if cell not in Measured.lacks])
+def test_factors_of_products_are_rounded(cell):
+    """Small trees of small states: answers differ from those in float32, by what eight bits are."""
+    batch = batches_of(cell, job(cell, 1).payloads)[2]
+    wanted = Measured(job(cell, 1)).end_to_end(batch)
+    for threads in (1, 2):
+        answers = Rounded(job(cell, threads)).end_to_end(batch)
+        for name, array in wanted.items():
+            np.testing.assert_allclose(answers[name], array, atol=5e-2)
+            assert np.abs(answers[name] - array).max() > 1e-5
 
 
 def test_answers_are_not_changed_by_later_calls():

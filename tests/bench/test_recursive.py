@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers import OWN, PEERS, ROUNDED
+from bench.peers import BY_HAND_ROUNDED, OWN, PEERS, ROUNDED
 from bench.workloads import RECURSIVE, WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPREAD = {"median": float, "low": float, "high": float}
 COMPILED = ["torch-compiled", "jax"]
-OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED, *COMPILED)]
+OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED, BY_HAND_ROUNDED, *COMPILED)]
 LACKING = dict.fromkeys(RECURSIVE, ("torch-rnn",)) | {
     "lstm": ("torch-nodes", "jax", "onednn"),
     "gru": ("torch-nodes", "jax", "torch-rnn", "onednn"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dnnl.h>
+#include <immintrin.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -51,11 +52,28 @@ inline Slice slice_of(int64_t hidden, int worker, int workers) {
   return {at(worker), at(worker + 1)};
 }
 
+// x rounded to bfloat16, to the nearest, ties to even: the upper half of a float.
+inline void round_to(uint16_t* to, const float* from, int64_t count) {
+  int64_t i = 0;
+#ifdef __AVX512BF16__
+  for (; i + 16 <= count; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
+#endif
+  for (; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, from + i, sizeof bits);
+    to[i] = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+}
+
 // y = x Wᵀ (+ bias, then relu) for those rows of W, (gates x hidden, in), that belong to a slice of the hidden units: of
 // each gate the same ones, gate after gate. Weights are packed once for each form that oneDNN asks for, which has
-// been one for all numbers of rows; a primitive is made once for each number of rows, for one thread.
+// been one for all numbers of rows; a primitive is made once for each number of rows, for one thread. Where `rounded`,
+// x and W are of bfloat16: W is packed so, and each worker rounds the rows of x that it reads.
 class Linear {
  public:
+  inline static bool rounded = false;  // what those made from now on are
+
   Linear(dnnl_engine_t engine, const float* weights, int64_t gates, int64_t hidden, int64_t in, Slice slice,
          int64_t dst_stride, const float* relu_bias = nullptr)
       : engine_(engine), in_(in), out_(gates * slice.width()), dst_stride_(dst_stride), rows_(out_ * in) {
@@ -87,7 +105,12 @@ class Linear {
   void operator()(int64_t rows, const float* x, float* y) {
     if (rows == 0 || out_ == 0) return;
     auto &call = calls_.at(rows);
-    check(dnnl_memory_set_data_handle(call.args[0].memory, const_cast<float*>(x)), "source");
+    void* source = const_cast<float*>(x);
+    if (type_ == dnnl_bf16) {
+      source = halves_.get();
+      round_to(static_cast<uint16_t*>(source), x, rows * in_);
+    }
+    check(dnnl_memory_set_data_handle(call.args[0].memory, source), "source");
     check(dnnl_memory_set_data_handle(call.args[1].memory, y), "destination");
     const int count = static_cast<int>(call.args.size());
     check(dnnl_primitive_execute(call.primitive, stream_, count, call.args.data()), "matmul");
@@ -103,10 +126,11 @@ class Linear {
     Floats data;
   };
 
-  static dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+  static dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
+                                   dnnl_data_type_t type = dnnl_f32) {
     dnnl_memory_desc_t made;
     const dnnl_dims_t dims = {rows, columns}, strides = {row_stride, column_stride};
-    check(dnnl_memory_desc_create_with_strides(&made, 2, dims, dnnl_f32, strides), "strides");
+    check(dnnl_memory_desc_create_with_strides(&made, 2, dims, type, strides), "strides");
     return made;
   }
 
@@ -117,9 +141,11 @@ class Linear {
   }
 
   void make(int64_t rows) {
-    dnnl_memory_desc_t src = matrix(rows, in_, in_, 1), dst = matrix(rows, out_, dst_stride_, 1), any, bias = nullptr;
+    dnnl_memory_desc_t src = matrix(rows, in_, in_, 1, type_), dst = matrix(rows, out_, dst_stride_, 1), any;
+    dnnl_memory_desc_t bias = nullptr;
     const dnnl_dims_t dims = {in_, out_};
-    check(dnnl_memory_desc_create_with_tag(&any, 2, dims, dnnl_f32, dnnl_format_tag_any), "weights");
+    check(dnnl_memory_desc_create_with_tag(&any, 2, dims, type_, dnnl_format_tag_any), "weights");
+    if (type_ == dnnl_bf16) halves_.need((rows * in_ + 1) / 2);
     if (!bias_.empty()) bias = matrix(1, out_, out_, 1);
     dnnl_primitive_desc_t described;
     dnnl_primitive_attr_t attributes = bias_.empty() ? nullptr : relu();
@@ -154,7 +180,7 @@ class Linear {
       if (dnnl_memory_desc_equal(pack.form, form)) return pack.data.get();
     Pack pack;
     check(dnnl_memory_desc_clone(&pack.form, form), "weights' form");
-    float* data = pack.data.need(dnnl_memory_desc_get_size(form) / sizeof(float));
+    float* data = pack.data.need((dnnl_memory_desc_get_size(form) + sizeof(float) - 1) / sizeof(float));
     dnnl_memory_desc_t given = matrix(in_, out_, 1, in_);
     dnnl_primitive_desc_t described;
     dnnl_primitive_t reorder;
@@ -174,7 +200,9 @@ class Linear {
   dnnl_engine_t engine_;
   dnnl_stream_t stream_;
   int64_t in_, out_, dst_stride_;
+  const dnnl_data_type_t type_ = rounded ? dnnl_bf16 : dnnl_f32;
   std::vector<float> rows_, bias_;
+  Floats halves_;
   std::vector<Pack> packs_;
   std::unordered_map<int64_t, Call> calls_;
 };

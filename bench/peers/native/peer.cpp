@@ -37,6 +37,9 @@ Model* gated_dag(int workers, int64_t hidden, const float* U, const float* b, co
   return new GatedDag(workers, hidden, U, b, U_e, b_e);
 }
 
+// Whether models made from now on round the factors of their products to bfloat16.
+void round_products(int rounded) { Linear::rounded = rounded; }
+
 void run(Model* model, const Batch* batch, float* const* out) { model->run(*batch, out); }
 
 void destroy(Model* model) { delete model; }

@@ -1,0 +1,137 @@
+"""Rows that every worker makes for himself, so that nobody waits for another's columns of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.auto.products import products
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Binary, Buffer, Const, Load, Role, Select, Var
+from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, Leaf, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import all_expressions, leaves, read, statements, written
+from ragged.schedule.fission import fission
+from ragged.schedule.locate import loop_site
+from ragged.schedule.schedule import Schedule
+
+
+def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterator[tuple[Var, bool]]:
+    """Cut a parallel loop around what makes cheap rows that products read; yield the parts, and which make them.
+
+    Cheap are copies, sums over children, and pairs of bfloat16 of what is there. These rows are read whole: workers
+    who share columns would each wait for all others' columns of them. To make them of what came with the batches
+    before, or of other such rows, takes each of them less long. `own` are loops before this one that make some.
+    """
+    own = set(own)
+    current = loop
+    while True:
+        parts = parts_of(loop_of(schedule.program, current))
+        found = _cheap(schedule.program, current, own)
+        at = next((i for i, part in enumerate(parts) if part in found), None)
+        if at is None or len(parts) == 1:
+            yield current, at is not None
+            return
+        before = schedule.checkpoint()
+        try:
+            earlier, rest = None, None
+            if at:
+                earlier, current = schedule.apply(fission, current, name_of(parts[at - 1])).loops[current]
+            if at + 1 < len(parts):
+                current, rest = schedule.apply(fission, current, name_of(parts[at])).loops[current]
+        except ScheduleError:
+            schedule.restore(before)
+            yield current, False
+            return
+        if earlier is not None:
+            yield earlier, False
+        own.add(current)
+        yield current, True
+        if rest is None:
+            return
+        current = rest
+
+
+def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
+    """Return the statements directly in a loop that make cheap rows of what no statement before them writes.
+
+    What loops in `own` write counts as there.
+    """
+    site = loop_site(program, loop, "own_rows")
+    body = next((outer.body for outer in reversed(site.around) if isinstance(outer, For)), None)
+    if body is None:
+        return []
+    wanted = _wanted(program)
+    made: set[Buffer] = set()
+    found: list[Stmt] = []
+    for before in _before(body, loop):
+        made |= written(before) if before.var not in own else set()
+    for part in parts_of(loop_of(program, loop)):
+        if _is_cheap(part) and written(part) <= wanted and not (read(part) - written(part)) & made:
+            found.append(part)
+        else:
+            made |= written(part)
+    return found
+
+
+def _before(body: Stmt, loop: Var) -> Iterator[For]:
+    """Yield the parallel loops in a statement that stand before one."""
+    for stmt in statements(body):
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            if stmt.var is loop:
+                return
+            yield stmt
+
+
+def _is_cheap(part: Stmt) -> bool:
+    """True for what copies rows to a workspace, makes pairs of them, or adds them up, a number that is not known."""
+    if len(written(part)) != 1:
+        return False
+    counted = any(isinstance(each, For) and not isinstance(each.extent, Const) for each in statements(part))
+    if counted:
+        return all(map(_adds, leaves(part)))
+    return all(map(_copies, leaves(part))) or all(map(_rounds, leaves(part)))
+
+
+def _adds(leaf: Leaf) -> bool:
+    match leaf:
+        case Store(buffer=buffer, value=Const()) | Reduce(buffer=buffer, combiner=Combiner.SUM, value=Load()):
+            return buffer.role is Role.WORKSPACE
+        case _:
+            return False
+
+
+def _copies(leaf: Leaf) -> bool:
+    """True for what stores an element that stands elsewhere; where there is none, a number."""
+    match leaf:
+        case Store(buffer=buffer, value=Load() | Select(if_true=Load() | Const(), if_false=Load() | Const())):
+            return buffer.role is Role.WORKSPACE
+        case _:
+            return False
+
+
+def _rounds(leaf: Leaf) -> bool:
+    """True for what stores a pair of bfloat16."""
+    match leaf:
+        case Store(buffer=buffer, value=Binary(op=BinaryOp.PAIR)):
+            return buffer.role is Role.WORKSPACE
+        case _:
+            return False
+
+
+def _wanted(program: Program) -> set[Buffer]:
+    """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that."""
+    weighted = {product.update for product in products(program) if product.packed is not None}
+    multiplied = {
+        part.buffer
+        for site in sites(program)
+        if isinstance(site.stmt, Reduce) and site.stmt.label in weighted
+        for part in all_expressions(site.stmt)
+        if isinstance(part, Load)
+        and part.buffer is not site.stmt.buffer
+        and part.buffer.role is Role.WORKSPACE
+    }
+    roundings = (leaf for leaf in leaves(program.kernel) if _rounds(leaf) and written(leaf) <= multiplied)
+    return multiplied.union(*map(read, roundings))

@@ -1,0 +1,44 @@
+"""Rows that every worker makes for himself: how often a batch's workers wait for each other."""
+
+import pytest
+
+from cortex import Choices, models
+from cortex.ra.schedule import default_schedule
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.machine import Machine
+from ragged.auto.round_products import RoundProducts
+from ragged.ir.printer import to_text
+
+TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
+HIDDEN = 16
+MODELS = {
+    "sums over children": (models.dag_rnn(HIDDEN, HIDDEN), 1, 2),
+    "sums, and products of each child": (models.tree_lstm(HIDDEN, HIDDEN, 30), 2, 3),
+    "copies of children's rows": (models.nary_tree_lstm(HIDDEN, HIDDEN, 30), 1, 2),
+    "what gates have made": (models.tree_gru(HIDDEN, HIDDEN, 30), 2, 3),
+}
+"""Barriers of a batch: with rows of one's own, and without."""
+
+
+def barriers(model, *, rounded, own):
+    """Return how many barriers stand in the loop over batches."""
+    program = default_schedule(model).lower()
+    if rounded:
+        program = RoundProducts()(program).program
+    shared = DefaultSchedule(TWO_CORES, threads=2, choices=Choices(own=own))(program).program
+    _, _, batches = to_text(shared).partition("for step in serial(num_batches - 1")
+    assert batches
+    return batches.count("barrier(team)")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nobody_waits_for_rows_that_he_makes_himself(name):
+    model, own, shared = MODELS[name]
+    assert [barriers(model, rounded=False, own=mine) for mine in (True, False)] == [own, shared]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nobody_waits_for_pairs_of_them_either(name):
+    model, own, shared = MODELS[name]
+    assert barriers(model, rounded=True, own=True) == own
+    assert barriers(model, rounded=True, own=False) >= shared
