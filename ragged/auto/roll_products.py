@@ -26,19 +26,21 @@ def roll_products(schedule: Schedule, loop: Var) -> None:
     seen: set[Var] = set()
     while True:
         parts = parts_of(loop_of(schedule.program, loop))
-        left = [part for part in parts if isinstance(part, For) and part.var not in seen and _rollable(part)]
+        nests = (part for part in parts if isinstance(part, For) and seen.isdisjoint(_loops(part)))
+        left = [nest for nest in nests if _rollable(nest)]
         if not left:
             return
         alike = left[:1]
         for other in left[1:]:
             if _alike(alike, other):
                 alike.append(other)
+        while len(alike) > 1 and not _roll(schedule, alike):
+            alike.pop()
         seen.update(nest.var for nest in alike)
-        if len(alike) > 1:
-            _roll(schedule, alike)
 
 
-def _roll(schedule: Schedule, run: list[For]) -> None:
+def _roll(schedule: Schedule, run: list[For]) -> bool:
+    """Make one nest of these; return whether that was possible."""
     before = schedule.checkpoint()
     results = [_result(nest) for nest in run]
     weights = [_weights(nest) for nest in run]
@@ -52,6 +54,8 @@ def _roll(schedule: Schedule, run: list[For]) -> None:
         schedule.apply(roll, tuple(nest.var for nest in run), "g")
     except ScheduleError:
         schedule.restore(before)
+        return False
+    return True
 
 
 def _joined(program: Program, buffers: list[Buffer]) -> str:

@@ -85,10 +85,11 @@ def steps(lines):
         # parts of one parameter
         ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[2, 1", "x")), ["stack", "roll"]),
         ((("V[0, 1", "x"), ("V[1, 0", "z"), ("V[2, 1", "x")), ["move", "stack", "roll"]),
-        # nothing in common: other rows, other shapes, numbers that no one step leads through
+        # numbers that no one step leads through: as many as one does
+        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[0, 0", "x")), ["stack", "roll"]),
+        # nothing in common: other rows, other shapes
         ((("W[0", "x"), ("U[0", "z")), []),
         ((("W[0", "x"), ("V[0, 0", "x")), []),
-        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[0, 0", "x")), []),
     ],
 )
 def test_products_of_the_same_rows_are_one_nest(products, wanted):
