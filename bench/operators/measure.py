@@ -62,19 +62,27 @@ def measure_case(
         else:
             refused.append(Refused(peer.name, case.problem.operator.value, case.shape, why))
     right = [peer for peer in peers if peer.name in errors]
-    return _row(case, errors, _clock(case, right, pace, say)), refused
+    return _row(case, errors, _clock(case, right, pace, say, refused)), refused
 
 
-def _clock(case: Case, peers: Sequence[RaggedProcess], pace: Pace, say: Say) -> dict[str, list[list[int]]]:
-    """Time every batch in every peer, in nanoseconds; each turn another peer begins."""
+def _clock(
+    case: Case, peers: Sequence[RaggedProcess], pace: Pace, say: Say, refused: list[Refused]
+) -> dict[str, list[list[int]]]:
+    """Time every batch in every peer, in nanoseconds; each turn another peer begins. One that fails is `refused`."""
     times: dict[str, list[list[int]]] = {peer.name: [] for peer in peers}
     for turn, batch in enumerate(case.timed):
         start = turn % max(1, len(peers))
         for peer in (*peers[start:], *peers[:start]):
             say(f"batch {turn + 1} of {len(case.timed)}, {peer.name}")
             time.sleep(pace.pause)
-            (first,) = peer.time(batch, case.warm, 1)
-            times[peer.name].append(peer.time(batch, case.warm, pace.repeats(first)))
+            if peer.name not in times:
+                continue
+            try:
+                (first,) = peer.time(batch, case.warm, 1)
+                times[peer.name].append(peer.time(batch, case.warm, pace.repeats(first)))
+            except PeerFailed as failure:
+                del times[peer.name]
+                refused.append(Refused(peer.name, case.problem.operator.value, case.shape, str(failure)))
     return times
 
 
@@ -84,10 +92,10 @@ def _row(case: Case, errors: dict[str, float], times: dict[str, list[list[int]]]
     sequences = problem.operator not in (Operator.VGEMM, Operator.TRMM)
     flops = float(np.median([useful_flops(problem, batch) for batch in case.timed]))
     found = []
-    for peer, error in errors.items():
+    for peer in times:
         of_batches = [float(np.median(calls)) / 1000 for calls in times[peer]]
         took = spread(of_batches if len(of_batches) > 1 else [call / 1000 for call in times[peer][0]])
         gflops = flops / took.median / 1000 if flops else None
-        found.append(Times(peer, error, took, gflops, of_batches))
+        found.append(Times(peer, errors[peer], took, gflops, of_batches))
     rows = float(np.median([shape.sum() for shape in shapes])) if sequences else 0.0
     return Row(problem.operator.value, case.shape, len(shapes), len(shapes[0]), rows, flops, found)

@@ -127,6 +127,17 @@ def test_planted_peers_are_refused_and_not_timed(tmp_path):
     assert timed == {"32": [broken, "openblas-dense"], "48": ["openblas-dense"], "cola": []}
 
 
+def test_a_peer_whose_process_ends_is_refused_from_there_on(tmp_path):
+    tired = "tests.bench.planted.ragged_tired"
+    arguments = ("--operators", "trmm", "--triangles", "32,48", "--peers", f"{tired},openblas-dense")
+    done, result = measured(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert [(each["peer"], each["shape"]) for each in result["refused"]] == [(tired, "32"), (tired, "48")]
+    assert all("its process ended: 9" in each["why"] for each in result["refused"])
+    timed = {row["shape"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
+    assert timed == {"32": ["openblas-dense"], "48": ["openblas-dense"]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
