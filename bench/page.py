@@ -127,6 +127,7 @@ def _goals(rows: Sequence[Row]) -> str:
     said = [
         "The bound is the roofline over the share that is wanted of it, 40 ns a node and 10 us. *C++ by hand* is what",
         "it takes from flat arrays over what Cortex takes; *best peer* is the same of the fastest other, end to end.",
+        "Both compute in float32.",
     ]
     return "\n".join(
         ["## Goals", "", *(f"- {line}" for line in lines_of(goals)), "", *said, "", *_table(heads, cells)]

@@ -87,7 +87,7 @@ def _before(body: Stmt, loop: Var) -> Iterator[For]:
 
 def _is_cheap(part: Stmt) -> bool:
     """True for what copies rows to a workspace, makes pairs of them, or adds them up, a number that is not known."""
-    if len(written(part)) != 1:
+    if [buffer.role for buffer in written(part)] != [Role.WORKSPACE]:
         return False
     counted = any(isinstance(each, For) and not isinstance(each.extent, Const) for each in statements(part))
     if counted:
@@ -97,8 +97,8 @@ def _is_cheap(part: Stmt) -> bool:
 
 def _adds(leaf: Leaf) -> bool:
     match leaf:
-        case Store(buffer=buffer, value=Const()) | Reduce(buffer=buffer, combiner=Combiner.SUM, value=Load()):
-            return buffer.role is Role.WORKSPACE
+        case Store(value=Const()) | Reduce(combiner=Combiner.SUM, value=Load()):
+            return True
         case _:
             return False
 
@@ -106,19 +106,15 @@ def _adds(leaf: Leaf) -> bool:
 def _copies(leaf: Leaf) -> bool:
     """True for what stores an element that stands elsewhere; where there is none, a number."""
     match leaf:
-        case Store(buffer=buffer, value=Load() | Select(if_true=Load() | Const(), if_false=Load() | Const())):
-            return buffer.role is Role.WORKSPACE
+        case Store(value=Load() | Select(if_true=Load() | Const(), if_false=Load() | Const())):
+            return True
         case _:
             return False
 
 
 def _rounds(leaf: Leaf) -> bool:
     """True for what stores a pair of bfloat16."""
-    match leaf:
-        case Store(buffer=buffer, value=Binary(op=BinaryOp.PAIR)):
-            return buffer.role is Role.WORKSPACE
-        case _:
-            return False
+    return isinstance(leaf, Store) and isinstance(leaf.value, Binary) and leaf.value.op is BinaryOp.PAIR
 
 
 def _wanted(program: Program) -> set[Buffer]:

@@ -50,7 +50,9 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     that is one.
     """
     suit = _on_unit(program) if choices.on_unit(machine) else set()
-    packed = {p.update: p for p in products(program) if p.packed is not None}
+    packed = {
+        p.update: (p.packed[0], vectors_of(p, machine)) for p in products(program) if p.packed is not None
+    }
     for site in sites(program):
         loop = site.stmt
         if (
@@ -66,8 +68,8 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         if not here:
             continue
         read_there = [packed[update] for update in updates if update in packed]
-        matrices = {product.packed[0] for product in read_there if product.packed is not None}
-        most_vectors = max((vectors_of(product, machine) for product in read_there), default=1)
+        matrices = {matrix for matrix, _ in read_there}
+        most_vectors = max((vectors for _, vectors in read_there), default=1)
         counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors)
         room = _bytes_of_temporaries(loop)
         if (

@@ -20,7 +20,7 @@ WHAT = "ragged.ops.trmm"
 ROWS = 6
 """Rows that are computed together: the sums up to the first one's diagonal are of one length for all of them.
 
-Six take 0.85 of what four do at 1024, where a panel is read from the second cache for each few rows.
+Six take 0.90 of what four do at 1024, where a panel is read from the second cache for each few rows.
 """
 
 

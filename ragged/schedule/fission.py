@@ -15,7 +15,7 @@ from ragged.ir.walk import read, statements, written
 from ragged.schedule.copy import Moved
 from ragged.schedule.dependence import Copies, find_conflict, storage
 from ragged.schedule.legality import labelled, mentions, refuse, require_fixed, require_no_team
-from ragged.schedule.locate import Replace, loop_site
+from ragged.schedule.locate import Replace, is_named, loop_site
 
 
 def fission(program: Program, loop: Var, after: Label | Var) -> Rewritten:
@@ -96,10 +96,10 @@ def _cut(stmt: Stmt, after: Label | Var, what: str) -> tuple[Stmt, Stmt, list[Ex
         case Alloc(body=body):
             found = _cut(body, after, what)
             return None if found is None else (*_cut_local(stmt, found[0], found[1], what), found[2])
-        case _ if _is(stmt, after):
+        case _ if is_named(stmt, after):
             return stmt, Block(), []
         case For() | If():
-            if any(_is(inner, after) for inner in statements(stmt)):
+            if any(is_named(inner, after) for inner in statements(stmt)):
                 inside = f"the loop '{stmt.var.name}'" if isinstance(stmt, For) else "a condition"
                 fix = f"fission '{stmt.var.name}' first" if isinstance(stmt, For) else None
                 raise ScheduleError(what, because=f"'{after.name}' stands deeper, in {inside}", fix=fix)
@@ -129,10 +129,6 @@ def _cut_local(alloc: Alloc, first: Stmt, second: Stmt, what: str) -> tuple[Stmt
             fix=f"expand_storage first, so that '{name}' has a place for every iteration",
         )
     return (replace(alloc, body=first) if early else first), (replace(alloc, body=second) if late else second)
-
-
-def _is(stmt: Stmt, after: Label | Var) -> bool:
-    return stmt.var is after if isinstance(stmt, For) else getattr(stmt, "label", None) is after
 
 
 def _uses(stmt: Stmt, var: Var) -> bool:

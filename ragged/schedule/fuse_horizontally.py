@@ -15,7 +15,7 @@ from ragged.ir.stmt import Block, For, If, Let, LoopKind, Stmt, block
 from ragged.passes.assume import assume
 from ragged.prove import Proof
 from ragged.schedule.copy import Moved
-from ragged.schedule.dependence import Copies, find_conflict
+from ragged.schedule.dependence import any_two, find_conflict
 from ragged.schedule.fold import ZERO, at_least_zero, plus
 from ragged.schedule.legality import answer, labelled, refuse, require_fixed
 from ragged.schedule.locate import follow, loop_site
@@ -64,15 +64,10 @@ def fuse_horizontally(program: Program, first: Var, second: Var) -> Rewritten:
                 fix=f"parallel({loop.var.name}) first, if its iterations are independent",
             )
     require_fixed(block(one, other), (one.extent, other.extent), what)
-    refuse(find_conflict(program, labelled(before), labelled(after), len(before.loops), _any_two), what)
+    refuse(find_conflict(program, labelled(before), labelled(after), len(before.loops), any_two), what)
     (early, facts), (late, others) = _count(program, before), _count(program, after)
     result = _Fuse(first=one, second=other, extents=(early, late)).program(program)
     return replace(result, program=assume(result.program, facts | others))
-
-
-def _any_two(first: Copies, second: Copies) -> tuple[Expr, ...]:
-    """Return what holds between an iteration of the one and one of the other loop: nothing."""
-    return ()
 
 
 def _count(program: Program, site: Site) -> tuple[Expr, frozenset[Fact]]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Expr, Var
+from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Block, For, Label, Stmt
+from ragged.ir.stmt import Block, Label, Stmt
 from ragged.ir.walk import children
-from ragged.schedule.dependence import Copies, find_conflict
+from ragged.schedule.dependence import any_two, find_conflict
 from ragged.schedule.legality import labelled, refuse
+from ragged.schedule.locate import is_named
 
 
 def move(program: Program, statement: Label | Var, after: Label | Var) -> Rewritten:
@@ -48,12 +49,14 @@ def move(program: Program, statement: Label | Var, after: Label | Var) -> Rewrit
     if site is None:
         raise ScheduleError(what, because="they do not stand side by side in one block")
     parts = list(children(site.stmt))
-    start, end = (next(k for k, part in enumerate(parts) if _is(part, name)) for name in (statement, after))
+    start, end = (
+        next(k for k, part in enumerate(parts) if is_named(part, name)) for name in (statement, after)
+    )
     passed = parts[start + 1 : end + 1] if start < end else parts[end + 1 : start]
     one, others = _inside(site, [parts[start]]), _inside(site, passed)
-    refuse(find_conflict(program, one, others, len(site.loops), _any_two), what)
+    refuse(find_conflict(program, one, others, len(site.loops), any_two), what)
     moved = parts.pop(start)
-    parts.insert(next(k for k, part in enumerate(parts) if _is(part, after)) + 1, moved)
+    parts.insert(next(k for k, part in enumerate(parts) if is_named(part, after)) + 1, moved)
     return _Exchange(old=site.stmt, new=Block(tuple(parts))).program(program)
 
 
@@ -61,24 +64,15 @@ def _block(program: Program, *names: Label | Var) -> Site | None:
     """Return the block in which different statements have these names."""
     for site in sites(program):
         if isinstance(site.stmt, Block):
-            found = {name for name in names for part in site.stmt.body if _is(part, name)}
+            found = {name for name in names for part in site.stmt.body if is_named(part, name)}
             if len(found) == len(names):
                 return site
     return None
 
 
-def _is(stmt: Stmt, name: Label | Var) -> bool:
-    return stmt.var is name if isinstance(stmt, For) else getattr(stmt, "label", None) is name
-
-
 def _inside(block: Site, parts: Iterable[Stmt]) -> list[Site]:
     """Return where the labelled statements in parts of a block stand."""
     return [inner for part in parts for inner in labelled(Site(block.stage, part, block.around))]
-
-
-def _any_two(first: Copies, second: Copies) -> tuple[Expr, ...]:
-    """Return what holds between an iteration of the one and one of the other: nothing."""
-    return ()
 
 
 @dataclass
