@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from bench.process import PeerFailed, PeerProcess
 from bench.results import Refused, Row, Spread, Times, spread
 from bench.roofline import Counting, Work, least_microseconds
 from bench.trees import flatten, nodes
+from bench.turns import in_turns
 from bench.workloads import Batches, Case
 
 AWAKE = 2
@@ -112,24 +112,17 @@ def measure_case(
 def _clock(
     clocked: Clocked, peers: Sequence[PeerProcess], pace: Pace, say: Say, refused: list[Refused]
 ) -> Clocked:
-    """Time every batch in every peer; each turn another peer begins. One that fails is `refused` from there on."""
-    batches = clocked.batches
-    clocked.times.update({peer.name: [] for peer in peers})
-    for turn, batch in enumerate(batches.timed):
-        start = turn % max(1, len(peers))
-        for peer in (*peers[start:], *peers[:start]):
-            say(f"batches of {batches.size}: {turn + 1} of {len(batches.timed)}, {peer.name}")
-            time.sleep(pace.pause)
-            if peer.name not in clocked.times:
-                continue
-            try:
-                timed = peer.time(batch, batches.warm * AWAKE, pace.repeats(batches.size))
-            except PeerFailed as failure:
-                del clocked.times[peer.name]
-                case = clocked.case
-                refused.append(Refused(peer.name, case.workload.cell.value, case.job.hidden, str(failure)))
-            else:
-                clocked.times[peer.name].append(timed)
+    """Time every batch in every peer. One that fails is `refused` from there on."""
+    batches, case = clocked.batches, clocked.case
+
+    def timed(peer: PeerProcess, turn: int, batch: range) -> Timed:
+        say(f"batches of {batches.size}: {turn + 1} of {len(batches.timed)}, {peer.name}")
+        return peer.time(batch, batches.warm * AWAKE, pace.repeats(batches.size))
+
+    def refuse(peer: str, why: str) -> None:
+        refused.append(Refused(peer, case.workload.cell.value, case.job.hidden, why))
+
+    clocked.times.update(in_turns(peers, batches.timed, pace.pause, timed, refuse))
     return clocked
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from bench.operators.results import Refused, Row, Times
 from bench.operators.work import useful_flops
 from bench.process import PeerFailed
 from bench.results import spread
+from bench.turns import in_turns
 
 Say = Callable[[str], None]
 """Takes a line about what is going on."""
@@ -68,22 +68,17 @@ def measure_case(
 def _clock(
     case: Case, peers: Sequence[RaggedProcess], pace: Pace, say: Say, refused: list[Refused]
 ) -> dict[str, list[list[int]]]:
-    """Time every batch in every peer, in nanoseconds; each turn another peer begins. One that fails is `refused`."""
-    times: dict[str, list[list[int]]] = {peer.name: [] for peer in peers}
-    for turn, batch in enumerate(case.timed):
-        start = turn % max(1, len(peers))
-        for peer in (*peers[start:], *peers[:start]):
-            say(f"batch {turn + 1} of {len(case.timed)}, {peer.name}")
-            time.sleep(pace.pause)
-            if peer.name not in times:
-                continue
-            try:
-                (first,) = peer.time(batch, case.warm, 1)
-                times[peer.name].append(peer.time(batch, case.warm, pace.repeats(first)))
-            except PeerFailed as failure:
-                del times[peer.name]
-                refused.append(Refused(peer.name, case.problem.operator.value, case.shape, str(failure)))
-    return times
+    """Time every batch in every peer, in nanoseconds. One that fails is `refused`."""
+
+    def timed(peer: RaggedProcess, turn: int, batch: int) -> list[int]:
+        say(f"batch {turn + 1} of {len(case.timed)}, {peer.name}")
+        (first,) = peer.time(batch, case.warm, 1)
+        return peer.time(batch, case.warm, pace.repeats(first))
+
+    def refuse(peer: str, why: str) -> None:
+        refused.append(Refused(peer, case.problem.operator.value, case.shape, why))
+
+    return in_turns(peers, case.timed, pace.pause, timed, refuse)
 
 
 def _row(case: Case, errors: dict[str, float], times: dict[str, list[list[int]]]) -> Row:
