@@ -20,6 +20,11 @@ BENCH_ARGS := --json build/bench.json --plot build/bench.png
 # All peers but those that would compile each model for seconds.
 PERFORMANCE_PEERS := cortex,cortex-bf16,dynet,torch-nodes,torch-levels,torch-onednn,torch-rnn,numpy,onednn,onednn-bf16
 PERFORMANCE_ARGS := --batches 1,10 --rounds 4 --repeats 7,3 --peers $(PERFORMANCE_PEERS)
+SIZES_ARGS := --workloads tree_lstm --hidden 64,128,256,512,1024 --batches 10 --rounds 3 --repeats 5 --peers cortex,onednn
+GROWTH_ARGS := --workloads tree_lstm_recursive --hidden 256 --batches 1,10,100,1000 --rounds 3 --repeats 5,3,2 \
+	--peers cortex,torch-levels,numpy,onednn
+THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats 5,3 --peers cortex,onednn
+SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3
 
 .PHONY: help demo test lint bench performance soak fuzz format clean
 
@@ -47,14 +52,22 @@ bench: $(VENV)/ready-to-bench ## Measure recursive models against other librarie
 	@mkdir -p build
 	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
 
-performance: $(VENV)/ready-to-bench ## Measure recursive models, and write docs/performance.md
+performance: $(VENV)/ready-to-bench ## Measure on both floors for half an hour, and write docs/performance.md
 	@mkdir -p build
 	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json
+	@-$(BIN)/python -m bench.recursive $(SIZES_ARGS) --json build/sizes.json
+	@-$(BIN)/python -m bench.recursive $(GROWTH_ARGS) --json build/growth.json
+	@-$(BIN)/python -m bench.recursive $(THREADS_ARGS) --threads 1 --json build/one-thread.json
+	@-$(BIN)/python -m bench.recursive $(THREADS_ARGS) --json build/all-threads.json
+	@-$(BIN)/python -m bench.recursive $(SEQUENCES_ARGS) --json build/sequences.json
+	@-$(BIN)/python -m bench.ragged --json build/ragged.json
 	@$(BIN)/python -m bench.linearize --json build/linearizing.json
 	@$(BIN)/python -m bench.memory --json build/memory.json
 	@$(BIN)/python -m bench.optimizations --json build/optimizations.json
-	@$(BIN)/python -m bench.performance build/performance.json --linearizing build/linearizing.json \
-		--memory build/memory.json --gains build/optimizations.json
+	@$(BIN)/python -m bench.performance build/performance.json --sizes build/sizes.json --growth build/growth.json \
+		--threads build/one-thread.json build/all-threads.json --sequences build/sequences.json \
+		--linearizing build/linearizing.json --memory build/memory.json --gains build/optimizations.json \
+		--ragged build/ragged.json
 
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
 	@$(BIN)/python -m bench.soak $(SOAK_ARGS)

@@ -5,11 +5,22 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import time_ns
 
 _CPUINFO = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where a run was made; `load` is that of its end."""
+
+    processor: str
+    system: str
+    cores: int
+    load: float
 
 
 def about(packages: Iterable[str] = ()) -> dict[str, object]:

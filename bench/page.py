@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bench.ceilings import Ceilings
+from bench.documents import Document, Linearizing, Others
 from bench.goals import goals_of, lines_of
+from bench.markdown import markdown_table
+from bench.operators.page import operators_part
 from bench.peers import BY_HAND, OWN, find
 from bench.report import as_ms, as_ratio
-from bench.results import Gained, Refused, Row, Spread, Times, Weighed
+from bench.results import Gained, Row, Spread, Times, Weighed
 
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Where a run was made; `load` is that of its end."""
-
-    processor: str
-    system: str
-    cores: int
-    load: float
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A run's JSON, read: docs/benchmarks.md says what each field means."""
-
-    command: list[str]
-    at: int
-    machine: Machine
-    versions: dict[str, str]
-    settings: dict[str, object]
-    ceilings: list[Ceilings]
-    rows: list[Row]
-    refused: list[Refused]
-    absent: list[Refused]
-
-
-@dataclass(frozen=True, slots=True)
-class Linearizing:
-    """A row of the JSON of `bench.linearize`: nanoseconds of a call on so many trees."""
-
-    kind: str
-    trees: int
-    nodes: int
-    fastest: float
-    median: float
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """What other runs found: over many hidden sizes, over many batch sizes, over sequences, and of other commands."""
-
-    sizes: Document | None = None
-    growth: Document | None = None
-    sequences: Document | None = None
-    linearizing: Sequence[Linearizing] = ()
-    memory: Sequence[Weighed] = ()
-    gains: Sequence[Gained] = ()
+_NAMES = ("model", "hidden", "batch")
 
 
 def page(run: Document, others: Others | None = None) -> str:
@@ -73,9 +28,11 @@ def page(run: Document, others: Others | None = None) -> str:
         _linearizing(others.linearizing),
         _sizes(others.sizes),
         _growth(others.growth),
+        _threads(others.threads),
         _gains(others.gains),
         _memory(others.memory),
         _sequences(others.sequences),
+        "" if others.ragged is None else operators_part(others.ragged),
         _missing([run] if others.sequences is None else [run, others.sequences]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -130,7 +87,15 @@ def _goals(rows: Sequence[Row]) -> str:
         "Both compute in float32.",
     ]
     return "\n".join(
-        ["## Goals", "", *(f"- {line}" for line in lines_of(goals)), "", *said, "", *_table(heads, cells)]
+        [
+            "## Goals",
+            "",
+            *(f"- {line}" for line in lines_of(goals)),
+            "",
+            *said,
+            "",
+            *markdown_table(_NAMES, heads, cells),
+        ]
     )
 
 
@@ -160,7 +125,7 @@ def _where_time_goes(rows: Sequence[Row]) -> str:
         "What Cortex takes end to end: linearizing is what a call on objects takes longer than one on arrays, and the",
         "call what that takes longer than the kernel. Each is a difference of medians.",
     ]
-    return "\n".join(["## Where the time goes", "", *said, "", *_table(heads, cells)])
+    return "\n".join(["## Where the time goes", "", *said, "", *markdown_table(_NAMES, heads, cells)])
 
 
 def _linearizing(timings: Sequence[Linearizing]) -> str:
@@ -176,7 +141,7 @@ def _linearizing(timings: Sequence[Linearizing]) -> str:
         )
     heads = ("one leaf, us", *(f"{trees} trees, ns a node" for trees in batches))
     said = "Of `python -m bench.linearize`: the fastest call on a binary TreeLSTM's structures, all its costs included."
-    return "\n".join(["## Linearizing", "", said, "", *_table(heads, cells, ("kind",))])
+    return "\n".join(["## Linearizing", "", said, "", *markdown_table(("kind",), heads, cells)])
 
 
 def _sizes(run: Document | None) -> str:
@@ -196,13 +161,44 @@ def _growth(run: Document | None) -> str:
         for row in run.rows
     ]
     heads = ("nodes", *(find(name).label for name in _peers(run.rows)))
-    tables = ("\n".join(table) for table in (_peers_table(run.rows, "end_to_end"), _table(heads, of_nodes)))
+    tables = (
+        "\n".join(table)
+        for table in (_peers_table(run.rows, "end_to_end"), markdown_table(_NAMES, heads, of_nodes))
+    )
     return "\n\n".join(["## Latency and batch size", said, *tables])
 
 
 def _a_node(row: Row, peer: str) -> str:
     times = _of(row, peer)
     return "" if times is None else f"{1000 * times.end_to_end.median / row.nodes:.0f}"
+
+
+def _threads(runs: Sequence[Document]) -> str:
+    if not runs:
+        return ""
+    runs = sorted(runs, key=_threads_of)
+    peers = list(dict.fromkeys(name for run in runs for name in _peers(run.rows)))
+    found = {(_threads_of(run), *_name(row)): row for run in runs for row in run.rows}
+    names = dict.fromkeys(_name(row) for run in runs for row in run.rows)
+    numbers = [_threads_of(run) for run in runs]
+    cells = [
+        (
+            *name,
+            *(_of_threads(found.get((number, *name)), peer) for peer in peers for number in numbers),
+        )
+        for name in names
+    ]
+    heads = [f"{find(peer).label}, {number}" for peer in peers for number in numbers]
+    said = f"From flat arrays, with as many threads as stand after the name; of `{_command(runs[0])}` and its like."
+    return "\n".join(["## Latency and threads", "", said, "", *markdown_table(_NAMES, heads, cells)])
+
+
+def _threads_of(run: Document) -> int:
+    return int(str(run.settings["threads"]))
+
+
+def _of_threads(row: Row | None, peer: str) -> str:
+    return "" if row is None else _spread(_of(row, peer), "arrays")
 
 
 def _gains(rows: Sequence[Gained]) -> str:
@@ -220,7 +216,7 @@ def _gains(rows: Sequence[Gained]) -> str:
         "Milliseconds of the kernel, of `python -m bench.optimizations`: each line has what those above it have.",
         "In brackets how many times faster than the first it is.",
     ]
-    table = _table(heads, cells, ("switched on",))
+    table = markdown_table(("switched on",), heads, cells)
     return "\n".join(["## What optimizations gain", "", *said, "", *table])
 
 
@@ -245,7 +241,7 @@ def _memory(rows: Sequence[Weighed]) -> str:
         "once* is what must be there at once: states that parents wait for, and those of the level that is computed",
         "and of roots.",
     ]
-    return "\n".join(["## Peak memory", "", *said, "", *_table(heads, cells)])
+    return "\n".join(["## Peak memory", "", *said, "", *markdown_table(_NAMES, heads, cells)])
 
 
 def _sequences(run: Document | None) -> str:
@@ -285,7 +281,7 @@ def _peers_table(rows: Sequence[Row], what: str, among: Iterable[str] | None = N
     cells = [
         (*_name(row), *(_spread(_of(row, name), what) for name in names), as_ms(row.roofline)) for row in rows
     ]
-    return _table((*(find(name).label for name in names), "roofline"), cells)
+    return markdown_table(_NAMES, (*(find(name).label for name in names), "roofline"), cells)
 
 
 def _peers(rows: Iterable[Row]) -> list[str]:
@@ -303,12 +299,3 @@ def _spread(times: Times | None, what: str) -> str:
 
 def _met(met: bool) -> str:
     return "yes" if met else "no"
-
-
-def _table(
-    heads: Sequence[str], cells: Iterable[Sequence[str]], names: Sequence[str] = ("model", "hidden", "batch")
-) -> list[str]:
-    """Return the lines of a table, its first column to the left and all others to the right."""
-    columns = (*names, *heads)
-    rule = ["---", *("---:" for _ in columns[1:])]
-    return ["| " + " | ".join(line) + " |" for line in (columns, rule, *cells)]

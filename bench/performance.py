@@ -1,12 +1,13 @@
 """Writes docs/performance.md from the JSON of runs of the benchmarks.
 
-    python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--memory RESULT] [--linearizing RESULT]
-        [--sequences RESULT] [--gains RESULT] [--out FILE]
+    python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--threads RESULT ...] [--memory RESULT]
+        [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
-`--growth` that of one over many batch sizes, `--sequences` that of a run over sequences, `--linearizing` that of
-`python -m bench.linearize`, `--memory` that of `python -m bench.memory`, `--gains` that of
-`python -m bench.optimizations`. `make performance` runs the first and the last three of these, and this.
+`--growth` that of one over many batch sizes, `--threads` those of runs with different numbers of threads, `--sequences`
+that of a run over sequences, `--linearizing` that of `python -m bench.linearize`, `--memory` that of `python -m
+bench.memory`, `--gains` that of `python -m bench.optimizations`, `--ragged` that of `python -m bench.ragged`. `make
+performance` runs all of them, and this.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from bench.page import Document, Linearizing, Others, page
+from bench.documents import Document, Linearizing, Others
+from bench.operators.page import OperatorsDocument
+from bench.operators.report import SCHEMA as OPERATORS_SCHEMA
+from bench.page import page
 from bench.report import SCHEMA
 from bench.results import Gained, Weighed
 
@@ -30,10 +34,19 @@ _PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 def read(path: Path) -> Document:
     """Return a run of `bench.recursive`; `ValueError` if the file is of another form."""
+    return msgspec.convert(_of_schema(path, SCHEMA), Document)
+
+
+def read_operators(path: Path) -> OperatorsDocument:
+    """Return a run of `bench.ragged`; `ValueError` if the file is of another form."""
+    return msgspec.convert(_of_schema(path, OPERATORS_SCHEMA), OperatorsDocument)
+
+
+def _of_schema(path: Path, schema: int) -> dict[str, Any]:
     given = _json(path)
-    if given.get("schema") != SCHEMA:
-        raise ValueError(f"{path}: schema {given.get('schema')}, not {SCHEMA}: measure again")
-    return msgspec.convert(given, Document)
+    if given.get("schema") != schema:
+        raise ValueError(f"{path}: schema {given.get('schema')}, not {schema}: measure again")
+    return given
 
 
 def _linearizing(path: Path) -> list[Linearizing]:
@@ -54,10 +67,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("result", type=Path, help="what `bench.recursive --json` wrote")
     parser.add_argument("--sizes", type=Path, help="the same of a run over many hidden sizes")
     parser.add_argument("--growth", type=Path, help="the same of a run over many batch sizes")
+    parser.add_argument(
+        "--threads",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="the same of runs with different numbers of threads",
+    )
     parser.add_argument("--memory", type=Path, help="what `bench.memory --json` wrote")
     parser.add_argument("--gains", type=Path, help="what `bench.optimizations --json` wrote")
     parser.add_argument("--linearizing", type=Path, help="what `bench.linearize --json` wrote")
     parser.add_argument("--sequences", type=Path, help="the same of a run over sequences")
+    parser.add_argument("--ragged", type=Path, help="what `bench.ragged --json` wrote")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     sizes, growth, sequences = (
@@ -67,9 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sizes,
         growth,
         sequences,
+        [read(path) for path in given.threads],
         linearizing=[] if given.linearizing is None else _linearizing(given.linearizing),
         memory=[] if given.memory is None else _rows(given.memory, Weighed),
         gains=[] if given.gains is None else _rows(given.gains, Gained),
+        ragged=None if given.ragged is None else read_operators(given.ragged),
     )
     given.out.write_text(page(read(given.result), others), encoding="utf-8")
     return 0

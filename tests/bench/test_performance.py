@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.ceilings import Bandwidth, Ceilings
-from bench.page import Linearizing
+from bench.documents import Linearizing
+from bench.operators import results as operators
 from bench.peers import PEERS
 from bench.performance import main
 from bench.results import Gained, Refused, Row, Times, Weighed, spread
@@ -48,6 +49,38 @@ RUN = {
 }
 
 
+def operator_times(peer, ms, gflops):
+    return operators.Times(peer, 1e-6, spread([1000 * ms]), gflops, [1000 * ms])
+
+
+RAGGED = {
+    "schema": 1,
+    "command": ["ragged.py", "--sets", "cola"],
+    "machine": RUN["machine"],
+    "settings": asdict(operators.Settings(2, 32, 3, 0.1, 7)),
+    "ceilings": RUN["ceilings"][0],
+    "rows": [
+        asdict(operators.Row(name, shape, 3, 32, 370.0, flops, peers))
+        for name, shape, flops, peers in (
+            (
+                "softmax",
+                "cola",
+                0.0,
+                [operator_times("ragged", 2.0, None), operator_times("torch-padded", 3.0, None)],
+            ),
+            ("trmm", "512", 1e9, [operator_times("openblas", 5.0, 200.0)]),
+            (
+                "trmm",
+                "1024",
+                2e9,
+                [operator_times("ragged", 4.0, 376.0), operator_times("openblas", 5.0, 300.0)],
+            ),
+        )
+    ],
+    "refused": [asdict(operators.Refused("torch-bmm", "vgemm", "64", "torch-bmm:\nits process ended"))],
+}
+
+
 def written(tmp_path, *more, run=RUN):
     result, page = tmp_path / "result.json", tmp_path / "page.md"
     result.write_text(json.dumps(run), encoding="utf-8")
@@ -82,6 +115,10 @@ def test_the_whole_page(golden, tmp_path):
     ]
     gains.write_text(json.dumps({"rows": [asdict(each) for each in gained]}), encoding="utf-8")
     more += ("--growth", growth, "--memory", memory, "--gains", gains)
+    alone, ragged = tmp_path / "alone.json", tmp_path / "ragged.json"
+    alone.write_text(json.dumps(RUN | {"settings": {"threads": 1, "rounds": 3}}), encoding="utf-8")
+    ragged.write_text(json.dumps(RAGGED), encoding="utf-8")
+    more += ("--threads", alone, tmp_path / "result.json", "--ragged", ragged)
     golden("performance.md", written(tmp_path, *more))
 
 
