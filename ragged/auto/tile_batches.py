@@ -50,9 +50,8 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     that is one.
     """
     suit = _on_unit(program) if choices.on_unit(machine) else set()
-    packed = {
-        p.update: (p.packed[0], vectors_of(p, machine)) for p in products(program) if p.packed is not None
-    }
+    packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
+    vectors = {p.update: vectors_of(p, machine) for p in products(program) if p.vector is not None}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -67,9 +66,8 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         here = updates & shared(program, loop.var)
         if not here:
             continue
-        read_there = [packed[update] for update in updates if update in packed]
-        matrices = {matrix for matrix, _ in read_there}
-        most_vectors = max((vectors for _, vectors in read_there), default=1)
+        matrices = {packed[update] for update in updates if update in packed}
+        most_vectors = max(vectors[update] for update in here if update in vectors)
         counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors)
         room = _bytes_of_temporaries(loop)
         if (

@@ -119,3 +119,29 @@ def test_fewer_iterations_where_temporaries_have_no_room():
         parse(CELL.format(hidden=96))
     ).notes
     assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 4), (16, 4)])
+def test_eight_sums_at_least_where_rows_meet_rows_of_others(columns, rows):
+    """Keys of a sequence and a few of its queries, as in attention: one vector of queries has keys enough beside it."""
+    text = f"""\
+program("scores")
+
+count: structure()
+k: payload(float32[count, 64])
+q: parameter(float32[64, {columns}])
+s: output(float32[count, {columns}])
+
+with kernel:
+    own = local(float32[64, {columns}])
+    for d in serial(64):
+        for w in serial({columns}):
+            own[d, w] = q[d, w] * 0.125
+    for u in serial(count, key):
+        for w in serial({columns}):
+            s[u, w] = 0.0
+            for d in serial(64):
+                s[u, w] += k[u, d] * own[d, w]
+"""
+    log = DefaultSchedule(SMALL)(parse(text)).notes
+    assert f"s.apply(split, s.loop('u'), {rows}, Tail.PEEL)" in log
