@@ -58,6 +58,7 @@ class DefaultSchedule:
         schedule = Schedule(program, trusted=True)
         if self.choices.matrices:
             order_storage(schedule)
+            order_loops(schedule)
         columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
         if self.choices.matrices:
             fuse_slices(schedule)
@@ -70,7 +71,6 @@ class DefaultSchedule:
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
         if self.choices.matrices:
-            order_loops(schedule)
             jam_rows(schedule, self.machine, self.choices)
         if self.choices.turns:
             alternate_columns(schedule)

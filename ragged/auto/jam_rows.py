@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ragged.auto.bodies import loop_of, parts_of
 from ragged.auto.choices import Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
-from ragged.auto.tile_products import rows_of_tile
+from ragged.auto.tensorize_products import suits_matrix_unit
+from ragged.auto.tile_products import cut_rows, rows_of_tile
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Var
@@ -14,6 +17,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Stmt, Store
 from ragged.ir.walk import leaves
 from ragged.schedule.jam import jam
+from ragged.schedule.move import move
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import Tail, split
@@ -38,13 +42,17 @@ def jam_rows(schedule: Schedule, machine: Machine, choices: Choices) -> None:
 def _jam(schedule: Schedule, run: list[For], machine: Machine, choices: Choices) -> None:
     own = _own_rows(schedule.program)
     here = [own[leaf.label] for nest in run for leaf in leaves(nest) if leaf.label in own]
+    if choices.on_unit(machine) and any(map(suits_matrix_unit, here)):
+        return
     together = min(rows_of_tile(product, machine, choices) for product in here)
-    blocks: list[Var] = []
-    for nest in run:
-        rows = _rows(nest, own)
+    nests = [_rows(nest, own) for nest in run]
+    for nest, rows in zip(run, nests, strict=True):
         if rows is not nest.var:
             schedule.apply(reorder, (rows, nest.var))
-        blocks.append(schedule.apply(split, rows, together, Tail.PEEL).loops[rows][0])
+    if all([cut_rows(schedule, rows, together) for rows in nests]):
+        for before, rows in pairwise(nests):  # what is left over comes after the rows of all nests
+            schedule.apply(move, rows, before)
+    blocks = [schedule.apply(split, rows, together, Tail.PEEL).loops[rows][0] for rows in nests]
     for following in blocks[1:]:
         schedule.apply(jam, blocks[0], following)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ragged.auto.bodies import parts_of
 from ragged.auto.products import products
 from ragged.auto.strides import is_consecutive
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Buffer, Const, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Load, Ref, Role, Var
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import expressions, subexpressions
@@ -43,7 +45,10 @@ def order_storage(schedule: Schedule) -> None:
 
 
 def order_loops(schedule: Schedule) -> None:
-    """Let loops around a single store run so that the innermost one goes over elements that are side by side."""
+    """Let loops around a store or a sum run so that the innermost one goes over elements that are side by side.
+
+    The other one goes over rows then, of which slices can be shared out that need no more than their rows of others.
+    """
     for inner, outer in list(_crossed(schedule.program)):
         before = schedule.checkpoint()
         try:
@@ -109,12 +114,18 @@ def _unlike(program: Program) -> Iterator[tuple[Buffer, int]]:
 
 
 def _ordered_along(load: Load) -> Var | None:
-    """Return the variable that goes over the last dimension of what is stored in an order of its own."""
+    """Return the variable that goes over the last dimension of what is stored in an order of its own.
+
+    It goes over that one by one, or by twos, as where pairs are made.
+    """
     order = load.buffer.order
     if order == tuple(range(len(order))):
         return None
-    index = load.indices[order[-1]]
-    return index.var if isinstance(index, Ref) else None
+    match load.indices[order[-1]]:
+        case Ref(var=var) | Binary(op=BinaryOp.MUL, lhs=Ref(var=var), rhs=Const(value=2)):
+            return var
+        case _:
+            return None
 
 
 def _apart(load: Load, var: Var) -> Iterator[tuple[Buffer, int]]:
@@ -126,14 +137,17 @@ def _apart(load: Load, var: Var) -> Iterator[tuple[Buffer, int]]:
 
 
 def _crossed(program: Program) -> Iterator[tuple[Var, Var]]:
-    """Yield pairs of loops, one right in the other around a store, of which the outer goes over the last dimension."""
+    """Yield pairs of loops, one right in the other around a store, of which the outer goes over the last dimension.
+
+    The store may be what a sum starts from.
+    """
     for site in sites(program):
         outer = site.stmt
-        if not (
-            isinstance(outer, For) and isinstance(outer.body, For) and isinstance(outer.body.body, Store)
-        ):
+        if not (isinstance(outer, For) and isinstance(outer.body, For)):
             continue
-        inner, store = outer.body, outer.body.body
+        inner, store = outer.body, parts_of(outer.body)[0]
+        if not isinstance(store, Store):
+            continue
         plain = all(
             isinstance(loop.extent, Const) and loop.kind is LoopKind.SERIAL for loop in (outer, inner)
         )

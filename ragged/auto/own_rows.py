@@ -23,7 +23,8 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
 
     Cheap are copies, sums over children, and pairs of bfloat16 of what is there. These rows are read whole: workers
     who share columns would each wait for all others' columns of them. To make them of what came with the batches
-    before, or of other such rows, takes each of them less long. `own` are loops before this one that make some.
+    before, or of other such rows, takes each of them less long; and to make pairs of what all have just made, for that
+    they wait once anyway. `own` are loops before this one that make some.
     """
     own = set(own)
     current = loop
@@ -55,7 +56,7 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
 
 
 def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
-    """Return the statements directly in a loop that make cheap rows of what no statement before them writes.
+    """Return the statements directly in a loop that make cheap rows of what no statement before them writes, or pairs.
 
     What loops in `own` write counts as there.
     """
@@ -69,7 +70,8 @@ def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
     for before in _before(body, loop):
         made |= written(before) if before.var not in own else set()
     for part in parts_of(loop_of(program, loop)):
-        if _is_cheap(part) and written(part) <= wanted and not (read(part) - written(part)) & made:
+        there = all(map(_rounds, leaves(part))) or not (read(part) - written(part)) & made
+        if _is_cheap(part) and written(part) <= wanted and there:
             found.append(part)
         else:
             made |= written(part)
@@ -118,8 +120,13 @@ def _rounds(leaf: Leaf) -> bool:
 
 
 def _wanted(program: Program) -> set[Buffer]:
-    """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that."""
-    weighted = {product.update for product in products(program) if product.packed is not None}
+    """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that.
+
+    Of a matrix that an iteration has for itself each slice has rows of its own, and there is no need to.
+    """
+    weighted = {
+        product.update for product in products(program) if product.packed is not None and product.rows is None
+    }
     multiplied = {
         part.buffer
         for site in sites(program)

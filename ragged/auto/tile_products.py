@@ -13,8 +13,10 @@ from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_ro
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
+from ragged.ir.rewrite import Forwarding
 from ragged.ir.stmt import For, Label
 from ragged.schedule.cache_write import cache_write
+from ragged.schedule.cut import cut
 from ragged.schedule.fission import fission
 from ragged.schedule.pack import pack
 from ragged.schedule.reorder import reorder
@@ -22,6 +24,9 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import Tail, split
 from ragged.schedule.unroll import unroll
 from ragged.schedule.vectorize import vectorize
+
+_SEVERAL = 4
+"""So many tiles of all rows and a smaller one take less long than tiles of fewer rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,14 @@ def _tile(
             continue
         before = schedule.checkpoint()
         try:
+            pieces = _cut(schedule, product, rows_of_tile(product, machine, choices))
+        except ScheduleError:
+            schedule.restore(before)
+            pieces = ()
+        if pieces:
+            pending.extend(reversed(pieces))
+            continue
+        try:
             width, rest = _tile_once(schedule, machine, choices, product)
         except ScheduleError:
             schedule.restore(before)
@@ -102,7 +115,7 @@ def _tile_once(
     lanes = _lanes(machine, extent) if product.vector is not None else 1
     _, most_vectors = choices.tile_on(machine)
     pieces = _pieces(extent, lanes)
-    rows = rows_of_tile(product, machine, choices)
+    rows = _dividing(product, rows_of_tile(product, machine, choices))
     most = most_vectors if rows > 1 else choices.row_vectors
     held = pieces <= choices.row_vectors and rows * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
@@ -138,10 +151,23 @@ def _tile_once(
 
 
 def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
-    """Return how many rows of a product a tile has: more where its columns are few."""
-    loop = product.vector if product.vector is not None else product.outputs[-1]
+    """Return how many rows of a product a tile has: more where its columns are few.
+
+    Where there are rows for several tiles, some may be left over; of few rows a tile has as many as divide them.
+    """
+    if product.vector is None or product.rows is None or product.rows is product.vector:
+        return 1
     most_rows, most_vectors = choices.tile_on(machine)
-    return _rows(product, loop, most_rows * max(1, most_vectors // vectors_of(product, machine)))
+    most = most_rows * max(1, most_vectors // vectors_of(product, machine))
+    return most if _extent(product.rows) >= _SEVERAL * most else _dividing(product, most)
+
+
+def cut_rows(schedule: Schedule, rows: Var, together: int) -> Forwarding | None:
+    """Give those rows a loop of their own that fill no tile; return what became of the rest, None if there are none."""
+    extent = _extent(loop_of(schedule.program, rows))
+    if extent % together == 0:
+        return None
+    return schedule.apply(cut, rows, Const(extent // together * together))
 
 
 def vectors_of(product: Product, machine: Machine) -> int:
@@ -160,6 +186,18 @@ def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:
     most = choices.scalar_steps if product.vector is None else choices.turn(length)
     steps = next(count for count in range(most, 0, -1) if length % count == 0)
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
+
+
+def _cut(schedule: Schedule, product: Product, together: int) -> tuple[Label, ...]:
+    """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
+    rows = product.rows
+    parts = None if rows is None else cut_rows(schedule, rows.var, together)
+    if rows is None or parts is None:
+        return ()
+    at = parts.loops[rows.var][0]
+    for output in reversed(product.outputs[: product.outputs.index(rows)]):
+        at = schedule.apply(fission, output.var, at).loops[output.var][0]
+    return parts.labels[product.update]
 
 
 def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
@@ -209,9 +247,9 @@ def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage:
         schedule.apply(pack, buffer, name, tiles, order)
 
 
-def _rows(product: Product, vector: For, most: int) -> int:
-    """Return how many rows to compute together, `most` or fewer."""
-    if product.vector is None or product.rows is None or product.rows is vector:
+def _dividing(product: Product, most: int) -> int:
+    """Return how many rows, `most` or fewer, fill whole tiles."""
+    if most == 1 or product.rows is None:
         return 1
     return next(count for count in range(most, 0, -1) if _extent(product.rows) % count == 0)
 

@@ -11,6 +11,8 @@ from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
+from ragged.auto.round_products import RoundProducts
+from ragged.ir.printer import to_text
 from tests.support.agreement import check_agreement, interpreted
 
 TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
@@ -56,7 +58,7 @@ def test_results(cell, hidden, threads):
 
 
 @pytest.mark.parametrize("keep", ["nodes", "roots"])
-@pytest.mark.parametrize("hidden", [20, 32])
+@pytest.mark.parametrize("hidden", [20, 32, 64])
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_same_bits(cell, hidden, keep):
     model = CELLS[cell](hidden)
@@ -91,6 +93,27 @@ def test_mv_rnn_is_in_vectors():
         ).notes
     )
     assert "set_order" not in plain and "jam" not in plain
+
+
+def test_pairs_of_mv_rnns_matrices_stay_with_who_multiplies_them():
+    """Each slice of a node rounds rows of its own, next to each other in memory, for products on a matrix unit."""
+    machine = Machine(64, 32, 2, 32 * 1024, 1024 * 1024, matrix_unit=True)
+    program = RoundProducts()(default_schedule(models.mv_rnn(64, vocab=7)).lower()).program
+    new = DefaultSchedule(machine, threads=2)(program)
+    text = to_text(new.program)
+    for pairs in ("M_pairs", "M_pairs_1"):
+        assert f"{pairs} = local(bfloat16x2[32, 32], order=(1, 0))" in text
+    assert "for j_s in tensorized(32):" in text
+    assert not any("jam" in step for step in new.notes)
+
+
+def test_rows_left_over_come_after_those_that_are_jammed():
+    """A slice of 32 rows has five tiles of six, and two rows."""
+    machine = Machine(64, 32, 2, 8 * 1024, 1024 * 1024)
+    new = DefaultSchedule(machine, threads=2)(default_schedule(models.mv_rnn(64, vocab=7)).lower())
+    steps = "\n".join(new.notes)
+    assert "s.apply(jam, " in steps and "s.apply(move, s.loop('j_s'" in steps
+    assert "for j_s_o in serial(5):" in to_text(new.program)
 
 
 @pytest.mark.parametrize("make", [models.tree_fc, models.tree_gru, models.tree_lstm])

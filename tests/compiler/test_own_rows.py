@@ -16,6 +16,7 @@ MODELS = {
     "sums, and products of each child": (models.tree_lstm(HIDDEN, HIDDEN, 30), 2, 3),
     "copies of children's rows": (models.nary_tree_lstm(HIDDEN, HIDDEN, 30), 1, 2),
     "what gates have made": (models.tree_gru(HIDDEN, HIDDEN, 30), 2, 3),
+    "matrices of nodes' own": (models.mv_rnn(HIDDEN, 30), 2, 2),
 }
 """Barriers of a batch: with rows of one's own, and without."""
 
