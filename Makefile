@@ -24,7 +24,8 @@ SIZES_ARGS := --workloads tree_lstm --hidden 64,128,256,512,1024 --batches 10 --
 GROWTH_ARGS := --workloads tree_lstm_recursive --hidden 256 --batches 1,10,100,1000 --rounds 3 --repeats 5,3,2 \
 	--peers cortex,torch-levels,numpy,onednn
 THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats 5,3 --peers cortex,onednn
-SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3
+SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
+PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
 .PHONY: help demo test lint bench performance soak fuzz format clean
 
@@ -52,8 +53,9 @@ bench: $(VENV)/ready-to-bench ## Measure recursive models against other librarie
 	@mkdir -p build
 	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
 
-performance: $(VENV)/ready-to-bench ## Measure on both floors for half an hour, and write docs/performance.md
+performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/performance.md
 	@mkdir -p build
+	@rm -f $(PERFORMANCE_FILES:%=build/%.json)
 	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json
 	@-$(BIN)/python -m bench.recursive $(SIZES_ARGS) --json build/sizes.json
 	@-$(BIN)/python -m bench.recursive $(GROWTH_ARGS) --json build/growth.json

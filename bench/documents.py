@@ -53,3 +53,8 @@ class Others:
     memory: Sequence[Weighed] = ()
     gains: Sequence[Gained] = ()
     ragged: OperatorsDocument | None = None
+
+    @property
+    def runs(self) -> tuple[Document | None, ...]:
+        """The other runs of `bench.recursive`."""
+        return (self.sizes, self.growth, *self.threads, self.sequences)

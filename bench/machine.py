@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from time import time_ns
@@ -38,6 +39,11 @@ def about(packages: Iterable[str] = ()) -> dict[str, object]:
             **{name: _version(name) for name in sorted({"numpy", *packages})},
         },
     }
+
+
+def date_of(at: int) -> str:
+    """Return the day of a result, so many seconds after 1970, as people write it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%d %B %Y")
 
 
 def _version(package: str) -> str:

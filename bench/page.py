@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from bench.documents import Document, Linearizing, Others
 from bench.goals import goals_of, lines_of
+from bench.machine import date_of
 from bench.markdown import markdown_table
 from bench.operators.page import operators_part
 from bench.peers import BY_HAND, OWN, find
@@ -33,14 +33,13 @@ def page(run: Document, others: Others | None = None) -> str:
         _memory(others.memory),
         _sequences(others.sequences),
         "" if others.ragged is None else operators_part(others.ragged),
-        _missing([run] if others.sequences is None else [run, others.sequences]),
+        _missing([run, *(each for each in others.runs if each is not None)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _head(run: Document) -> str:
     machine = run.machine
-    day = datetime.fromtimestamp(run.at, UTC).strftime("%d %B %Y")
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     lines = [
         "# Performance",
@@ -49,8 +48,8 @@ def _head(run: Document) -> str:
         "",
         f"    {_command(run)}",
         "",
-        f"{day}, {machine.processor}, {machine.cores} cores, {machine.system}; {run.settings['threads']} threads for "
-        f"every peer; load {machine.load:.1f} when it ended. {versions}.",
+        f"{date_of(run.at)}, {machine.processor}, {machine.cores} cores, {machine.system}; "
+        f"{run.settings['threads']} threads for every peer; load {machine.load:.1f} when it ended. {versions}.",
         "",
         "[benchmarks.md](benchmarks.md) says what is measured and how. Answers were compared with the recursion in",
         "float64 before anything was timed. Times are milliseconds: the median over batches, and in brackets the 10th",
@@ -94,7 +93,7 @@ def _goals(rows: Sequence[Row]) -> str:
             "",
             *said,
             "",
-            *markdown_table(_NAMES, heads, cells),
+            *markdown_table((*_NAMES, *heads), cells),
         ]
     )
 
@@ -125,7 +124,7 @@ def _where_time_goes(rows: Sequence[Row]) -> str:
         "What Cortex takes end to end: linearizing is what a call on objects takes longer than one on arrays, and the",
         "call what that takes longer than the kernel. Each is a difference of medians.",
     ]
-    return "\n".join(["## Where the time goes", "", *said, "", *markdown_table(_NAMES, heads, cells)])
+    return "\n".join(["## Where the time goes", "", *said, "", *markdown_table((*_NAMES, *heads), cells)])
 
 
 def _linearizing(timings: Sequence[Linearizing]) -> str:
@@ -141,7 +140,7 @@ def _linearizing(timings: Sequence[Linearizing]) -> str:
         )
     heads = ("one leaf, us", *(f"{trees} trees, ns a node" for trees in batches))
     said = "Of `python -m bench.linearize`: the fastest call on a binary TreeLSTM's structures, all its costs included."
-    return "\n".join(["## Linearizing", "", said, "", *markdown_table(("kind",), heads, cells)])
+    return "\n".join(["## Linearizing", "", said, "", *markdown_table(("kind", *heads), cells)])
 
 
 def _sizes(run: Document | None) -> str:
@@ -163,7 +162,7 @@ def _growth(run: Document | None) -> str:
     heads = ("nodes", *(find(name).label for name in _peers(run.rows)))
     tables = (
         "\n".join(table)
-        for table in (_peers_table(run.rows, "end_to_end"), markdown_table(_NAMES, heads, of_nodes))
+        for table in (_peers_table(run.rows, "end_to_end"), markdown_table((*_NAMES, *heads), of_nodes))
     )
     return "\n\n".join(["## Latency and batch size", said, *tables])
 
@@ -177,10 +176,11 @@ def _threads(runs: Sequence[Document]) -> str:
     if not runs:
         return ""
     runs = sorted(runs, key=_threads_of)
-    peers = list(dict.fromkeys(name for run in runs for name in _peers(run.rows)))
+    rows = [row for run in runs for row in run.rows]
+    peers = [name for name in _peers(rows) if any(_spread(_of(row, name), "arrays") for row in rows)]
     found = {(_threads_of(run), *_name(row)): row for run in runs for row in run.rows}
     names = dict.fromkeys(_name(row) for run in runs for row in run.rows)
-    numbers = [_threads_of(run) for run in runs]
+    numbers = list(dict.fromkeys(map(_threads_of, runs)))
     cells = [
         (
             *name,
@@ -189,8 +189,11 @@ def _threads(runs: Sequence[Document]) -> str:
         for name in names
     ]
     heads = [f"{find(peer).label}, {number}" for peer in peers for number in numbers]
-    said = f"From flat arrays, with as many threads as stand after the name; of `{_command(runs[0])}` and its like."
-    return "\n".join(["## Latency and threads", "", said, "", *markdown_table(_NAMES, heads, cells)])
+    said = [
+        "From flat arrays. The number after a name is how many threads it has. Of",
+        f"`{_command(runs[0])}`, and the same with other numbers of threads.",
+    ]
+    return "\n".join(["## Latency and threads", "", *said, "", *markdown_table((*_NAMES, *heads), cells)])
 
 
 def _threads_of(run: Document) -> int:
@@ -216,7 +219,7 @@ def _gains(rows: Sequence[Gained]) -> str:
         "Milliseconds of the kernel, of `python -m bench.optimizations`: each line has what those above it have.",
         "In brackets how many times faster than the first it is.",
     ]
-    table = markdown_table(("switched on",), heads, cells)
+    table = markdown_table(("switched on", *heads), cells)
     return "\n".join(["## What optimizations gain", "", *said, "", *table])
 
 
@@ -241,7 +244,7 @@ def _memory(rows: Sequence[Weighed]) -> str:
         "once* is what must be there at once: states that parents wait for, and those of the level that is computed",
         "and of roots.",
     ]
-    return "\n".join(["## Peak memory", "", *said, "", *markdown_table(_NAMES, heads, cells)])
+    return "\n".join(["## Peak memory", "", *said, "", *markdown_table((*_NAMES, *heads), cells)])
 
 
 def _sequences(run: Document | None) -> str:
@@ -263,7 +266,7 @@ def _missing(runs: Sequence[Document]) -> str:
     for peer, why in dict.fromkeys((each.peer, each.why) for each in absent):
         workloads = dict.fromkeys(each.workload for each in absent if (each.peer, each.why) == (peer, why))
         lines.append(f"- {find(peer).label} is not in {', '.join(workloads)}: {why}")
-    return "\n".join(["## What is missing", "", *lines]) if lines else ""
+    return "\n".join(["## What is missing", "", *dict.fromkeys(lines)]) if lines else ""
 
 
 def _name(row: Row) -> tuple[str, str, str]:
@@ -281,7 +284,7 @@ def _peers_table(rows: Sequence[Row], what: str, among: Iterable[str] | None = N
     cells = [
         (*_name(row), *(_spread(_of(row, name), what) for name in names), as_ms(row.roofline)) for row in rows
     ]
-    return markdown_table(_NAMES, (*(find(name).label for name in names), "roofline"), cells)
+    return markdown_table((*_NAMES, *(find(name).label for name in names), "roofline"), cells)
 
 
 def _peers(rows: Iterable[Row]) -> list[str]:

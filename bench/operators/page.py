@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.ceilings import Ceilings
-from bench.machine import Machine
+from bench.machine import Machine, date_of
 from bench.markdown import markdown_table
 from bench.operators.results import Refused, Row, Settings, Times
 from bench.peers.ragged import OWN, find
@@ -18,6 +18,7 @@ class OperatorsDocument:
     """A run's JSON, read: docs/benchmarks.md says what each field means."""
 
     command: list[str]
+    at: int
     machine: Machine
     settings: Settings
     ceilings: Ceilings
@@ -29,7 +30,8 @@ def operators_part(run: OperatorsDocument) -> str:
     """Return a table for each operator, and who was not timed."""
     command = f"python -m bench.ragged {' '.join(run.command[1:])}".rstrip()
     said = [
-        f"Of `{command}`; {run.machine.processor}, {run.settings.threads} threads, {run.ceilings.gflops:.0f} GFLOP/s.",
+        f"Of `{command}`, {date_of(run.at)}; {run.machine.processor}, {run.settings.threads} threads,",
+        f"{run.ceilings.gflops:.0f} GFLOP/s.",
         "Milliseconds, and in brackets how many times as long as ours a peer takes. *Of peak* is our share of those",
         "GFLOP/s.",
     ]
@@ -38,7 +40,7 @@ def operators_part(run: OperatorsDocument) -> str:
         rows = [row for row in run.rows if row.operator == operator]
         parts.append("\n".join([f"### {operator}", "", *_of_operator(rows, run.ceilings.gflops)]))
     if run.refused:
-        parts.append("\n".join(_refusal(each) for each in run.refused))
+        parts.append("\n".join(["### Not timed", "", *(_refusal(each) for each in run.refused)]))
     return "\n\n".join(parts)
 
 
@@ -50,7 +52,7 @@ def _of_operator(rows: Sequence[Row], peak: float) -> list[str]:
         took = (_cell(_of(row, peer), own) for peer in peers)
         share = "" if own is None or own.gflops is None else f"{own.gflops / peak:.0%}"
         cells.append((row.shape, *took, share))
-    return markdown_table(("shape",), (*(find(peer).label for peer in peers), "of peak"), cells)
+    return markdown_table(("shape", *(find(peer).label for peer in peers), "of peak"), cells)
 
 
 def _of(row: Row, peer: str) -> Times | None:

@@ -29,8 +29,8 @@ class Choices:
     Attributes:
         tile: rows and vectors of columns of a matrix product's register tile: rows * vectors sums are held at once.
             None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice;
-            (12, 2) where they are larger than the second one, and a slice of them has so few columns; (8, 1) where
-            there is one vector of them, and none are of parameters.
+            (12, 2) where they are larger than the second one, and a slice of them has so few columns; (8, 1) for a
+            product without parameters whose columns are one vector, as attention's scores.
         row_vectors: vectors of columns of a tile of one row.
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.

@@ -49,7 +49,10 @@ def _jam(schedule: Schedule, run: list[For], machine: Machine, choices: Choices)
     for nest, rows in zip(run, nests, strict=True):
         if rows is not nest.var:
             schedule.apply(reorder, (rows, nest.var))
-    if all([cut_rows(schedule, rows, together) for rows in nests]):
+    parts = [
+        cut_rows(schedule, rows, together) for rows in nests
+    ]  # of as many rows each: all are cut, or none
+    if None not in parts:
         for before, rows in pairwise(nests):  # what is left over comes after the rows of all nests
             schedule.apply(move, rows, before)
     blocks = [schedule.apply(split, rows, together, Tail.PEEL).loops[rows][0] for rows in nests]

@@ -47,7 +47,7 @@ def order_storage(schedule: Schedule) -> None:
 def order_loops(schedule: Schedule) -> None:
     """Let loops around a store or a sum run so that the innermost one goes over elements that are side by side.
 
-    The other one goes over rows then, of which slices can be shared out that need no more than their rows of others.
+    The other one goes over what lies in memory row by row: slices of it need nothing of each other.
     """
     for inner, outer in list(_crossed(schedule.program)):
         before = schedule.checkpoint()

@@ -22,9 +22,9 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
     """Cut a parallel loop around what makes cheap rows that products read; yield the parts, and which make them.
 
     Cheap are copies, sums over children, and pairs of bfloat16 of what is there. These rows are read whole: workers
-    who share columns would each wait for all others' columns of them. To make them of what came with the batches
-    before, or of other such rows, takes each of them less long; and to make pairs of what all have just made, for that
-    they wait once anyway. `own` are loops before this one that make some.
+    who share columns would each wait for all others' columns of them. They are made of what came with the batches
+    before, or of other such rows; pairs also of what all workers have just made, for which they wait once anyway. `own`
+    are loops before this one that make some.
     """
     own = set(own)
     current = loop
@@ -122,7 +122,8 @@ def _rounds(leaf: Leaf) -> bool:
 def _wanted(program: Program) -> set[Buffer]:
     """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that.
 
-    Of a matrix that an iteration has for itself each slice has rows of its own, and there is no need to.
+    Products of two matrices are left out: a slice reads no more than its own part of the iteration's matrix, so that no
+    worker needs what another one makes.
     """
     weighted = {
         product.update for product in products(program) if product.packed is not None and product.rows is None

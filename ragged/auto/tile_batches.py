@@ -26,9 +26,10 @@ from ragged.schedule.split import Tail, split
 
 
 def tile_batches(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
-    """Run loops over batches some iterations at a time (four or six by default), sum by sum; the rest by its number.
+    """Run loops over batches some iterations at a time (`Choices.tile`), sum by sum; the rest by its number.
 
-    This is for loops of an extent that is known at the call, around sums of products with a parameter: a matrix that is
+    This is for loops of an extent that is known at the call, around sums of products with a parameter, or with what all
+    iterations share: a matrix that is
     read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for all.
     What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
@@ -67,7 +68,7 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         if not here:
             continue
         matrices = {packed[update] for update in updates if update in packed}
-        most_vectors = max(vectors[update] for update in here if update in vectors)
+        most_vectors = max(vectors[update] for update in here)
         counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors)
         room = _bytes_of_temporaries(loop)
         if (

@@ -26,7 +26,7 @@ from ragged.schedule.unroll import unroll
 from ragged.schedule.vectorize import vectorize
 
 _SEVERAL = 4
-"""So many tiles of all rows and a smaller one take less long than tiles of fewer rows."""
+"""From so many full tiles on, these and a smaller one for the rest take less long than tiles of fewer rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def tile_products(schedule: Schedule, machine: Machine, choices: Choices = DEFAU
     """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
 
     The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
-    registers; where the other operand has rows that share the columns, some of them together, four by default. The
+    registers; where the other operand has rows that share the columns, some of them together (`Choices.tile`). The
     order of each sum stays. What a primitive refuses is left as it is.
     """
     updates = [product.update for product in products(schedule.program)]
@@ -116,8 +116,9 @@ def _tile_once(
     _, most_vectors = choices.tile_on(machine)
     pieces = _pieces(extent, lanes)
     rows = _dividing(product, rows_of_tile(product, machine, choices))
-    most = most_vectors if rows > 1 else choices.row_vectors
-    held = pieces <= choices.row_vectors and rows * pieces + pieces < machine.vector_registers
+    like = _rows_that_share_a_packing(product, rows, machine, choices)
+    most = most_vectors if like > 1 else choices.row_vectors
+    held = pieces <= choices.row_vectors and like * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
     width = extent if fits else lanes * _vectors(extent // lanes, most)
     if width < 2:
@@ -127,9 +128,9 @@ def _tile_once(
     rest = tuple(label for label in parts.labels[product.update] if label is not product.update)
     around = [inner]
     if rest:  # so that each part of the columns is in a nest of its own
-        cut = outer
+        at = outer
         for output in reversed(product.outputs[: product.outputs.index(loop)]):
-            cut = schedule.apply(fission, output.var, cut).loops[output.var][0]
+            at = schedule.apply(fission, output.var, at).loops[output.var][0]
     if rows > 1 and product.rows is not None:
         blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
         others = (loop.var for loop in product.outputs if loop not in (product.rows, product.vector))
@@ -163,7 +164,7 @@ def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
 
 
 def cut_rows(schedule: Schedule, rows: Var, together: int) -> Forwarding | None:
-    """Give those rows a loop of their own that fill no tile; return what became of the rest, None if there are none."""
+    """Cut a loop over rows where the last full tile ends; return what became of it, None if all tiles are full."""
     extent = _extent(loop_of(schedule.program, rows))
     if extent % together == 0:
         return None
@@ -191,7 +192,7 @@ def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:
 def _cut(schedule: Schedule, product: Product, together: int) -> tuple[Label, ...]:
     """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
     rows = product.rows
-    parts = None if rows is None else cut_rows(schedule, rows.var, together)
+    parts = None if rows is None or together == 1 else cut_rows(schedule, rows.var, together)
     if rows is None or parts is None:
         return ()
     at = parts.loops[rows.var][0]
@@ -204,12 +205,12 @@ def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[
     """Give the store that a sum starts from loops of its own; return its loops and those of the sum."""
     started: list[Var] = []
     summed: list[Var] = []
-    cut: Label | Var = init
+    at: Label | Var = init
     for var in reversed(around):
-        first, second = schedule.apply(fission, var, cut).loops[var]
+        first, second = schedule.apply(fission, var, at).loops[var]
         started.insert(0, first)
         summed.insert(0, second)
-        cut = first
+        at = first
     return started, summed
 
 
@@ -245,6 +246,16 @@ def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage:
         schedule.apply(pack, buffer, f"{name}_first", tiles, order, first=True)
     else:
         schedule.apply(pack, buffer, name, tiles, order)
+
+
+def _rows_that_share_a_packing(product: Product, rows: int, machine: Machine, choices: Choices) -> int:
+    """Return the rows by which a tile's columns are chosen: those of full tiles, where some are left over from these.
+
+    So one packing of a parameter serves both.
+    """
+    most, _ = choices.tile_on(machine)
+    few = product.packed is not None and product.rows is not None and _extent(product.rows) < most
+    return most if few else rows
 
 
 def _dividing(product: Product, most: int) -> int:

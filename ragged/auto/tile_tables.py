@@ -8,14 +8,13 @@ from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
-from ragged.auto.tile_products import tile_sums
+from ragged.auto.tile_products import cut_rows, tile_sums
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Reduce
 from ragged.ir.walk import leaves
-from ragged.schedule.cut import cut
 from ragged.schedule.fission import fission
 from ragged.schedule.schedule import Schedule
 
@@ -61,13 +60,11 @@ def _with_rows(schedule: Schedule, together: int) -> Iterator[Product]:
         rows = product.rows
         if product.vector is None or rows is None or not isinstance(rows.extent, Const):
             continue
-        count = int(rows.extent.value)
-        if rows is product.vector or count < together:
+        if rows is product.vector or int(rows.extent.value) < together:
             continue
         before = schedule.checkpoint()
         try:
-            if count % together:
-                schedule.apply(cut, rows.var, Const(count // together * together))
+            cut_rows(schedule, rows.var, together)
         except ScheduleError:
             schedule.restore(before)
         yield product

@@ -12,6 +12,7 @@ from bench.documents import Linearizing
 from bench.operators import results as operators
 from bench.peers import PEERS
 from bench.performance import main
+from bench.recursive import parse
 from bench.results import Gained, Refused, Row, Times, Weighed, spread
 
 
@@ -56,6 +57,7 @@ def operator_times(peer, ms, gflops):
 RAGGED = {
     "schema": 1,
     "command": ["ragged.py", "--sets", "cola"],
+    "at": RUN["at"],
     "machine": RUN["machine"],
     "settings": asdict(operators.Settings(2, 32, 3, 0.1, 7)),
     "ceilings": RUN["ceilings"][0],
@@ -137,3 +139,8 @@ def test_the_makefile_names_peers_that_there_are():
     makefile = (Path(__file__).resolve().parents[2] / "Makefile").read_text(encoding="utf-8")
     (named,) = re.findall(r"^PERFORMANCE_PEERS := (.*)$", makefile, re.MULTILINE)
     assert set(named.split(",")) == set(PEERS) - {"torch-compiled", "jax"}, "those take minutes to compile"
+    runs = re.findall(r"^(?!BENCH)[A-Z]+_ARGS := (--.*)$", makefile.replace("\\\n", ""), re.MULTILINE)
+    assert len(runs) == 5
+    for run in runs:
+        _, options = parse(run.replace("$(PERFORMANCE_PEERS)", named).split())
+        assert not {"torch-compiled", "jax"} & set(options.peers)

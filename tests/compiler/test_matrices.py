@@ -57,14 +57,30 @@ def test_results(cell, hidden, threads):
         check_agreement(got, expected, cell)
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_results_where_rows_are_left_over(cell):
+    """A slice has 26 columns of a node's matrix: four tiles of six, and two."""
+    model = CELLS[cell](52)
+    params = model.init_params(seed=3)
+    machine = Machine(16, 32, 2, 32 * 1024, 256 * 1024)
+    made = DefaultSchedule(machine, 2, Choices(slice_vectors=8).of_loops)(default_schedule(model).lower())
+    assert any("s.apply(cut, " in step and "s.index('24'" in step for step in made.notes)
+    expected = ra.evaluate(model, params, TREES[:1])
+    got = interpreted(made.program, linearize(model.plan(), TREES[:1]), params, workers=2)
+    check_agreement(got, expected, cell)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize("keep", ["nodes", "roots"])
 @pytest.mark.parametrize("hidden", [20, 32, 64])
 @pytest.mark.parametrize("cell", CELLS)
-def test_the_same_bits(cell, hidden, keep):
+def test_the_same_bits(cell, hidden, keep, precision):
     model = CELLS[cell](hidden)
     params = model.init_params(seed=1)
     ways = [
-        cortex.compile(model, params, threads=threads, keep=keep, choices=Choices(matrices=matrices))
+        cortex.compile(
+            model, params, threads=threads, keep=keep, precision=precision, choices=Choices(matrices=matrices)
+        )
         for threads, matrices in [(1, False), (1, True), (2, True)]
     ]
     results = [way(TREES) for way in ways]
@@ -114,6 +130,13 @@ def test_rows_left_over_come_after_those_that_are_jammed():
     steps = "\n".join(new.notes)
     assert "s.apply(jam, " in steps and "s.apply(move, s.loop('j_s'" in steps
     assert "for j_s_o in serial(5):" in to_text(new.program)
+
+
+def test_one_packing_serves_tiles_of_all_rows_and_of_those_left_over():
+    """Slices of 32 columns are five tiles of six rows and one of two, which could hold all vectors of a column."""
+    machine = Machine(64, 32, 4, 32 * 1024, 1024 * 1024)
+    new = DefaultSchedule(machine, threads=4)(default_schedule(models.mv_rnn(128, vocab=7)).lower())
+    assert "W_M_packed: bound(float32[2, 256, 64]" in to_text(new.program)
 
 
 @pytest.mark.parametrize("make", [models.tree_fc, models.tree_gru, models.tree_lstm])

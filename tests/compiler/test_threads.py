@@ -125,7 +125,7 @@ def loops(program):
 def test_large_temporaries_are_each_worker_s_own():
     model = models.mv_rnn(hidden=144, vocab=5)
     loops = cortex.compile(model, model.init_params(seed=0), threads=2).show("loops")
-    assert re.search(r"workspace\(float32\[workers, \d+, 144\]", loops)
+    assert re.search(r"workspace\(float32\[workers, 144, \d+\]", loops)
     assert "workspace(float32[num_nodes, 144, 144]" not in loops
 
 
