@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ragged.auto.alternate_columns import alternate_columns
@@ -12,18 +13,22 @@ from ragged.auto.jam_rows import jam_rows
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
-from ragged.auto.rebase_batches import batches_of, rebase_batches
+from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.vectorize_columns import vectorize_columns
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Var
+from ragged.ir.analysis import sites
+from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import For
+from ragged.ir.walk import written
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.distribute_over_team import distribute_over_team
+from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
 
 
@@ -65,9 +70,13 @@ class DefaultSchedule:
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
         batches = batches_of(schedule.program) if self.choices.rebase else ()
-        if wide is None:  # else a row that one worker wrote in a batch would be another's in the next
-            rebase_batches(schedule, batches, 0)
-        reason = share_out(schedule, self.threads, wide, columns.own)
+        rooms: tuple[Room, ...] = ()
+        if wide is not None and self.threads > 1:
+            rooms = rooms_of_shares(schedule.program, batches, columns.own)
+        rebase_batches(
+            schedule, batches, 0, {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
+        )
+        reason = share_out(schedule, self.threads, wide, columns.own, rooms)
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
         if self.choices.matrices:
@@ -93,17 +102,32 @@ class DefaultSchedule:
         return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
 
 
+def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:
+    return frozenset(
+        buffer
+        for site in sites(program)
+        if isinstance(site.stmt, For) and site.stmt.var in loops
+        for buffer in written(site.stmt)
+    )
+
+
 def share_out(
-    schedule: Schedule, threads: int, wide: int | None = None, own: tuple[Var, ...] = ()
+    schedule: Schedule,
+    threads: int,
+    wide: int | None = None,
+    own: tuple[Var, ...] = (),
+    rooms: tuple[Room, ...] = (),
 ) -> str | None:
     """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
 
-    `wide` and `own` are as in `distribute_over_team`.
+    `wide`, `own` and `rooms` are as in `distribute_over_team`.
     """
     reason = None
     if threads > 1:
         try:
-            if own:
+            if rooms:
+                schedule.apply(distribute_over_team, wide, own, rooms)
+            elif own:
                 schedule.apply(distribute_over_team, wide, own)
             else:
                 schedule.apply(distribute_over_team, *(() if wide is None else (wide,)))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site, sites
-from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Role, Var
-from ragged.ir.facts import Range
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Ref, Role, Var, add, sub
+from ragged.ir.facts import PrefixSum, Range
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Let, LoopKind
 from ragged.ir.walk import subexpressions
 from ragged.schedule.rebase_storage import rebase_storage
+from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
+from ragged.schedule.sharing import fitting_rooms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +37,33 @@ def batches_of(program: Program) -> tuple[Batches, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def rebase_batches(schedule: Schedule, batches: Sequence[Batches], dimension: int) -> None:
-    """Give each workspace whose `dimension` has such rows room for those of one batch, where nothing refuses."""
+def rebase_batches(
+    schedule: Schedule, batches: Sequence[Batches], dimension: int, leave: Collection[Buffer] = ()
+) -> None:
+    """Give each workspace whose `dimension` has such rows room for those of one batch, where nothing refuses.
+
+    Those in `leave` stay as they are.
+    """
     for each in batches:
-        for buffer in schedule.program.buffers:
-            fits = buffer.role is Role.WORKSPACE and dimension < len(buffer.shape)
-            if (
-                not fits
-                or isinstance(buffer.shape[dimension], Const)
-                or buffer.shape[dimension] == each.widest
-            ):
-                continue
+        for room in _rooms(schedule.program, each, dimension, leave):
             with suppress(ScheduleError):
-                schedule.apply(
-                    rebase_storage, buffer, dimension, each.loop, each.begin, each.length, each.widest
-                )
+                schedule.apply(rebase_storage, *room)
+
+
+def rooms_of_shares(program: Program, batches: Sequence[Batches], own: Collection[Var]) -> tuple[Room, ...]:
+    """Return the rooms that workspaces can have for each share of rows; the loops in `own` all run for themselves."""
+    wanted = (room for each in batches for room in _rooms(program, each, 0))
+    fitting = fitting_rooms(program, wanted, own)
+    return tuple({room.buffer: room for room in reversed(fitting)}.values())
+
+
+def _rooms(program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()) -> Iterator[Room]:
+    for buffer in program.buffers:
+        if buffer.role is not Role.WORKSPACE or dimension >= len(buffer.shape) or buffer in leave:
+            continue
+        extent = buffer.shape[dimension]
+        if not isinstance(extent, Const) and extent != rows.widest:
+            yield Room(buffer, dimension, rows.loop, rows.begin, rows.length, rows.widest)
 
 
 def _rows(program: Program, site: Site) -> Iterator[Batches]:
@@ -63,8 +77,20 @@ def _rows(program: Program, site: Site) -> Iterator[Batches]:
         return
     match site.expand(inner.body.value):
         case Binary(op=BinaryOp.ADD, lhs=begin, rhs=Ref(var=var)) if var is inner.var:
-            for length, widest in _bounds(program, site.expand(inner.extent)):
+            rows = site.expand(inner.extent)
+            for length, widest in _bounds(program, rows):
                 yield Batches(around[0].var, begin, length, widest)
+            for first, below in _below(program, begin, rows):
+                for length, widest in _bounds(program, below):
+                    yield Batches(around[0].var, first, length, widest)
+
+
+def _below(program: Program, begin: Expr, length: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """Yield, for each dimension under rows that are stored one behind another, the first and how many there are."""
+    for fact in program.facts:
+        if isinstance(fact, PrefixSum):
+            first, end = Call(fact.offset, (begin,)), Call(fact.offset, (add(begin, length),))
+            yield first, sub(end, first)
 
 
 def _bounds(program: Program, length: Expr) -> Iterator[tuple[Expr, Expr]]:

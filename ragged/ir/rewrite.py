@@ -98,8 +98,8 @@ def _same(new: tuple[object, ...], old: tuple[object, ...]) -> bool:
 class Rewriter:
     """Rebuilds expressions and statements; as it stands it changes nothing.
 
-    Override `expr` or `stmt`, handle what is to change, and call the base for the rest: it rebuilds the children
-    first through the overriding methods.
+    Override `expr`, `stmt` or `access`, handle what is to change, and call the base for the rest: it rebuilds the
+    children first through the overriding methods.
     """
 
     label_copies: dict[Label, list[Label]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Rewriter:
             case Const() | Ref():
                 return expr
             case Load(buffer=buffer, indices=indices, at=at):
-                own, places = self.buffer(buffer), self.exprs(indices)
+                own, places = self.access(buffer, indices)
                 return expr if own is buffer and places is indices else Load(own, places, at)
             case Call(function=function, args=args, at=at):
                 new = self.exprs(args)
@@ -171,16 +171,20 @@ class Rewriter:
         """Return the buffer that stands for `buffer` now."""
         return buffer
 
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return what is read or written in place of an element of a buffer."""
+        return self.buffer(buffer), self.exprs(indices)
+
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement and what stands in it; one in which nothing changes stays the same."""
         match stmt:
             case Store(buffer=buffer, indices=indices, value=value):
-                target, places, new = self.buffer(buffer), self.exprs(indices), self.expr(value)
+                (target, places), new = self.access(buffer, indices), self.expr(value)
                 if target is buffer and places is indices and new is value:
                     return stmt
                 return replace(stmt, buffer=target, indices=places, value=new)
             case Reduce(buffer=buffer, indices=indices, value=value, init=init):
-                target, places = self.buffer(buffer), self.exprs(indices)
+                target, places = self.access(buffer, indices)
                 new, start = self.expr(value), self.expr(init)
                 if target is buffer and places is indices and new is value and start is init:
                     return stmt

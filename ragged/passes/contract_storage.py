@@ -10,7 +10,7 @@ from math import prod
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Stmt
 from ragged.ir.walk import statements, subexpressions
 from ragged.passes.homes import Slice, Slices, accesses, binders_of, home_of, homes
 
@@ -173,10 +173,10 @@ class _Contract(Rewriter):
     local: Mapping[Var, Buffer] = field(default_factory=dict)
     worker: tuple[Expr, ...] = ()
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.target(expr.indices), self.place(expr.indices), expr.at)
-        return super().expr(expr)
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        if buffer is self.old:
+            return self.target(indices), self.place(indices)
+        return super().access(buffer, indices)
 
     def home(self, indices: tuple[Expr, ...]) -> Var:
         home = home_of(indices[self.dropped], self.binders)
@@ -199,8 +199,4 @@ class _Contract(Rewriter):
             inner = super().stmt(stmt)
             assert isinstance(inner, For | Let)
             return replace(inner, body=Alloc(self.local[stmt.var], inner.body))
-        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.old:
-            moved = super().stmt(replace(stmt, indices=()))
-            assert isinstance(moved, Store | Reduce)
-            return replace(moved, buffer=self.target(stmt.indices), indices=self.place(stmt.indices))
         return super().stmt(stmt)

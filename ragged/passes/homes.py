@@ -157,24 +157,31 @@ class _Cut(Rewriter):
 def _slices(scope: Stmt, buffer: Buffer) -> Slices:
     """Return the slice of each dimension that all accesses in `scope` are in."""
     loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
-    lets = {stmt.var for stmt in statements(scope) if isinstance(stmt, Let)}
+    varying = set(loops)
+    for stmt in statements(scope):
+        if isinstance(stmt, Let) and _varies(stmt.value, varying):
+            varying.add(stmt.var)
     found: list[Slice] = []
     for dimension, extent in enumerate(buffer.shape):
-        seen = {_slice(indices[dimension], loops, lets) for indices in accesses(scope, buffer)}
+        seen = {_slice(indices[dimension], loops, varying) for indices in accesses(scope, buffer)}
         one = seen.pop() if len(seen) == 1 else None
         found.append(one if one is not None else Slice(None, extent))
     return tuple(found)
 
 
-def _slice(index: Expr, loops: Mapping[Var, Expr], lets: Collection[Var]) -> Slice | None:
+def _slice(index: Expr, loops: Mapping[Var, Expr], varying: Collection[Var]) -> Slice | None:
     """Return the slice that `base + variable` runs through, where the base is the same in all of the scope."""
     match index:
         case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
-            parts = list(subexpressions(base))
-            inner = any(isinstance(part, Ref) and (part.var in loops or part.var in lets) for part in parts)
-            return None if inner or any(isinstance(part, Load) for part in parts) else Slice(base, loops[var])
+            return None if _varies(base, varying) else Slice(base, loops[var])
         case _:
             return None
+
+
+def _varies(expr: Expr, varying: Collection[Var]) -> bool:
+    """Return whether an expression may be another one each time: it is of such variables, or read from memory."""
+    parts = subexpressions(expr)
+    return any(isinstance(part, Load) or (isinstance(part, Ref) and part.var in varying) for part in parts)
 
 
 def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
@@ -11,7 +11,7 @@ from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Scope, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Check, For, Label, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
 from ragged.passes.insert_bound_checks import accesses
@@ -160,9 +160,11 @@ class _Copy(Redirect):
     loops: tuple[Var | None, ...] = field(kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.whole:
-            return Rewriter.stmt(self, stmt)  # what is written stays where it was
-        return super().stmt(stmt)
+        if not isinstance(stmt, Store | Reduce) or stmt.buffer is not self.whole:
+            return super().stmt(stmt)
+        # It is written where it was.
+        stmt = replace(stmt, indices=self.exprs(stmt.indices), value=self.expr(stmt.value))
+        return replace(stmt, init=self.expr(stmt.init)) if isinstance(stmt, Reduce) else stmt
 
     def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         way = next(k for k, each in enumerate(self.ways) if each.region.holds(indices, self.known))

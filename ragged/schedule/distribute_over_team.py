@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Select, Source, Var, both
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var, both
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.schedule.fold import ONE, plus, times
-from ragged.schedule.own import Own
+from ragged.schedule.own import OneCopy, Own
 from ragged.schedule.phases import Phase
+from ragged.schedule.rooms import Room
 from ragged.schedule.sharing import Serial, Share, Shareable
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 
-def distribute_over_team(program: Program, wide: int | None = None, own: tuple[Var, ...] = ()) -> Rewritten:
+def distribute_over_team(
+    program: Program, wide: int | None = None, own: tuple[Var, ...] = (), rooms: tuple[Room, ...] = ()
+) -> Rewritten:
     """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
 
     before::
@@ -82,16 +86,42 @@ def distribute_over_team(program: Program, wide: int | None = None, own: tuple[V
 
     Where rows are shared out and a worker needs those alone that are his, he runs their iterations alone.
 
+    Workspaces in `rooms` have room for one iteration of a loop, as `rebase_storage` gives it, in a copy for each share
+    of rows. What a core has in its cache it then fills again, however many rows the next batch has::
+
+        for s in parallel(4):
+            for n in parallel(batch_length(b)):
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    after `distribute_over_team(program, 16, (), ((t, 0, b, batch_begin(b), batch_length(b), widest),))`::
+
+        row = w if batch_length(b) >= workers * 16 else 0
+        ...
+                t[row, n, s] = tanh(x[batch_begin(b) + n, s])
+
     Raises:
-        ScheduleError: `wide` is no number from 1 up; what a loop of one's own writes is no workspace, or is used
-            before it or where it does not run; something with an effect stands outside the kernel's PARALLEL
-            loops, what stands around them depends on what the kernel writes, or two iterations of one of them are not
-            proven to be independent.
+        ScheduleError: `wide` is no number from 1 up, or there are `rooms` without it; what a loop of one's own writes
+            is no workspace, or is used before it or where it does not run; a workspace in `rooms` is used in a loop
+            whose rows are not shared out, or it is not proven that what is read of it was written in the same row and
+            iteration, or `rebase_storage` refuses; something with an effect stands outside the kernel's PARALLEL loops,
+            what stands around them depends on what the kernel writes, or two iterations of one of them are not proven
+            to be independent.
     """
     if wide is not None and wide < 1:
         raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
+    if rooms and wide is None:
+        raise ScheduleError(
+            f"{_REFUSAL}: rooms for shares of rows, and no rows are shared out",
+            fix="say from how many rows on they are (wide); else rebase_storage gives room",
+        )
     found = Shareable.of(
-        program, "distribute_over_team", _REFUSAL, aligned=True, crossed=wide is not None, own=own
+        program,
+        "distribute_over_team",
+        _REFUSAL,
+        aligned=True,
+        crossed=wide is not None,
+        own=own,
+        rooms=tuple(Room(*each) for each in rooms),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(
@@ -102,9 +132,11 @@ def distribute_over_team(program: Program, wide: int | None = None, own: tuple[V
         wide=wide,
         phases=found.phases,
         own=found.own,
+        rooms={old: old.stacked(Call(workers)) for old in found.rooms},
     )
-    new = share.by_team(program, found.kernel, share.worker, share.workers)
+    new = share.by_team(found.program, found.kernel, share.worker, share.workers)
     new = found.own.copies(new, share.worker, share.workers)
+    new = replace(new, buffers=tuple(share.rooms.get(each, each) for each in new.buffers))
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
 
@@ -117,6 +149,7 @@ class _Share(Share):
     wide: int | None = field(kw_only=True)
     phases: tuple[Phase, ...] = field(kw_only=True)
     own: Own = field(kw_only=True)
+    rooms: Mapping[Buffer, Buffer] = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
         if any(phase.loop.var is loop.var for phase in self.own.phases):
@@ -141,7 +174,8 @@ class _Share(Share):
         return self._by_rows(self._is_wide(loop.extent), row, rows, made)
 
     def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
-        """Bind the worker's share of rows: his own where there are many, and else all."""
+        """Bind the worker's share of rows, which has a room of its own: his where there are many, and else all."""
+        made = OneCopy(bigger=self.rooms, copy=row).stmt(made)
         made = Let(rows, Select(wide, self.workers, ONE), made)
         return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site, sites_in
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import statements, subexpressions
 from ragged.schedule.linear import at_most
 from ragged.schedule.locate import loop_site, the_loop
@@ -114,13 +114,9 @@ class _Expand(Rewriter):
     new: Buffer = field(kw_only=True)
     loop: Var = field(kw_only=True)
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.new, self.place(expr.indices), expr.at)
-        return super().expr(expr)
-
-    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return (Ref(self.loop), *self.exprs(indices))
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        return (self.new, (Ref(self.loop), *inner)) if buffer is self.old else (own, inner)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -128,9 +124,5 @@ class _Expand(Rewriter):
                 return Alloc(self.new, super().stmt(stmt), stmt.at)
             case Alloc(buffer=buffer, body=body) if buffer is self.old:
                 return self.stmt(body)
-            case Store(buffer=buffer) | Reduce(buffer=buffer) if buffer is self.old:
-                inner = super().stmt(stmt)
-                assert isinstance(inner, Store | Reduce)
-                return replace(inner, buffer=self.new, indices=(Ref(self.loop), *inner.indices))
             case _:
                 return super().stmt(stmt)

@@ -238,11 +238,11 @@ class _Keep(Rewriter):
             self.values[stmt.var] = Ref(place) if place is not None else substitute(stmt.value, self.values)
         return super().stmt(stmt)
 
-    def expr(self, expr: Expr) -> Expr:
-        """Rewrite an expression."""
-        if isinstance(expr, Load) and expr.buffer is self.chip.whole:
-            places = list(self.exprs(expr.indices))
-            d = self.chip.slice.dimension
-            places[d] = substitute(places[d], self.values)
-            return Load(self.chip.local, tuple(places), expr.at)
-        return super().expr(expr)
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return where the copy has an element of the whole."""
+        own, inner = super().access(buffer, indices)
+        if buffer is not self.chip.whole:
+            return own, inner
+        places, d = list(inner), self.chip.slice.dimension
+        places[d] = substitute(places[d], self.values)
+        return self.chip.local, tuple(places)

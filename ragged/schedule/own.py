@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.stmt import Reduce, Stmt, Store
+from ragged.ir.stmt import For
 from ragged.ir.walk import read, written
 from ragged.schedule.dependence import Copies, Relation, earlier, find_conflict
 from ragged.schedule.phases import Phase
@@ -58,10 +58,15 @@ class Own:
                 by_rows.add(phase.loop.var)
         return cls(own, buffers, frozenset(by_rows))
 
+    def among(self, phases: Sequence[Phase]) -> Own:
+        """Return the same of another program that has these phases, with loops of the same variables."""
+        loops = {phase.loop.var for phase in self.phases}
+        return replace(self, phases=tuple(phase for phase in phases if phase.loop.var in loops))
+
     def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
         """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
         bigger = {old: old.stacked(workers) for old in self.buffers}
-        stages = _Copies(bigger=bigger, worker=worker).program(program).program.stages
+        stages = OneCopy(bigger=bigger, copy=worker).program(program).program.stages
         return replace(
             program, stages=stages, buffers=tuple(bigger.get(each, each) for each in program.buffers)
         )
@@ -101,22 +106,33 @@ def _by_rows(program: Program, phases: Sequence[Phase], own: Phase, whole: set[V
     He has all iterations of the loops in `whole`.
     """
     buffers = written(own.loop)
-    before: list[tuple[int, Relation]] = [
-        (depth, _Earlier(loop.var)) for depth, loop in enumerate(own.site.loops)
-    ]
     for phase in phases:
         if not buffers & read(phase.loop):
             continue
         if phase.loop.var in whole:
             return False
         rows = phase.rows or phase.loop
-        if rows.extent != own.loop.extent:
+        if rows.extent != own.loop.extent or leaves_row(program, buffers, (own, own.loop), (phase, rows)):
             return False
-        relations: list[tuple[int, Relation]] = [*before, (own.depth, _OtherRow(own.loop.var, rows.var))]
-        for common, relation in relations:
-            if find_conflict(program, own.inside, phase.inside, common, relation, about=buffers.__contains__):
-                return False
     return True
+
+
+def leaves_row(
+    program: Program, buffers: Collection[Buffer], one: tuple[Phase, For], other: tuple[Phase, For]
+) -> bool:
+    """Return whether two phases may touch an element of `buffers` in different rows, or in different rounds.
+
+    Both come with their loop over rows. A round is an iteration of the loops around the first phase.
+    """
+    (phase, rows), (second, others) = one, other
+    relations: list[tuple[int, Relation]] = [
+        (depth, _Earlier(loop.var)) for depth, loop in enumerate(phase.site.loops)
+    ]
+    relations.append((phase.depth, _OtherRow(rows.var, others.var)))
+    return any(
+        find_conflict(program, phase.inside, second.inside, common, relation, about=buffers.__contains__)
+        for common, relation in relations
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +157,14 @@ class _OtherRow:
 
 
 @dataclass
-class _Copies(Rewriter):
-    """Puts a worker's copy in place of each buffer."""
+class OneCopy(Rewriter):
+    """Puts one copy in place of each buffer, of those that `bigger` holds in its first dimension: the `copy`-th."""
 
     bigger: Mapping[Buffer, Buffer] = field(kw_only=True)
-    worker: Var = field(kw_only=True)
+    copy: Var = field(kw_only=True)
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer in self.bigger:
-            return Load(self.bigger[expr.buffer], (Ref(self.worker), *self.exprs(expr.indices)), expr.at)
-        return super().expr(expr)
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        new = super().stmt(stmt)
-        if isinstance(new, Store | Reduce) and new.buffer in self.bigger:
-            return replace(new, buffer=self.bigger[new.buffer], indices=(Ref(self.worker), *new.indices))
-        return new
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return where the copy has an element of a buffer."""
+        own, inner = super().access(buffer, indices)
+        bigger = self.bigger.get(buffer)
+        return (own, inner) if bigger is None else (bigger, (Ref(self.copy), *inner))

@@ -218,7 +218,6 @@ class _Read(Rewriter):
     layout: _Layout = field(kw_only=True)
     known: Bindings = field(kw_only=True)
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.new, self.layout.place(self.exprs(expr.indices), self.known), expr.at)
-        return super().expr(expr)
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        return (self.new, self.layout.place(inner, self.known)) if buffer is self.old else (own, inner)

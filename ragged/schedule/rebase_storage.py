@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
-from ragged.ir.stmt import For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import subexpressions
 from ragged.prove import Proof, Unproven, prover_of
 from ragged.schedule.bindings import Bindings, bindings
@@ -168,20 +168,18 @@ class _Rebase(Rewriter):
     base: Linear = field(kw_only=True)
     known: Bindings = field(kw_only=True)
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer is self.old:
-            return Load(self.new, self.place(expr.indices), expr.at)
-        return super().expr(expr)
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        if buffer is not self.old:
+            return own, inner
+        moved = self.told(indices[self.dimension])
+        return self.new, (*inner[: self.dimension], moved, *inner[self.dimension + 1 :])
 
-    def stmt(self, stmt: Stmt) -> Stmt:
-        new = super().stmt(stmt)
-        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.old:
-            assert isinstance(new, Store | Reduce)
-            return replace(new, buffer=self.new, indices=self.place(stmt.indices))
-        return new
-
-    def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return the indices of an element in the room of an iteration."""
-        inner = self.exprs(indices)
-        moved = self.known.linear(indices[self.dimension]).plus(self.base, -1).expr
-        return (*inner[: self.dimension], moved, *inner[self.dimension + 1 :])
+    def told(self, index: Expr) -> Expr:
+        """Return an index told from where the rows begin: a let's own words where it says `begin + rest`."""
+        said = self.known.lets.get(index.var) if isinstance(index, Ref) else None
+        match said:
+            case Binary(op=BinaryOp.ADD, lhs=begin, rhs=rest) if self.known.linear(begin) == self.base:
+                return rest
+            case _:
+                return self.known.linear(index).plus(self.base, -1).expr

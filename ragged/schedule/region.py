@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Enclosing, Site, same
-from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Scope
+from ragged.ir.expr import Buffer, Const, Expr, Role, Scope
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
@@ -102,11 +102,11 @@ class Redirect(Rewriter):
     home: Home = field(kw_only=True)
     _inside: bool = field(default=False, init=False)
 
-    def expr(self, expr: Expr) -> Expr:
-        """Rewrite an expression that stands in the home."""
-        if isinstance(expr, Load) and expr.buffer is self.whole and self._inside:
-            return Load(self.local, self.place(expr.indices), expr.at)
-        return super().expr(expr)
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return where the local buffer has an element of the whole, in the home."""
+        if buffer is self.whole and self._inside:
+            return self.local, self.place(indices)
+        return super().access(buffer, indices)
 
     def place(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return the local buffer's indices for the whole one's."""
@@ -121,10 +121,6 @@ class Redirect(Rewriter):
             body = self.arrange(list(stmt.body.body) if isinstance(stmt.body, Block) else [stmt.body])
             self._inside = False
             return replace(stmt, body=body)
-        if isinstance(stmt, Store | Reduce) and stmt.buffer is self.whole and self._inside:
-            inner = super().stmt(stmt)
-            assert isinstance(inner, Store | Reduce)
-            return replace(inner, buffer=self.local, indices=self.place(stmt.indices))
         return super().stmt(stmt)
 
     def arrange(self, parts: list[Stmt]) -> Stmt:

@@ -164,7 +164,8 @@ class Schedule:
             case _ if at is not None and isinstance(value, Expr):
                 return f"s.index({index_text(self.program, at, value)!r}, {self._text(at, None)})"
             case tuple() | list():
-                inner = ", ".join(self._text(each, at) for each in value)
+                near = next((each for each in value if isinstance(each, Var)), at)
+                inner = ", ".join(self._text(each, near) for each in value)
                 return f"({inner},)" if len(value) == 1 else f"({inner})"
             case _:
                 return str(value) if hasattr(value, "value") else repr(value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
-from ragged.ir.expr import Binary, Expr, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -17,6 +18,7 @@ from ragged.ir.walk import leaves
 from ragged.schedule.dependence import Copies, find_conflict
 from ragged.schedule.own import Own
 from ragged.schedule.phases import Meetings, Phase, barriers_before, outermost_parallel
+from ragged.schedule.rooms import Room, rebased
 
 
 def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
@@ -80,13 +82,18 @@ def held_by_workers(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
 
 @dataclass(frozen=True, slots=True)
 class Shareable:
-    """A kernel, its loops that can be shared out, and those of them before which all have to meet."""
+    """A program's kernel, its loops that can be shared out, and those of them before which all have to meet.
 
+    `rooms` are the workspaces of which each share of rows has a copy.
+    """
+
+    program: Program
     kernel: Stage
     loops: set[Var]
     barriers: Meetings
     phases: tuple[Phase, ...]
     own: Own
+    rooms: tuple[Buffer, ...]
 
     @classmethod
     def of(
@@ -98,27 +105,50 @@ class Shareable:
         aligned: bool = False,
         crossed: bool = False,
         own: Iterable[Var] = (),
+        rooms: Sequence[Room] = (),
     ) -> Shareable:
         """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
 
         With `crossed`, phases that have rows may be shared out by these. Loops in `own` everybody runs for himself.
+        What is returned is of the program with `rooms`.
 
         Raises:
-            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent` and as `Own.of` do.
+            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent`, `Own.of` and `rebased` do.
         """
-        kernel = program.stage(StageKind.KERNEL)
-        assert kernel is not None, "a verified program has a kernel"
-        whole = Site(kernel, kernel.body)
-        phases = outermost_parallel(whole)
+        kernel, phases = _phases_of(program)
         check_effects(refusal, kernel.body, phases)
         for phase in phases:
             check_independent(primitive, program, phase)
-        loops = {phase.loop.var for phase in phases}
         owned = Own.of(program, phases, own, refusal, crossed=crossed)
+        apart: tuple[Buffer, ...] = ()
+        if rooms:
+            program, apart = rebased(program, phases, owned, rooms, refusal)
+            kernel, phases = _phases_of(program)
+            owned = owned.among(phases)
+        whole = Site(kernel, kernel.body)
+        loops = {phase.loop.var for phase in phases}
         barriers = barriers_before(
             program, whole, phases, aligned=aligned, crossed=crossed, copied=owned.buffers
         )
-        return cls(kernel, loops, barriers, tuple(phases), owned)
+        return cls(program, kernel, loops, barriers, tuple(phases), owned, apart)
+
+
+def fitting_rooms(program: Program, rooms: Iterable[Room], own: Iterable[Var] = ()) -> tuple[Room, ...]:
+    """Return those of `rooms` that `Shareable.of` would take with `crossed` and `own`."""
+    _, phases = _phases_of(program)
+    owned = Own.of(program, phases, own, "rooms: none", crossed=True)
+    fitting: list[Room] = []
+    for room in rooms:
+        with suppress(ScheduleError):
+            rebased(program, phases, owned, [room], "rooms: none")
+            fitting.append(room)
+    return tuple(fitting)
+
+
+def _phases_of(program: Program) -> tuple[Stage, list[Phase]]:
+    kernel = program.stage(StageKind.KERNEL)
+    assert kernel is not None, "a verified program has a kernel"
+    return kernel, outermost_parallel(Site(kernel, kernel.body))
 
 
 @dataclass

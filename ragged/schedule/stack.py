@@ -10,7 +10,7 @@ from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Label, Reduce, Stmt, Store
+from ragged.ir.stmt import For, Label, Stmt, Store
 from ragged.schedule.storage import appended, check_alone, check_free, check_known, table_shape
 
 
@@ -115,16 +115,7 @@ class _Exchange(Rewriter):
     new: Buffer = field(kw_only=True)
     places: dict[Buffer, int] = field(kw_only=True)
 
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer in self.places:
-            return Load(self.new, self.place(expr.buffer, self.exprs(expr.indices)), expr.at)
-        return super().expr(expr)
-
-    def place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return (Const(self.places[buffer]), *indices)
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        new = super().stmt(stmt)
-        if isinstance(new, Store | Reduce) and new.buffer in self.places:
-            return replace(new, buffer=self.new, indices=self.place(new.buffer, new.indices))
-        return new
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        place = self.places.get(buffer)
+        return (own, inner) if place is None else (self.new, (Const(place), *inner))

@@ -75,6 +75,18 @@ def test_text(name, text, golden):
             "            y[m, s * 4 + i] = t[m, s * 4 + i]",
             ["t = local(float32[4])"],
         ),
+        (
+            "for f in parallel(count * 2):\n    n = f // 2\n    s = f % 2\n    for i in serial(4):\n"
+            "        t[n, s * 4 + i] = x[n, s * 4 + i]\n    for i in serial(4):\n"
+            "        y[n, s * 4 + i] = t[n, s * 4 + i]",
+            ["t = local(float32[4])"],
+        ),
+        (
+            "for n in parallel(count):\n    for j in serial(2):\n        s = j\n        for i in serial(4):\n"
+            "            t[n, s * 4 + i] = x[n, s * 4 + i]\n    for j in serial(2):\n        s = j\n"
+            "        for i in serial(4):\n            y[n, s * 4 + i] = t[n, (1 - s) * 4 + i]",
+            [],
+        ),
     ],
     ids=[
         "read twice",
@@ -85,6 +97,8 @@ def test_text(name, text, golden):
         "slices inside, read whole",
         "written twice",
         "let in a slice",
+        "slice that a let under the home says",
+        "slices that lets of loops say",
     ],
 )
 def test_what_is_kept_of_a_row(body, left):

@@ -107,6 +107,16 @@ def test_a_team_meets_before_room_is_used_again():
     assert after == before + 1
 
 
+def test_what_a_let_says_is_said_so():
+    """Who looks for the variable that tells rows apart finds it: a row of a fused loop is still called `n`."""
+    fused = BATCHES.replace(
+        "for n in parallel(length(b)):", "for f in parallel(length(b) * 2):\n            n = f // 2"
+    )
+    old = program(fused.replace("t[node, i] = tanh(x[node, i])", "t[node, i]: t.half = tanh(x[node, i])"))
+    new = accepted(rebase_storage, old, buffer(old), *rows(old)).program
+    assert "t[n, i]: t.half = tanh(x[node, i])" in str(new)
+
+
 def test_copies_of_workers():
     own = program()
     shared = distribute_over_team(own, None, (loop(own, "n"),)).program
