@@ -22,6 +22,8 @@ CHILD = Dim("K")
 """The dimension of a node's children."""
 ROOT = Dim("root")
 """The dimension of the roots of a batch of structures."""
+PLACE = Dim("place")
+"""The dimension of the nodes that carry a payload, and of one more that stands for all others."""
 BATCH = Dim("batch")
 """The dimension of dynamic batches."""
 
@@ -37,16 +39,17 @@ _SIDES = ("left", "right")
 class Carriers:
     """The nodes that carry an integer payload: `count` of them, `node(p)` by rising number, the inner ones first.
 
-    `inner` of them are inner nodes.
+    `inner` of them are inner nodes. `place(n)` is p + 1 where node n is `node(p)`, and 0 where it carries nothing.
     """
 
     count: Function
     inner: Function
     node: Function
+    place: Function
 
     def all(self) -> tuple[Function, ...]:
         """Return the functions, in the order of a program's arguments."""
-        return (self.count, self.inner, self.node)
+        return (self.count, self.inner, self.node, self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +192,13 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         for payload in plan.payloads
         if payload.name in payloads and payload.range is not None
     )
-    carriers = {name: _carriers(name) for name in plan.carriers}
+    carriers = {name: _carriers(name, num_nodes) for name in plan.carriers}
     for listed in carriers.values():
         facts.append(Range(listed.count, Const(0), add(Call(num_nodes), 1)))
         facts.append(Range(listed.inner, Const(0), add(Call(listed.count), 1)))
         facts.append(Range(listed.node, Const(0), Call(num_nodes)))
         facts.append(Monotone(listed.node, strict=True))
+        facts.append(Range(listed.place, Const(0), add(Call(listed.count), 1)))
     steps = _steps(plan.unrolled + 1, num_nodes) if plan.unrolled else None
     if steps is not None:
         facts.append(Range(steps.count, Const(0), Call(num_batches)))
@@ -243,13 +247,14 @@ def structure_functions(plan: Plan) -> StructureFunctions:
     )
 
 
-_COUNT, _INNER, _NODE = "num_with_", "num_inner_with_", "with_"
+_COUNT, _INNER, _NODE, _PLACE = "num_with_", "num_inner_with_", "with_", "place_with_"
 
 
-def _carriers(payload: str) -> Carriers:
+def _carriers(payload: str, num_nodes: Function) -> Carriers:
     count = Function(_COUNT + payload, (), Source.STRUCTURE)
     inner = Function(_INNER + payload, (), Source.STRUCTURE)
-    return Carriers(count, inner, _array(_NODE + payload, "p", Call(count)))
+    node = _array(_NODE + payload, "p", Call(count))
+    return Carriers(count, inner, node, _array(_PLACE + payload, "n", Call(num_nodes)))
 
 
 def _steps(heights: int, num_nodes: Function) -> Steps:
@@ -314,7 +319,7 @@ def carriers_of(function: Function) -> tuple[str, int] | None:
     """Return the payload whose carriers `function` tells of and its place in `Carriers`, or None."""
     if function.source is not Source.STRUCTURE:
         return None
-    for place, prefix in enumerate((_COUNT, _INNER, _NODE)):
+    for place, prefix in enumerate((_COUNT, _INNER, _NODE, _PLACE)):
         if function.name.startswith(prefix):
             return function.name.removeprefix(prefix), place
     return None

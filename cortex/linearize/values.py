@@ -49,5 +49,7 @@ def _carriers(payload: str, place: int) -> Reader:
             return lambda linearized: len(linearized.carriers[payload][0])
         case 1:
             return lambda linearized: linearized.carriers[payload][1]
-        case _:
+        case 2:
             return lambda linearized: linearized.carriers[payload][0]
+        case _:
+            return lambda linearized: linearized.carriers[payload][2]

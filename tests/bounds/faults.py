@@ -49,8 +49,18 @@ def listed(change: Callable[[Any, int, Linearized], tuple[Any, int]]) -> Break:
     """Return what exchanges the list of nodes that carry a word, and how many of them are inner nodes."""
 
     def made(given: Linearized) -> Linearized:
-        nodes, inner = given.carriers["word"]
-        return replace(given, carriers={"word": change(nodes.copy(), inner, given)})
+        nodes, inner, places = given.carriers["word"]
+        return replace(given, carriers={"word": (*change(nodes.copy(), inner, given), places)})
+
+    return made
+
+
+def placed(node: int, value: Callable[[Linearized], int]) -> Break:
+    """Return what gives a node another place among those that carry a word."""
+
+    def made(given: Linearized) -> Linearized:
+        nodes, inner, places = given.carriers["word"]
+        return replace(given, carriers={"word": (nodes, inner, put(places.copy(), node, value(given)))})
 
     return made
 
@@ -90,10 +100,6 @@ BREAK: dict[str, list[Break]] = {
         lambda given: replace(
             given, num_batches=0, batch_begin=given.batch_begin[:0], batch_length=given.batch_begin[:0]
         ),
-    ],
-    "Range of num_inner": [
-        lambda given: replace(given, num_inner=-1),
-        lambda given: replace(given, num_inner=given.num_nodes + 1),
     ],
     "Tiling of batch_begin": [
         with_value("batch_begin", 0, 0),
@@ -141,9 +147,9 @@ BREAK: dict[str, list[Break]] = {
         listed(lambda nodes, inner, given: (put(nodes, -1, given.num_nodes), inner)),
         listed(lambda nodes, inner, given: (put(nodes, 0, -1), inner)),
     ],
-    "Monotone of with_word": [
-        listed(lambda nodes, inner, given: (nodes[::-1].copy(), inner)),
-        listed(lambda nodes, inner, given: (put(nodes, 1, nodes[0]), inner)),
+    "Range of place_with_word": [
+        placed(0, lambda given: len(given.carriers["word"][0]) + 1),
+        placed(2, lambda given: -1),
     ],
     "Range of num_inner_with_word": [
         listed(lambda nodes, inner, given: (nodes, len(nodes) + 1)),

@@ -194,12 +194,11 @@ def test_facts_that_no_structure_can_break_are_about_the_numbering():
     said = {fact for each in OUTSIDE.values() for fact in each.facts}
     used = set().union(*(compiled(name).used for name in MODELS))
     assert used - said == {
-        "Monotone of with_word",
         "Range of batch_edges",
         "Range of batch_length",
         "Range of num_batches",
-        "Range of num_inner",
         "Range of num_inner_with_word",
+        "Range of place_with_word",
         "Range of with_word",
         "Tiling of batch_begin",
     }

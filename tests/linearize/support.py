@@ -43,9 +43,10 @@ def assert_same(native: Linearized, expected: Linearized) -> None:
             assert list(given) == list(wanted), field.name
             for name in wanted:
                 mine, theirs = given[name], wanted[name]
-                if isinstance(theirs, tuple):  # the nodes that carry it, and how many of them are inner
-                    (mine, count), (theirs, expected_count) = mine, theirs
+                if isinstance(theirs, tuple):  # who carries it, how many are inner, and each place
+                    (mine, count, places), (theirs, expected_count, expected_places) = mine, theirs
                     assert type(count) is type(expected_count) is int and count == expected_count, name
+                    assert_same_array(places, expected_places, f"places in {field.name}[{name!r}]")
                 assert_same_array(mine, theirs, f"{field.name}[{name!r}]")
         elif isinstance(wanted, np.ndarray):
             assert_same_array(given, wanted, field.name)

@@ -40,11 +40,13 @@ def assert_carriers(linearized: Linearized) -> None:
     assert list(linearized.carriers) == [
         p.name for p in linearized.plan.payloads if p.name in linearized.plan.carriers
     ]
-    for name, (nodes, inner) in linearized.carriers.items():
-        assert nodes.dtype == np.int32
+    for name, (nodes, inner, places) in linearized.carriers.items():
+        assert nodes.dtype == places.dtype == np.int32
         expected = np.flatnonzero(linearized.payloads[name] >= 0)
         np.testing.assert_array_equal(nodes, expected)
         assert inner == np.count_nonzero(expected < linearized.num_inner)
+        counted = np.cumsum(linearized.payloads[name] >= 0) * (linearized.payloads[name] >= 0)
+        np.testing.assert_array_equal(places, counted)
 
 
 def assert_steps(linearized: Linearized) -> None:
@@ -135,6 +137,7 @@ def test_carriers_by_hand(batch, word, tag):
     assert isinstance(linearized, Linearized)
     for name, (nodes, inner) in (("word", word), ("tag", tag)):
         assert (linearized.carriers[name][0].tolist(), linearized.carriers[name][1]) == (nodes, inner)
+    assert_carriers(linearized)
     assert_facts(linearized)
 
 

@@ -138,7 +138,7 @@ def test_what_is_hoisted_and_read_inside_too():
     Wx = cell.product(cell.x)
     model = cell.close(lambda n, i: Wx[n, i] + cell.x[n, 1] * cell.x[n, 0])
     text = to_text(default_schedule(model).lower())
-    assert text.count(" x[node, i] =") == 1
+    assert text.count(" x[place, i] =") == 1
     check(model, trees())
 
 
@@ -184,6 +184,23 @@ def check(model, batch, params=None):
 @pytest.mark.parametrize(("leaf", "inner"), [(True, True), (True, False), (False, True), (False, False)])
 def test_words_at_some_nodes(place, leaf, inner):
     check(PLACES[place](Cell()), trees(leaf, inner))
+
+
+def test_words_and_tags_of_different_nodes():
+    """What is zero without a word reads what is zero without a tag: each has rows of its own."""
+    cell = Cell()
+    table, tag = ra.input_tensor("table", (4, E)), ra.node_input("tag", dtype="int32", default=-1)
+    z = ra.compute((N, E), lambda n, i: ra.where(tag[n] >= 0, table[tag[n], i], 0.0), name="z")
+    worded = ra.compute((N, E), lambda n, i: ra.where(cell.word[n] >= 0, z[n, i], 0.0), name="worded")
+    mixed = cell.product(worded, "mixed")
+    alone = cell.product(z, "alone")
+    model = cell.close(lambda n, i: mixed[n, i] + alone[n, i] + cell.x[n, 0] * z[n, 1])
+    assert set(names(model)) == {"z", "worded", "mixed", "alone"}
+    text = to_text(default_schedule(model).lower())
+    assert " worded[place, i] = z[place_with_tag(node), i] if word(node) >= 0 else 0.0" in text
+    kinds = ({"word": 1, "tag": 3}, {"word": 4}, {"tag": 0}, {})
+    inner = [Node((Node((), **kinds[k]), Node((), **kinds[k - 1])), **kinds[k - 2]) for k in range(4)]
+    check(model, [Node((Node(inner[:2], tag=2), *inner[2:]), word=0), Node((), tag=1)])
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -77,7 +77,8 @@ nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const std::int3
   return payloads;
 }
 
-// For each payload that the plan lists: the nodes that carry it, by rising id, and how many of them are inner.
+// For each payload that the plan lists: the nodes that carry it, by rising id, how many of them are inner, and for each
+// node its place among them from 1 up, or 0.
 nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::size_t nodes, std::size_t inner,
                          Arrays& arrays) {
   nb::dict carriers;
@@ -86,12 +87,14 @@ nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::si
     ArrayView values{nb::borrow(payloads[payload.name])};
     Ints found;
     found.reserve(nodes);
-    std::int32_t id = 0, of_inner = 0;
+    std::int32_t id = 0, of_inner = 0, *places = nullptr;
+    nb::object by_node = arrays.ints(nodes, places);
     values.each_integer(0, true, [&](std::int64_t value, bool) {
       if (value >= 0) found.push_back(id);
+      places[id] = value >= 0 ? static_cast<std::int32_t>(found.size()) : 0;
       if (static_cast<std::size_t>(++id) == inner) of_inner = static_cast<std::int32_t>(found.size());
     });
-    carriers[payload.name] = nb::make_tuple(arrays.copy(found), of_inner);
+    carriers[payload.name] = nb::make_tuple(arrays.copy(found), of_inner, by_node);
   }
   return carriers;
 }

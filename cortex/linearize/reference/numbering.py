@@ -84,9 +84,12 @@ def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, i
     return -1 if child is None else node_id[child]
 
 
-def _carriers(values: npt.NDArray[Any], inner: int) -> tuple[npt.NDArray[np.int32], int]:
+def _carriers(
+    values: npt.NDArray[Any], inner: int
+) -> tuple[npt.NDArray[np.int32], int, npt.NDArray[np.int32]]:
     carriers = [node for node, value in enumerate(values) if value >= 0]
-    return _ints(carriers), sum(node < inner for node in carriers)
+    places = [carriers.index(node) + 1 if value >= 0 else 0 for node, value in enumerate(values)]
+    return _ints(carriers), sum(node < inner for node in carriers), _ints(places)
 
 
 def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, int]) -> list[list[int]]:

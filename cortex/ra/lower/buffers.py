@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cortex.ilir.structure import CHILD, NODE, ROOT, StructureFunctions
+from cortex.ilir.structure import CHILD, NODE, PLACE, ROOT, StructureFunctions
 from cortex.ra.base import Tensor
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role
+from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role, add
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Buffers:
 
     Temporaries are fully materialised: a value for each node (or each edge, for what has the dimension of
     children), as in the paper's Listing 2. With `roots_alone`, `outputs` are temporaries too, and `roots` has for each
-    of them the result, with a row for each root.
+    of them the result, with a row for each root. What is in `listed` has a row for each node that carries a payload, by
+    its place among them, and row 0 for all that do not.
     """
 
     model: Model
@@ -48,6 +49,7 @@ class Buffers:
     reductions: list[Buffer] = field(default_factory=list)
     constants: list[Buffer] = field(default_factory=list)
     tables: dict[Buffer, Keys] = field(default_factory=dict)
+    listed: dict[Buffer, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -97,6 +99,14 @@ class Buffers:
         dims: tuple[Dim | None, ...] = (NODE, *(None for _ in rest))
         return Buffer(name, dtype, (Call(self.functions.num_nodes), *rest), role, dims)
 
+    def carriers(self, name: str, dtype: DType, rest: tuple[Expr, ...], payload: str) -> Buffer:
+        """Return a new temporary with a row for each node that carries a payload, and one for those that do not."""
+        rows = add(Call(self.functions.carriers[payload].count), 1)
+        dims: tuple[Dim | None, ...] = (PLACE, *(None for _ in rest))
+        buffer = Buffer(self.name(name), dtype, (rows, *rest), Role.WORKSPACE, dims)
+        self.listed[buffer] = payload
+        return buffer
+
     def edges(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
         """Return a new temporary with a row for each edge from a node to a child."""
         dims: tuple[Dim | None, ...] = (CHILD, *(None for _ in rest))
@@ -115,12 +125,17 @@ class Buffers:
         self.tables[buffer] = keys
         return buffer
 
-    def temporary(self, compute: Compute) -> Buffer:
-        """Return the buffer that holds a compute's values, the same one in every case."""
+    def temporary(self, compute: Compute, payload: str | None = None) -> Buffer:
+        """Return the buffer that holds a compute's values, the same one in every case.
+
+        It is one for the nodes that carry `payload`, if that is given where it is made.
+        """
         if compute not in self.temporaries:
             name = self.model.names[compute]
             rest = tuple(Const(index.extent) for index in compute.indices)
-            if compute.child is None:
+            if payload is not None:
+                buffer = self.carriers(name, compute.dtype, rest, payload)
+            elif compute.child is None:
                 buffer = self.nodes(name, compute.dtype, rest)
             else:
                 buffer = self.edges(name, compute.dtype, rest)

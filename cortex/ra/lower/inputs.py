@@ -6,8 +6,9 @@ carries no input they are zero, and the product leaves it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 from cortex.ilir.structure import NODE, StructureFunctions
@@ -21,6 +22,7 @@ from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.known import Decisions, subject
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.tables import Tables
+from cortex.ra.lower.translate import Carrier
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
@@ -28,8 +30,6 @@ from cortex.ra.tensor import Compute, InputTensor, NodeInput
 from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var, add, sub
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
 
-_NodeAt = Callable[[Expr], Expr]
-_Nest = Callable[[Compute, Expr], Stmt]
 Domain = frozenset[bool]
 """The nodes at which something is needed: leaves (True), inner nodes (False), or both."""
 
@@ -111,11 +111,20 @@ class Inputs:
     tables: Tables
     needed: dict[Compute, set[bool]] = field(default_factory=dict)
     finite: set[InputTensor] = field(default_factory=set)
+    listed: dict[Compute, _Listed] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = ((compute, self._without(compute)) for compute in self.hoisted)
+        self.listed = {compute: listed for compute, listed in found if listed is not None}
 
     @property
     def written(self) -> dict[Compute, Buffer]:
         """The buffer that holds each hoisted compute."""
-        return {compute: self.buffers.temporary(compute) for compute in self.hoisted}
+        return {compute: self._buffer(compute) for compute in self.hoisted}
+
+    def _buffer(self, compute: Compute) -> Buffer:
+        listed = self.listed.get(compute)
+        return self.buffers.temporary(compute, None if listed is None else listed.payload)
 
     def ask(self, compute: Compute, leaf: bool | None) -> None:
         """Note that a case of leaves, of inner nodes, or of all needs a compute."""
@@ -129,56 +138,63 @@ class Inputs:
                     self.needed.setdefault(tensor, set()).update(self.needed[compute])
         asked = [compute for compute in self.hoisted if compute in self.needed]
         parts: list[Stmt] = []
-        for (domain, payload), group in groupby(asked, self._where):
+        for (domain, payload, _), group in groupby(asked, self._where):
             parts += self._group(domain, payload, list(group))
         return block(*parts)
 
-    def _where(self, compute: Compute) -> tuple[Domain, str | None]:
-        """Return the nodes that a compute is needed at, and the payload without which it is zero, if there is one."""
-        domain = frozenset(self.needed[compute])
-        if not _reduces(compute):
-            return domain, None
-        carriers = self.functions.carriers
-        return domain, next((name for name in carriers if self._is_zero_without(compute, name)), None)
+    def _where(self, compute: Compute) -> tuple[Domain, str | None, bool]:
+        """Return what computes of one loop have in common: where they are needed, and at carriers of which payload.
 
-    def _is_zero_without(self, compute: Compute, payload: str) -> bool:
-        def decide(condition: ra.Expr) -> bool | None:
-            carried = carried_by(condition)
-            return False if carried is not None and carried.name == payload else None
+        There, what is reduced is read whole, and has a loop of its own.
+        """
+        listed, domain = self.listed.get(compute), frozenset(self.needed[compute])
+        return (domain, None, False) if listed is None else (domain, listed.payload, _reduces(compute))
 
-        zeros = Zeros(decide)
-        if not zeros.holds(compute.body):
-            return False
-        self.finite |= zeros.finite
-        return True
+    def _without(self, compute: Compute) -> _Listed | None:
+        """Return the payload without which a compute is zero, if there is one.
+
+        Parameters are taken to be finite where that saves a reduction.
+        """
+        for payload in self.functions.carriers:
+            zeros = Zeros(partial(_decided_without, payload))
+            if zeros.holds(compute.body) and (_reduces(compute) or not zeros.finite):
+                return _Listed(payload, frozenset(zeros.finite))
+        return None
 
     def _group(self, domain: Domain, payload: str | None, computes: list[Compute]) -> Iterator[Stmt]:
         if payload is None:
-            yield self._over(*self._nodes(domain), lambda place: place, computes, self._value)
+            yield self._over_nodes(domain, computes)
             return
-        listed = self.functions.carriers[payload]
-        yield self._over(*self._nodes(domain), lambda place: place, computes, self._zero)
-        begin, extent = _part(domain, Call(listed.inner), Call(listed.count))
-        yield self._over(begin, extent, lambda place: Call(listed.node, (place,)), computes, self._value)
+        self.finite |= {parameter for compute in computes for parameter in self.listed[compute].finite}
+        yield self._over_others(payload, computes)
+        yield self._over_carriers(domain, payload, computes)
 
-    def _nodes(self, domain: Domain) -> tuple[Expr, Expr]:
-        return _part(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
-
-    def _over(
-        self, begin: Expr, extent: Expr, node_at: _NodeAt, computes: list[Compute], nest: _Nest
-    ) -> Stmt:
-        """Return the loop over places from `begin` on with the nests of each of `computes` at the node of each."""
+    def _over_nodes(self, domain: Domain, computes: list[Compute]) -> Stmt:
+        """Return the loop over nodes with the nests of each of `computes`."""
+        begin, extent = _part(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
         step, node = Var("n"), Var("node")
-        body = block(*(nest(compute, Ref(node)) for compute in computes))
-        return For(step, extent, Let(node, node_at(add(begin, Ref(step))), body), LoopKind.PARALLEL, NODE)
+        body = block(*(self._nests(node).compute(each, self._buffer(each)) for each in computes))
+        return For(step, extent, Let(node, add(begin, Ref(step)), body), LoopKind.PARALLEL, NODE)
 
-    def _value(self, compute: Compute, node: Expr) -> Stmt:
-        nests = Nests(self.buffers, Decisions(), self._result, node)
-        return nests.compute(compute, self.buffers.temporary(compute))
+    def _over_others(self, payload: str, computes: list[Compute]) -> Stmt:
+        """Return the loop over the one row that stands for all nodes that do not carry a payload."""
+        place = Var("n")
+        nests = self._nests(place, Carrier(payload, Ref(place)))
+        body = block(*(nests.fill(each, self._buffer(each), 0.0) for each in computes))
+        return For(place, Const(1), body, LoopKind.PARALLEL, NODE)
 
-    def _zero(self, compute: Compute, node: Expr) -> Stmt:
-        nests = Nests(self.buffers, Decisions(), self._result, node)
-        return nests.fill(compute, self.buffers.temporary(compute), 0.0)
+    def _over_carriers(self, domain: Domain, payload: str, computes: list[Compute]) -> Stmt:
+        """Return the loop over the nodes that carry a payload with the nests of each of `computes`."""
+        carriers = self.functions.carriers[payload]
+        begin, extent = _part(domain, Call(carriers.inner), Call(carriers.count))
+        step, place, node = Var("n"), Var("place"), Var("node")
+        number, own = add(begin, Ref(step)), Carrier(payload, Ref(place))
+        body = block(*(self._nests(node, own).compute(each, self._buffer(each)) for each in computes))
+        at = Let(place, add(number, 1), Let(node, Call(carriers.node, (number,)), body))
+        return For(step, extent, at, LoopKind.PARALLEL, NODE)
+
+    def _nests(self, node: Var, carrier: Carrier | None = None) -> Nests:
+        return Nests(self.buffers, Decisions(), self._result, Ref(node), carrier=carrier)
 
     def _result(self, tensor: Tensor) -> Buffer:
         assert isinstance(tensor, Compute)
@@ -186,7 +202,21 @@ class Inputs:
             return self.tables.buffer(tensor)
         if tensor not in self.hoisted:
             return self.constants.buffer(self.constants.everywhere, tensor)
-        return self.buffers.temporary(tensor)
+        return self._buffer(tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A payload without which a compute is zero, as far as some parameters are finite."""
+
+    payload: str
+    finite: frozenset[InputTensor]
+
+
+def _decided_without(payload: str, condition: ra.Expr) -> bool | None:
+    """Return what a condition is at a node that does not carry a payload, None where that is open."""
+    carried = carried_by(condition)
+    return False if carried is not None and carried.name == payload else None
 
 
 def _part(domain: Domain, inner: Expr, total: Expr) -> tuple[Expr, Expr]:

@@ -12,7 +12,7 @@ from cortex.ra.base import Tensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import decide
 from cortex.ra.lower.known import Decisions
-from cortex.ra.lower.translate import Point, Translator
+from cortex.ra.lower.translate import Carrier, Point, Translator
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.sites import Guard
@@ -54,18 +54,25 @@ class Kept:
 
 @dataclass
 class Nests:
-    """Writes the nests of one case's computes, in order, at the node `node`."""
+    """Writes the nests of one case's computes, in order, at the node `node`.
+
+    With a `carrier`, which says what that node is among those that carry a payload, all that is written has rows for
+    these alone.
+    """
 
     buffers: Buffers
     decisions: Decisions
     results: Callable[[Tensor], Buffer]
     node: Expr
     zeros: Zeros | None = None
+    carrier: Carrier | None = None
     kept: dict[Reduction, list[Kept]] = field(default_factory=dict)
     translator: Translator = field(init=False)
 
     def __post_init__(self) -> None:
-        self.translator = Translator(self.buffers, self.decisions, self.results, self.reduced, self.zeros)
+        self.translator = Translator(
+            self.buffers, self.decisions, self.results, self.reduced, self.zeros, self.carrier
+        )
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
         """Return the statements that store every value of `compute` at the node to `target`.
@@ -129,7 +136,7 @@ class Nests:
 
     def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:
         """Return the indices of a buffer with a row for each node, or for each edge, and then the dense axes."""
-        row: Expr = at.node
+        row: Expr = at.node if self.carrier is None else self.carrier.place
         rest: list[Expr] = []
         for axis in axes:
             if isinstance(axis, ChildVar):
@@ -266,7 +273,9 @@ class Nests:
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         """Return a new temporary over the node, or its edges, and the dense axes."""
         rest = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
-        if any(isinstance(axis, ChildVar) for axis in axes):
+        if self.carrier is not None:
+            buffer = self.buffers.carriers(name, reduction.dtype, rest, self.carrier.payload)
+        elif any(isinstance(axis, ChildVar) for axis in axes):
             buffer = self.buffers.edges(name, reduction.dtype, rest)
         else:
             buffer = self.buffers.nodes(name, reduction.dtype, rest)

@@ -70,11 +70,19 @@ Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
 
 
 @dataclass(frozen=True, slots=True)
+class Carrier:
+    """Which of the nodes that carry a payload a node is: its place from 1 up, or 0 for all that do not."""
+
+    payload: str
+    place: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Translator:
     """Translates expressions in one case of a model.
 
     `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction;
-    `zeros`, if given, what is zero in it.
+    `zeros`, if given, what is zero in it; `carrier`, if given, which of the nodes that carry a payload the node is.
     """
 
     buffers: Buffers
@@ -82,6 +90,7 @@ class Translator:
     results: Callable[[Tensor], Buffer]
     reduced: Reduced
     zeros: Zeros | None = None
+    carrier: Carrier | None = None
 
     def expr(self, expr: ra.Expr, at: Point) -> Expr:
         """Return the value of `expr` at a point. Conditions that the case decides, and zeros to be added, are gone."""
@@ -196,10 +205,19 @@ class Translator:
         return Cast(INDEX, value) if value.dtype.is_int and value.dtype is not INDEX else value
 
     def row(self, buffer: Buffer, indices: tuple[Expr, ...], at: Point) -> tuple[Expr, ...]:
-        """Return the indices of a node's value: of what is the same for all nodes the only row."""
+        """Return the indices of a node's value: of what is the same for all nodes the only row.
+
+        Of what few nodes have it is the row of their place among these.
+        """
         keys = self.buffers.tables.get(buffer)
         if keys is not None:
             return (shifted(self.key(keys.payload, at), -keys.low), *indices[1:])
+        payload = self.buffers.listed.get(buffer)
+        if payload is not None:
+            own = self.carrier
+            if own is not None and own.payload == payload and indices[0] == at.node:
+                return (own.place, *indices[1:])
+            return (Call(self.buffers.functions.carriers[payload].place, indices[:1]), *indices[1:])
         return (Const(0), *indices[1:]) if buffer.role is Role.BOUND else indices
 
     def key(self, payload: str, at: Point) -> Expr:
