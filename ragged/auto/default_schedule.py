@@ -31,6 +31,10 @@ from ragged.schedule.distribute_over_team import distribute_over_team
 from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
 
+_MOST_ROOMS = 4
+"""With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
+many rows as (n + 1) / 2 have, so that for more workers a row for each of all batches' is less."""
+
 
 @dataclass(frozen=True, slots=True)
 class DefaultSchedule:
@@ -73,9 +77,10 @@ class DefaultSchedule:
         rooms: tuple[Room, ...] = ()
         if wide is not None and self.threads > 1:
             rooms = rooms_of_shares(schedule.program, batches, columns.own)
-        rebase_batches(
-            schedule, batches, 0, {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
-        )
+        leave = {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
+        if self.threads > _MOST_ROOMS:
+            rooms = ()
+        rebase_batches(schedule, batches, 0, leave)
         reason = share_out(schedule, self.threads, wide, columns.own, rooms)
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)

@@ -21,13 +21,20 @@ MODELS = {
 """Barriers of a batch: with rows of one's own, and without."""
 
 
-def barriers(model, *, rounded, own):
-    """Return how many barriers stand in the loop over batches."""
+def shared_out(model, *, rounded=False, own=True, threads=2):
+    """Return the program with the default schedule, as text."""
     program = default_schedule(model).lower()
     if rounded:
         program = RoundProducts()(program).program
-    shared = DefaultSchedule(TWO_CORES, threads=2, choices=Choices(own=own))(program).program
-    _, _, batches = to_text(shared).partition("for step in serial(num_batches - 1")
+    schedule = DefaultSchedule(TWO_CORES, threads, choices=Choices(own=own))
+    return to_text(schedule(program).program)
+
+
+def barriers(model, *, rounded, own):
+    """Return how many barriers stand in the loop over batches."""
+    _, _, batches = shared_out(model, rounded=rounded, own=own).partition(
+        "for step in serial(num_batches - 1"
+    )
     assert batches
     return batches.count("barrier(team)")
 
@@ -43,3 +50,10 @@ def test_nobody_waits_for_pairs_of_them_either(name):
     model, own, shared = MODELS[name]
     assert barriers(model, rounded=True, own=True) == own
     assert barriers(model, rounded=True, own=False) >= shared
+
+
+@pytest.mark.parametrize(("threads", "rooms"), [(4, True), (5, False)])
+def test_shares_of_few_workers_have_rooms(threads, rooms):
+    text = shared_out(models.tree_lstm(HIDDEN, HIDDEN, 30), threads=threads)
+    assert ("gate_f: workspace(float32[workers, widest_edges, 16]" in text) == rooms
+    assert ("gate_f: workspace(float32[num_edges, 16]" in text) != rooms
