@@ -6,6 +6,7 @@ every schedule and after every pass, have to give the same, and a structure's bi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import hypothesis
@@ -21,8 +22,16 @@ from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
+from ragged.ir.program import Program
 from ragged.ir.walk import leaves
-from tests.support.agreement import Rows, check_agreement, interpreted, schedules
+from tests.support.agreement import (
+    Rows,
+    at_roots,
+    check_agreement,
+    interpreted,
+    roots_by_structure,
+    schedules,
+)
 from tests.support.conditioned import well_conditioned
 from tests.support.random_models import models
 from tests.support.random_structures import batches
@@ -86,9 +95,13 @@ def test_machine_code_and_every_pass_agree_with_the_oracle(case, data):
     size = _size(ways[name])
     hypothesis.assume(size <= LARGEST)
     threads = data.draw(st.sampled_from([1, 2]), label="threads") if size <= SMALL else 1
-    function = cortex.compile(ways[name], params, threads=threads)
-    check_machine_code(function, batch, expected, name)
-    check_steps(ways[name], threads, params, linearize(ways[name].plan(), batch), expected, name)
+    roots_alone = data.draw(st.booleans(), label="roots alone")
+    linearized = linearize(ways[name].plan(roots_alone=roots_alone), batch)
+    if roots_alone:
+        expected = at_roots(expected, linearized)
+    function = cortex.compile(ways[name], params, threads=threads, keep="roots" if roots_alone else "nodes")
+    check_machine_code(function, batch, expected, name, roots_alone=roots_alone)
+    check_steps(ways[name].lower(roots_alone=roots_alone), threads, params, linearized, expected, name)
 
 
 def _size(schedule: ra.Schedule) -> int:
@@ -97,13 +110,14 @@ def _size(schedule: ra.Schedule) -> int:
 
 
 def check_machine_code(
-    function: cortex.RecursiveFunction, batch: Batch, expected: list[Rows], what: str
+    function: cortex.RecursiveFunction, batch: Batch, expected: list[Rows], what: str, *, roots_alone: bool
 ) -> None:
     """Run and compare; then run structures by themselves and in another order: the same bits."""
-    whole = _rows(function, batch)
+    run = partial(_rows, function, roots_alone=roots_alone)
+    whole = run(batch)
     check_agreement(whole, expected, f"{what}, compiled")
-    alone = [_rows(function, structure)[0] for structure in batch]
-    backward = _rows(function, batch[::-1])[::-1]
+    alone = [run(structure)[0] for structure in batch]
+    backward = run(batch[::-1])[::-1]
     for name in expected[0] if expected else ():
         for structure, rows in enumerate(whole):
             assert rows[name].tobytes() == alone[structure][name].tobytes(), f"{what}: alone"
@@ -111,7 +125,7 @@ def check_machine_code(
 
 
 def check_steps(
-    schedule: ra.Schedule,
+    program: Program,
     threads: int,
     params: dict[str, Any],
     linearized: Linearized,
@@ -119,7 +133,7 @@ def check_steps(
     what: str,
 ) -> None:
     """Interpret the program as it is printed and parsed after each pass, and at the end as it is."""
-    steps = lowering_steps(schedule.lower(), threads)
+    steps = lowering_steps(program, threads)
     assert [step.name for step in steps[1:]] == [each.name for each in passes_for(threads)]
     for step in steps:
         again = parse(to_text(step.program))
@@ -129,7 +143,10 @@ def check_steps(
     check_agreement(results, expected, f"{what}, interpreted at the end")
 
 
-def _rows(function: cortex.RecursiveFunction, data: Any) -> list[Rows]:
-    output = function(data)
+def _rows(function: cortex.RecursiveFunction, data: Any, *, roots_alone: bool) -> list[Rows]:
+    linearized = function.linearize(data)
+    output = function(linearized)
+    if roots_alone:
+        return roots_by_structure({name: output[name] for name in output}, linearized)
     nodes = {name: output.nodes(name) for name in output}
     return [{name: rows[structure] for name, rows in nodes.items()} for structure in range(len(output))]

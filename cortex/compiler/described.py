@@ -40,15 +40,20 @@ class Described:
     schedule: str
 
 
-def describe(schedule: Schedule, program: Program, notes: Iterable[str] = ()) -> Described:
-    """Return the description of a schedule's model; `program` is what it is lowered to, `notes` go before the log."""
+def describe(
+    schedule: Schedule, program: Program, notes: Iterable[str] = (), *, roots_alone: bool = False
+) -> Described:
+    """Return the description of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
+
+    `roots_alone` is as for `Schedule.lower`.
+    """
     model = schedule.model
     parameters = {
         name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
         for name, tensor in model.inputs.items()
     }
     return Described(
-        schedule.plan(),
+        schedule.plan(roots_alone=roots_alone),
         parameters,
         tuple(sorted(schedule.finite)),
         tuple(model.results),

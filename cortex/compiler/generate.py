@@ -44,6 +44,6 @@ def generate_kernel(
 def _listings(steps: Sequence[Step]) -> dict[str, str]:
     return {
         "ilir": to_text(steps[0].program),
-        "steps": "\n".join(notes_of(steps, "round_products", "default_schedule")),
+        "steps": "\n".join(notes_of(steps, "round_products", "default_schedule", "recycle_states")),
         "checks": "\n".join(dict.fromkeys(notes_of(steps, "discharge_checks"))),
     }

@@ -93,7 +93,8 @@ class Plan:
     with a value from zero up. `unrolled` says that inner nodes are taken in steps of that many heights and one more:
     the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one height, those
     of leaves first: a node is of the first class of its kind all of whose conditions hold, or of the last where none
-    does. Without classes nothing is told apart.
+    does. Without classes nothing is told apart. `recycled` says that only roots' results outlive the kernel: what nodes
+    have in memory may stand where other nodes' was that no parent waits for any more.
     """
 
     kind: StructureKind
@@ -104,6 +105,7 @@ class Plan:
     carriers: tuple[str, ...] = ()
     unrolled: int = 0
     classes: tuple[NodeClass, ...] = ()
+    recycled: bool = False
 
     def __post_init__(self) -> None:
         if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):

@@ -84,12 +84,29 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
+class Storage:
+    """The rows that nodes are kept in: `rows` of them, node n in `row(n)`, those of batch b from `begin(b)` on.
+
+    A row is another node's only in batches after those of all parents of the one before, and not in the one after its
+    own; that of a root never is.
+    """
+
+    rows: Function
+    begin: Function
+    row: Function
+
+    def all(self) -> tuple[Function, ...]:
+        """Return the functions, in the order of a program's arguments."""
+        return (self.rows, self.begin, self.row)
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
     the nodes that carry one, where the plan lists them; `steps` is there where the plan is unrolled; `classes` are the
-    parts of batches that the nodes of each of the plan's classes are.
+    parts of batches that the nodes of each of the plan's classes are; `storage` is there where the plan is recycled.
     """
 
     num_nodes: Function
@@ -111,6 +128,7 @@ class StructureFunctions:
     carriers: Mapping[str, Carriers]
     steps: Steps | None
     classes: tuple[Parts, ...]
+    storage: Storage | None
     facts: tuple[Fact, ...]
 
     def all(self) -> tuple[Function, ...]:
@@ -135,6 +153,7 @@ class StructureFunctions:
             *(function for listed in self.carriers.values() for function in listed.all()),
             *(() if self.steps is None else self.steps.all()),
             *(function for parts in self.classes for function in parts.all()),
+            *(() if self.storage is None else self.storage.all()),
         )
 
 
@@ -223,6 +242,10 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         lambda payload: num_children if payload is None else payloads[payload],
         positions,
     )
+    storage = _storage(num_nodes, num_batches) if plan.recycled else None
+    if storage is not None:
+        facts.append(Range(storage.row, Const(0), Call(storage.rows)))
+        facts.append(_room(storage, batch_length))
     return StructureFunctions(
         num_nodes,
         num_inner,
@@ -243,6 +266,7 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         carriers,
         steps,
         classes,
+        storage,
         tuple(facts),
     )
 
@@ -271,6 +295,18 @@ def _steps(heights: int, num_nodes: Function) -> Steps:
         _array("height", "n", Call(num_nodes)),
         _array("step_group", "n", Call(num_nodes)),
     )
+
+
+def _storage(num_nodes: Function, num_batches: Function) -> Storage:
+    rows = Function("storage_rows", (), Source.STRUCTURE)
+    begin = _array("storage_begin", "b", Call(num_batches))
+    return Storage(rows, begin, _array("storage_row", "n", Call(num_nodes)))
+
+
+def _room(storage: Storage, batch_length: Function) -> Range:
+    """Return where batches may begin: there is room for all of each."""
+    own = Call(batch_length, (Ref(storage.begin.params[0].var),))
+    return Range(storage.begin, Const(0), add(sub(Call(storage.rows), own), 1))
 
 
 def _array(name: str, parameter: str, extent: Expr) -> Function:

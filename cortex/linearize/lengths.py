@@ -42,3 +42,6 @@ def _shapes(batch: Linearized) -> Iterator[tuple[str, Shape, Shape]]:
         yield "step_group", batch.step_group.shape, nodes
     for number, array in enumerate(batch.class_length):
         yield f"class_length[{number}]", array.shape, batches
+    if batch.plan.recycled:
+        yield "storage_begin", batch.storage_begin.shape, batches
+        yield "storage_row", batch.storage_row.shape, nodes

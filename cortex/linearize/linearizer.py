@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+
+import numpy as np
 
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
@@ -46,10 +48,23 @@ class Linearizer:
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
         if isinstance(data, Linearized):
-            if data.plan is not self.plan and data.plan != self.plan:
-                raise faults.other_plan(data.plan, self.plan)
-            return data
+            return data if data.plan is self.plan else _of_plan(data, self.plan)
         return self._engine.linearize(data)
+
+
+def _of_plan(data: Linearized, plan: Plan) -> Linearized:
+    """Return a batch that was linearized before for `plan`; `DataError` if it was for another one.
+
+    With rows of storage or without, it is one that the other can be told of.
+    """
+    if replace(data.plan, recycled=plan.recycled) != plan:
+        raise faults.other_plan(data.plan, plan)
+    if data.plan.recycled or not plan.recycled:
+        return data
+    own = np.arange(data.num_nodes, dtype=np.int32)  # each node has a row of its own
+    return replace(
+        data, plan=plan, storage_rows=data.num_nodes, storage_begin=data.batch_begin, storage_row=own
+    )
 
 
 def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
 from cortex.linearize.lengths import check_lengths
+from cortex.linearize.storage import check_storage
 
 Ints = npt.NDArray[np.int32]
 
@@ -42,6 +43,14 @@ class Linearized:
 
     A plan with classes tells nodes of one height apart: class_length[c] (num_batches,) says how many nodes of each
     batch are of class c, which come after those of classes before it. The last class has what is left of a batch.
+
+    A plan that is recycled has nodes of one height and class sorted by when they are needed last: the first half of
+    them, by row, with the latest first, and the other half with the latest last. What a kernel keeps of node n may
+    stand in row storage_row[n] of storage_rows rows; those of batch b are storage_begin[b] (num_batches,) and on, one
+    after another. Two nodes have one row only if all parents of the one are in batches before the other's, its own is
+    not the one right before that, and it is no root. Each batch is in the middle of the first free rows that are
+    enough: so workers that share a batch out find rows that were their own. Any other plan has no rows, and these are
+    empty.
     """
 
     plan: Plan
@@ -66,6 +75,9 @@ class Linearized:
     height: Ints
     step_group: Ints
     class_length: tuple[Ints, ...]
+    storage_rows: int
+    storage_begin: Ints
+    storage_row: Ints
     roots: Ints
     root_begin: Ints
     rows: Ints
@@ -75,6 +87,7 @@ class Linearized:
     def __post_init__(self) -> None:
         """Refuse arrays and sizes that do not fit: who exchanges some comes here, the native linearizer does not."""
         check_lengths(self)
+        check_storage(self)
 
     @property
     def num_roots(self) -> int:

@@ -249,9 +249,12 @@ class Schedule:
         self._choices = replace(self._choices, unrolled=depth)
         self._log.append(f"s.unroll({depth})")
 
-    def plan(self) -> Plan:
-        """Return what the program asks of structures: what the model does, and the arrays that the schedule reads."""
-        return scheduled_plan(self.model, self._choices)
+    def plan(self, *, roots_alone: bool = False) -> Plan:
+        """Return what the program asks of structures: what the model does, and the arrays that the schedule reads.
+
+        `roots_alone` is as for `lower`.
+        """
+        return scheduled_plan(self.model, replace(self._choices, roots_alone=roots_alone))
 
     def lower(self, *, roots_alone: bool = False) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2).

@@ -82,6 +82,8 @@ GRIDS = {"distribute_over_blocks", "distribute_over_threads", "keep_on_chip"}
 """Primitives whose programs are for GPUs: tests/test_random_models.py draws grids, which no processor here can run."""
 ROUNDS = {"pair_products", "tensorize"}
 """Primitives of rounded products, which change what is computed: there is no oracle of any schedule to agree with."""
+VOUCHED = {"recycle_storage"}
+"""Primitives that trust what their caller says of data: tests/test_random_models.py has the linearizer's."""
 
 
 def test_every_primitive_is_drawn():
@@ -99,7 +101,8 @@ def test_every_primitive_is_drawn():
         if not name.startswith("_") and inspect.signature(method).return_annotation == "None"
     }
     assert len(of_loops) > 30 and len(of_recursion) >= 6
-    assert of_loops > GRIDS | ROUNDS and set(PRIMITIVES) == (of_loops - GRIDS - ROUNDS) | of_recursion
+    left_out = GRIDS | ROUNDS | VOUCHED
+    assert of_loops > left_out and set(PRIMITIVES) == (of_loops - left_out) | of_recursion
 
 
 def test_the_steps_that_suffice():

@@ -93,6 +93,30 @@ def assert_classes(linearized: Linearized) -> None:
                 assert all(condition.holds(found[condition.payload]) for condition in each.conditions)
 
 
+def assert_storage(linearized: Linearized) -> None:
+    """Check that nobody finds another node in a row: that two nodes have one only after the earlier is needed last."""
+    row, count = linearized.storage_row.tolist(), linearized.num_nodes
+    if not linearized.plan.recycled:
+        assert not row and not linearized.storage_begin.size and not linearized.storage_rows
+        return
+    assert len(row) == count and linearized.storage_rows == max(row, default=-1) + 1
+    batch = [0] * count
+    for b, (first, length) in enumerate(zip(linearized.batch_begin, linearized.batch_length, strict=True)):
+        begin = linearized.storage_begin[b]
+        assert row[first : first + length] == [*range(begin, begin + length)]
+        batch[first : first + length] = [b] * length
+    until = [b + 1 for b in batch]
+    for node in range(count):
+        for child in linearized.child[linearized.child_begin[node] : linearized.child_begin[node + 1]]:
+            until[child] = max(until[child], batch[node])
+    for root in linearized.roots:
+        until[root] = linearized.num_batches
+    for one in range(count):
+        for other in range(count):
+            if one != other and row[one] == row[other] and batch[one] <= batch[other]:
+                assert until[one] < batch[other]
+
+
 @given(data=st.data())
 @hypothesis.settings(max_examples=300)
 def test_facts_of_any_batch(data):
@@ -106,6 +130,7 @@ def test_facts_of_any_batch(data):
     assert_carriers(linearized)
     assert_steps(linearized)
     assert_classes(linearized)
+    assert_storage(linearized)
 
 
 @given(data=st.data())
@@ -119,6 +144,7 @@ def test_facts_of_forests(data):
         assert_carriers(linearized)
         assert_steps(linearized)
         assert_classes(linearized)
+        assert_storage(linearized)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,21 @@ from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"Names", "Place", "path", "graph_node"}
-ELSEWHERE = {"too_large", "other_shape", "resized"}
+ELSEWHERE = {"too_large", "other_shape", "resized", "storage_beyond", "storage_lost"}
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
     ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),
     ".size": (TREE, 1, {"num_nodes": -1}),
+}
+RECYCLED = replace(BINARY, recycled=True)
+STORED = {  # of ((1, 2), 3): the leaves are nodes 2, 3, 4, and the root has the row that node 2 had
+    "storage_beyond": {"storage_begin": np.int32([0, 3, 4])},
+    "storage_beyond.before": {"storage_begin": np.int32([-1, 3, 0])},
+    "storage_beyond.size": {"storage_rows": -1},
+    "storage_lost": {"storage_begin": np.int32([0, 2, 0])},
+    "storage_lost.elsewhere": {"storage_row": np.int32([0, 3, 0, 2, 1])},
+    "storage_lost.negative": {"storage_row": np.int32([0, 3, -1, 1, 2])},
+    "storage_lost.root": {"roots": np.int32([2])},
 }
 BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
 
@@ -42,6 +52,21 @@ def test_arrays_that_do_not_fit(name, golden):
     with pytest.raises(DataError) as refused:
         replace(linearize(plan, data), **other)
     golden(f"other_shape{name}.txt", f"{refused.value}\n")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_rows_that_hold_other_nodes(name, golden):
+    linearized = linearize(RECYCLED, ((1, 2), 3))
+    assert linearized.storage_row.tolist() == [0, 3, 0, 1, 2]
+    with pytest.raises(DataError) as refused:
+        replace(linearized, **STORED[name])
+    golden(f"{name}.txt", f"{refused.value}\n")
+
+
+def test_what_are_no_nodes_is_left_to_the_prelude():
+    linearized = linearize(RECYCLED, ((1, 2), 3))
+    for wrong in (5, -1):
+        replace(linearized, child=np.append(linearized.child[:-1], np.int32(wrong)))
 
 
 def few_numbers(plan: Plan) -> Engine:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cortex import ra
+from cortex.ilir.structure import ROOT
 from cortex.linearize import Linearized
 from cortex.linearize.values import reader_of
 from cortex.ra.tensor import IfThenElse
@@ -90,12 +92,19 @@ def _checks(model: ra.Model) -> list[tuple[str, Any]]:
 def interpreted(
     program: Program, linearized: Linearized, params: Mapping[str, Any], *, workers: int = 2, seed: int = 0
 ) -> list[Rows]:
-    """Interpret a program on a batch; parallel iterations and workers run in the order that `seed` says."""
+    """Interpret a program on a batch; parallel iterations and workers run in the order that `seed` says.
+
+    Of a program that keeps roots' results alone, these are the rows.
+    """
     results = interpret(
         program, *inputs(program, linearized, params, workers, seed), workers=workers, seed=seed
     )
-    names = [buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT]
-    return by_structure({name: results[name] for name in names}, linearized)
+    outputs = [buffer for buffer in program.buffers if buffer.role is Role.OUTPUT]
+    found = {buffer.name: results[buffer.name] for buffer in outputs}
+    # By name: a program that was parsed has dimensions of its own.
+    if any(dim is not None and dim.name == ROOT.name for buffer in outputs for dim in buffer.dims):
+        return roots_by_structure(found, linearized)
+    return by_structure(found, linearized)
 
 
 def inputs(
@@ -116,6 +125,22 @@ def inputs(
         elif buffer.role is Role.PAYLOAD:
             arrays[buffer.name] = linearized.payloads[buffer.name]
     return sizes, arrays | filled_tables(program, sizes, arrays)
+
+
+def roots_by_structure(results: Rows, linearized: Linearized) -> list[Rows]:
+    """Return each structure's rows of results that are by root."""
+    begin = linearized.root_begin.tolist()
+    return [{name: array[first:end] for name, array in results.items()} for first, end in pairwise(begin)]
+
+
+def at_roots(expected: Sequence[Rows], linearized: Linearized) -> list[Rows]:
+    """Return the rows of each structure's roots alone."""
+    found: list[Rows] = []
+    for structure, rows in enumerate(expected):
+        nodes = linearized.rows[slice(*linearized.row_begin[structure : structure + 2])].tolist()
+        roots = linearized.roots[slice(*linearized.root_begin[structure : structure + 2])].tolist()
+        found.append({name: array[[nodes.index(root) for root in roots]] for name, array in rows.items()})
+    return found
 
 
 def by_structure(results: Rows, linearized: Linearized) -> list[Rows]:

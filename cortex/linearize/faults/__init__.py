@@ -55,6 +55,8 @@ from cortex.linearize.faults.shape import (
     other_plan,
     other_shape,
     shared,
+    storage_beyond,
+    storage_lost,
     too_large,
 )
 from cortex.linearize.faults.text import (
@@ -122,6 +124,8 @@ __all__ = [
     "resized",
     "second_word",
     "shared",
+    "storage_beyond",
+    "storage_lost",
     "too_large",
     "trailing",
     "tuple_element",

@@ -80,6 +80,24 @@ def other_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> D
     )
 
 
+def storage_beyond(batch: int, first: int, length: int, rows: int) -> DataError:
+    """A batch has no room where its storage begins."""
+    return DataError(
+        f"linearize: batch {batch} is kept in {length} rows of storage from {first} on, and there are {rows}",
+        because="an array or a size of it was exchanged after it was linearized",
+        fix="linearize the structures again",
+    )
+
+
+def storage_lost(node: int, row: int, when: str) -> DataError:
+    """A row is not a node's any more, or not yet, when that is read."""
+    return DataError(
+        f"linearize: row {row} of storage does not hold node {node} {when}",
+        because="an array of the linearized batch was exchanged after it was linearized",
+        fix="linearize the structures again",
+    )
+
+
 def _plan_text(plan: Plan) -> str:
     payloads = ", ".join(f"{p.name} {p.dtype.value}{list(p.shape) if p.shape else ''}" for p in plan.payloads)
     return f"{_KINDS[plan.kind]} of {_arity_text(plan)} with payloads ({payloads})"

@@ -8,6 +8,7 @@
 #include "classes.h"
 #include "edges.h"
 #include "steps.h"
+#include "storage.h"
 
 namespace cortex {
 
@@ -51,16 +52,61 @@ void sort_by_height(const Rows& rows, const Batches& batches, std::int32_t* ids)
   }
 }
 
+// For each class: its first id in each batch.
+std::vector<Ints> firsts_of_classes(const Batches& batches, const std::vector<Ints>& lengths) {
+  std::vector<Ints> firsts(lengths.size() + 1, batches.begin);
+  for (std::size_t c = 0; c < lengths.size(); ++c) {
+    for (std::size_t b = 0; b < batches.begin.size(); ++b) firsts[c + 1][b] = firsts[c][b] + lengths[c][b];
+  }
+  return firsts;
+}
+
 // The same with the classes of a height one after the other.
 void sort_by_class(const Rows& rows, const Batches& batches, const Ints& classes, const std::vector<Ints>& lengths,
                    std::int32_t* ids) {
-  std::vector<Ints> next(lengths.size() + 1, batches.begin);
-  for (std::size_t c = 0; c < lengths.size(); ++c) {
-    for (std::size_t b = 0; b < batches.begin.size(); ++b) next[c + 1][b] = next[c][b] + lengths[c][b];
-  }
+  std::vector<Ints> next = firsts_of_classes(batches, lengths);
   for (std::size_t row = 0; row < classes.size(); ++row) {
     ids[row] = next[static_cast<std::size_t>(classes[row])][static_cast<std::size_t>(rows.heights[row])]++;
   }
+}
+
+// Of ids so sorted, sort those of each class and height by when they are needed last: the first half, by falling batch,
+// and the other half by rising. So what is needed no more is in the middle, where workers find rows that were their own.
+void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, const std::vector<Ints>& lengths,
+                 const Ints& last, std::int32_t* ids) {
+  std::size_t count = last.size(), parts = batches.begin.size() * (lengths.size() + 1);
+  auto part_of = [&](std::size_t row) {
+    std::size_t of_class = classes.empty() ? 0 : static_cast<std::size_t>(classes[row]);
+    return of_class * batches.begin.size() + static_cast<std::size_t>(rows.heights[row]);
+  };
+  Ints next[2];  // of each class and height, the next id of the first half and of the other one
+  for (const Ints& firsts : firsts_of_classes(batches, lengths)) {
+    next[0].insert(next[0].end(), firsts.begin(), firsts.end());
+  }
+  next[1] = next[0];
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::size_t after = part + batches.begin.size(), b = part % batches.begin.size();
+    std::int32_t end = after < parts ? next[0][after] : batches.begin[b] + batches.length[b];
+    next[1][part] += (end - next[0][part] + 1) / 2;
+  }
+  Ints keys(count), begin(2 * batches.begin.size() + 3, 0), order(count);
+  for (std::size_t row = 0; row < count; ++row) {
+    keys[row] = 2 * last[row] + (ids[row] >= next[1][part_of(row)]);
+    ++begin[static_cast<std::size_t>(keys[row]) + 1];
+  }
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  Ints end(begin.begin(), begin.end() - 1);  // so far
+  for (std::size_t row = 0; row < count; ++row) {
+    order[static_cast<std::size_t>(end[static_cast<std::size_t>(keys[row])]++)] = static_cast<std::int32_t>(row);
+  }
+  auto place = [&](std::size_t until, std::size_t half) {
+    for (std::int32_t o = begin[2 * until + half]; o < begin[2 * until + half + 1]; ++o) {
+      auto row = static_cast<std::size_t>(order[static_cast<std::size_t>(o)]);
+      ids[row] = next[half][part_of(row)]++;
+    }
+  };
+  for (std::size_t until = batches.begin.size() + 1; until-- > 0;) place(until, 0);
+  for (std::size_t until = 0; until <= batches.begin.size(); ++until) place(until, 1);
 }
 
 nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
@@ -120,23 +166,27 @@ nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
   std::vector<Ints> lengths = class_lengths(plan, rows, classes, batches.begin.size());
   std::int32_t* ids = nullptr;
   nb::object by_row = arrays.ints(rows.count(), ids);
+  Ints last = plan.recycled ? last_needed(rows, batches.begin.size()) : Ints();
   if (classes.empty()) {
     sort_by_height(rows, batches, ids);
   } else {
     sort_by_class(rows, batches, classes, lengths, ids);
   }
+  if (plan.recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
   std::size_t inner = rows.inner.size();
   Edges edges = number_edges(plan, rows, ids, arrays);
   nb::dict payloads = number_payloads(plan, rows, ids, arrays);
   nb::dict carriers = number_carriers(plan, payloads, rows.count(), inner, arrays);
   Steps steps = number_steps(plan, rows, ids);
+  Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays)
+                                  : Storage{0, arrays.copy(Ints()), arrays.copy(Ints())};
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
                         batches.widest_edges(edges.first), arrays.copy(batches.begin), arrays.copy(batches.length),
                         edges.begin, edges.child, edges.positions, payloads, carriers, steps.top_begin.size() - 1,
                         steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
-                        arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays),
-                        number_roots(rows, ids, arrays), arrays.copy(rows.root_begin), by_row,
-                        arrays.copy(rows.row_begin), rows.keys.release(arrays));
+                        arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays), storage.rows,
+                        storage.begin, storage.of_node, number_roots(rows, ids, arrays), arrays.copy(rows.root_begin),
+                        by_row, arrays.copy(rows.row_begin), rows.keys.release(arrays));
 }
 
 }  // namespace cortex

@@ -102,6 +102,7 @@ PlanSpec::PlanSpec(nb::handle given)
     }
     if (text(payload.attr("name")) == "word") word = static_cast<int>(payloads.size()) - 1;
   }
+  recycled = nb::cast<bool>(given.attr("recycled"));
   for (nb::handle each : given.attr("classes")) classes.push_back(class_of(each, payloads));
 }
 

@@ -60,6 +60,7 @@ struct PlanSpec {
   std::int32_t unrolled;             // steps are of one height more; none where it is zero
   std::vector<std::size_t> carried;  // the payloads of which the carriers are listed
   std::vector<ClassSpec> classes;
+  bool recycled;  // nodes have rows of storage
   int word = -1;  // the index of the payload `word`, if the plan has it
 };
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
+from cortex.linearize.reference.storage import by_use, last_needed, storage_begins
 from cortex.linearize.reference.structures import Structure, StructureNode
 from cortex.linearize.result import Linearized
 
@@ -18,13 +19,25 @@ Values = dict[str, list[npt.NDArray[Any]]]
 
 
 def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
-    """Sort the nodes by falling height, then class, structure, row, and write all arrays by that number."""
+    """Sort the nodes by falling height, then class, structure, row, and write all arrays by that number.
+
+    Where storage is recycled, the nodes of one class are sorted by when they are needed last instead.
+    """
     nodes = [node for structure in structures for node in structure.nodes]
     height: dict[StructureNode, int] = {}
     for node in nodes:
         height[node] = max((1 + height[child] for child in node.children if child is not None), default=0)
     classes = [_class_of(plan, node, {p: values[p][row] for p in values}) for row, node in enumerate(nodes)]
-    order = sorted(range(len(nodes)), key=lambda row: (-height[nodes[row]], classes[row]))
+    rows = {node: row for row, node in enumerate(nodes)}
+    last = last_needed(
+        [[rows[child] for child in node.children if child is not None] for node in nodes],
+        [height[node] for node in nodes],
+        [rows[root] for structure in structures for root in structure.roots],
+    )
+    order = sorted(rows.values(), key=lambda row: (-height[nodes[row]], classes[row]))
+    if plan.recycled:
+        alike = groupby(order, key=lambda row: (height[nodes[row]], classes[row]))
+        order = [row for _, group in alike for row in by_use([*group], last)]
     node_id = {nodes[row]: n for n, row in enumerate(order)}
     sorted_nodes = [nodes[row] for row in order]
     children = [[node_id[child] for child in node.children if child is not None] for node in sorted_nodes]
@@ -32,6 +45,9 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
     payloads = {p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads}
     length = np.bincount([height[node] for node in nodes], minlength=1)
     begin = len(nodes) - np.cumsum(length)
+    storage: tuple[int, tuple[int, ...]] = (0, ())
+    if plan.recycled:
+        storage = storage_begins(begin.tolist(), length.tolist(), [last[row] for row in order])
     tops = _tops(plan, sorted_nodes, height)
     top_nodes = list(chain.from_iterable(tops))
     return Linearized(
@@ -59,6 +75,15 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         height=_ints([height[node] for node in sorted_nodes] if plan.unrolled else []),
         step_group=_ints(_groups(top_nodes, sorted_nodes, node_id) if plan.unrolled else []),
         class_length=_class_lengths(plan, [height[node] for node in nodes], classes, len(length)),
+        storage_rows=storage[0],
+        storage_begin=_ints(storage[1]),
+        storage_row=_ints(
+            list(
+                chain.from_iterable(
+                    range(s, s + n) for s, n in reversed([*zip(storage[1], length, strict=False)])
+                )
+            )
+        ),
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),

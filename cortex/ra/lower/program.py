@@ -77,6 +77,8 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
     if {functions.child_begin, functions.batch_begin} <= used:  # how much room the edges of a batch need
         used |= {functions.batch_edges, functions.widest_edges}
+    if functions.storage is not None:  # for `recycle_storage`, where that can be
+        used |= {*functions.storage.all()}
     facts = tuple(fact for fact in functions.facts if subjects(fact) <= used)
     declared = tuple(function for function in functions.all() if function in used)
     bound = (*lowering.constants.parts, *lowering.tables.parts)
@@ -96,7 +98,8 @@ def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
 
 def scheduled_plan(model: Model, choices: Choices) -> Plan:
     """Return what the program asks of structures: what the model does, the steps of an unrolled recursion, classes."""
-    plan = replace(model.plan(), unrolled=choices.unrolled)
+    recycled = choices.roots_alone and choices.batched and not choices.unrolled
+    plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled)
     if not choices.batched or not choices.checks:
         return plan
     return replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())
