@@ -110,7 +110,12 @@ def _size(schedule: ra.Schedule) -> int:
 
 
 def check_machine_code(
-    function: cortex.RecursiveFunction, batch: Batch, expected: list[Rows], what: str, *, roots_alone: bool
+    function: cortex.RecursiveFunction,
+    batch: Batch,
+    expected: list[Rows],
+    what: str,
+    *,
+    roots_alone: bool = False,
 ) -> None:
     """Run and compare; then run structures by themselves and in another order: the same bits."""
     run = partial(_rows, function, roots_alone=roots_alone)
