@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from cortex.ilir.structure import BATCH, NODE
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -28,8 +26,9 @@ def recycle_states(program: Program) -> Rewritten:
 
         h_nodes: workspace(float32[storage_rows, 256])
 
-    Programs that hand over roots' results alone have such rows, if they go batch by batch: `Plan.recycled`. Comes last,
-    after all that asks what depends on what: nodes have rows of their own until then.
+    Programs that hand over roots' results alone have such rows, if they go batch by batch: `Plan.recycled`. Comes after
+    all that asks what depends on what: nodes have rows of their own until then. Its notes are its steps, and why a
+    workspace is left as it is.
     """
     functions = {function.name: function for function in program.functions}
     loops = [site for site in sites(program) if isinstance(site.stmt, For) and site.stmt.dim is BATCH]
@@ -39,21 +38,24 @@ def recycle_states(program: Program) -> Rewritten:
     (site,) = loops
     loop = site.stmt
     assert isinstance(loop, For)
-    later = _rows(functions, _batch(loop, functions))
+    later = _rows(functions, _batch(loop))
     first = _rows(functions, Const(0))
-    last = tuple(functions[name] for name in ("roots",) if name in functions)
+    last = (functions["roots"],)
     pointers = tuple(Pointer(f.pointer, f.via) for f in program.facts if isinstance(f, Follows))
     kept = Kept(functions["storage_row"], Call(functions["storage_rows"]), pointers, last)
+    whole: list[str] = []
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and NODE in buffer.dims:
             dimension = buffer.dims.index(NODE)
             if buffer.shape[dimension] == Call(functions["num_nodes"]):
-                with suppress(ScheduleError):
+                try:
                     schedule.apply(recycle_storage, buffer, dimension, loop.var, later, first, kept)
-    return Rewritten(schedule.checked(), schedule.forwarding, tuple(schedule.log().splitlines()))
+                except ScheduleError as refusal:
+                    whole.append(f"# {buffer.name} has a row for each node: {' '.join(str(refusal).split())}")
+    return Rewritten(schedule.checked(), schedule.forwarding, (*schedule.log().splitlines(), *whole))
 
 
-def _batch(loop: For, functions: dict[str, Function]) -> Expr:
+def _batch(loop: For) -> Expr:
     """Return which batch an iteration is: leaves may come before the loop."""
     match loop.extent:
         case Binary(op=BinaryOp.SUB, rhs=Const(value=1)):

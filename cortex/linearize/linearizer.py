@@ -53,9 +53,9 @@ class Linearizer:
 
 
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:
-    """Return a batch that was linearized before for `plan`; `DataError` if it was for another one.
+    """Return a batch that was linearized before as one of `plan`; `DataError` if its own differs in more than storage.
 
-    With rows of storage or without, it is one that the other can be told of.
+    A batch without rows of storage gets one for each node, in each call: who calls often linearizes for the function.
     """
     if replace(data.plan, recycled=plan.recycled) != plan:
         raise faults.other_plan(data.plan, plan)
@@ -75,7 +75,8 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
         data: a list is a batch, anything else is one structure: a `Node` or any object with `children`, or
             with `left` and `right`; nested tuples of ints; a bracketed string or an `nltk.Tree`; a 1-D array of
             integers or a 2-D array of floats (a sequence); a `networkx.DiGraph`; a `Forest`, which holds any
-            number of structures; a `Linearized` of an equal plan, which is returned as it is.
+            number of structures; a `Linearized` of an equal plan, which is returned as it is; one
+            without rows of storage is given a row for each node, if the plan is recycled.
         vocab: the numbers of the words in bracketed strings.
         children: the name of the attribute that holds the children, or a tuple with one name for each.
 

@@ -22,20 +22,35 @@ Nodes = npt.NDArray[np.int64]
 def check_storage(batch: Linearized) -> None:
     """Raise `DataError` if a row of a batch holds another node when one is read there; its arrays are long enough.
 
-    What are no nodes of the batch are left to the prelude.
+    What are no nodes of the batch is left to the prelude.
     """
-    if not batch.plan.recycled:
+    if not batch.plan.recycled or _has_own_rows(batch):
         return
-    held = np.full(max(batch.storage_rows, 0), -1, np.int64)
+    held = np.full(max(min(batch.storage_rows, batch.num_nodes), 0), -1, np.int64)
+    before = np.arange(0)
     parts = (batch.batch_begin, batch.batch_length, batch.storage_begin)
     for number, (first, length, place) in enumerate(zip(*map(np.ndarray.tolist, parts), strict=True)):
+        if first < 0 or length < 0 or first + length > batch.num_nodes:
+            return
         if not 0 <= place <= len(held) - length:
-            raise faults.storage_beyond(number, place, length, len(held))
+            raise faults.storage_beyond(number, place, length, batch.storage_rows)
         nodes = np.arange(first, first + length)
-        held[place : place + len(nodes)] = nodes
-        below = batch.child[slice(*batch.child_begin[[first, first + length]])] if length else nodes
-        _check_held(batch, held, np.concatenate((nodes, below)), f"while batch {number} is computed")
+        held[place : place + length] = nodes
+        children = batch.child[slice(*batch.child_begin[[first, first + length]])]
+        below = (array[first : first + length] for array in batch.positions.values())
+        needed = np.concatenate((nodes, before, children, *below))
+        _check_held(batch, held, needed, f"while batch {number} is computed")
+        before = nodes
     _check_held(batch, held, batch.roots.astype(np.int64), "at the end")
+
+
+def _has_own_rows(batch: Linearized) -> bool:
+    """Return whether each node is kept in the row of its number."""
+    return (
+        batch.storage_rows == batch.num_nodes
+        and np.array_equal(batch.storage_begin, batch.batch_begin)
+        and np.array_equal(batch.storage_row, np.arange(batch.num_nodes))
+    )
 
 
 def _check_held(batch: Linearized, held: Nodes, nodes: Nodes, when: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -92,9 +92,9 @@ def recycle_storage(
                     y[r, i] = h[storage_row(root), i]
 
     Rows are those of a `dimension`. Each iteration of the loop is a round, and `rows` are of its variable; what is used
-    before the loop is of the round `start`. What is proven is that each round uses its own rows and what pointers of
-    these lead to; that rows are where `kept` says is vouched for by who calls. Comes after a kernel is shared out: what
-    is told of rows by then is told of their numbers. The buffer is a new one of the same name.
+    before the loop are rows of the round `start`. What is proven is that each round uses its own rows and what pointers
+    of these lead to; that rows are where `kept` says is vouched for by who calls. Comes after a kernel is shared out:
+    what is told of rows by then is told of their numbers. The buffer is a new one of the same name.
 
     Raises:
         ScheduleError: the buffer is no workspace, or shares its memory; it has no such dimension; the loop is no serial
@@ -136,7 +136,10 @@ def recycle_storage(
     new = replace(
         buffer, shape=tuple(kept.extent if d == dimension else old for d, old in enumerate(buffer.shape))
     )
-    rewriter = _Recycle(old=buffer, new=new, dimension=dimension, places=places, kept=kept)
+    lets = frozenset(
+        let for use in found for let in _lets(place, use.site) if Ref(let) == use.indices[dimension]
+    )
+    rewriter = _Recycle(old=buffer, new=new, dimension=dimension, places=places, kept=kept, lets=lets)
     stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     declared = tuple(new if other is buffer else other for other in program.buffers)
     return rewriter.finish(program, replace(program, buffers=declared, stages=stages))
@@ -181,6 +184,12 @@ def _check_meetings(
 
 def _is_inside(place: Site, site: Site) -> bool:
     return any(outer is place.stmt for outer in site.around)
+
+
+def _lets(place: Site, site: Site) -> Iterator[Var]:
+    """Yield the variables of the lets around a use: of one in a round, those that are bound in the round."""
+    around = site.around[len(place.around) + 1 :] if _is_inside(place, site) else site.around
+    return (outer.var for outer in around if isinstance(outer, Let))
 
 
 def _always(place: Site, site: Site) -> bool:
@@ -242,7 +251,7 @@ class _Rounds:
         if _is_inside(self.place, use.site):
             return self._of_round(use, index, self.rows)
         if use.order < self.order:
-            return None if self.start is None else self._of_round(use, index, self.start)
+            return None if self.start is None else self._own(use, index, self.start)
         match use.site.expand(index):
             case Call(function=function) if function in self.kept.last:
                 return Call(self.kept.row, (index,))
@@ -254,6 +263,10 @@ class _Rounds:
         for pointer in self.kept.pointers:
             if isinstance(led, Call) and led.function is pointer.function:
                 return Call(self.kept.row, (index,)) if self._leads(use, led, pointer, rows) else None
+        return self._own(use, index, rows)
+
+    def _own(self, use: Use, index: Expr, rows: Rows) -> Expr | None:
+        """Return where a row that the round makes is kept; None if it is not proven to be one."""
         own = self._holds(use, within(index, rows.begin, add(rows.begin, rows.length)))
         return self._moved(index, rows) if own else None
 
@@ -287,6 +300,7 @@ class _Recycle(Rewriter):
     dimension: int = field(kw_only=True)
     places: Mapping[Expr, Expr] = field(kw_only=True)
     kept: Kept = field(kw_only=True)
+    lets: frozenset[Var] = field(kw_only=True)
     named: dict[Var, Var] = field(default_factory=dict, kw_only=True)
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
@@ -295,7 +309,7 @@ class _Recycle(Rewriter):
             return own, inner
         index = indices[self.dimension]
         place = self.places[index]
-        if isinstance(index, Ref) and not _is_led(place, self.kept):
+        if isinstance(index, Ref) and index.var in self.lets and not _is_led(place, self.kept):
             name = Var(f"{index.var.name}_row", index.var.dtype)
             place = Ref(self.named.setdefault(index.var, name))
         return self.new, (*inner[: self.dimension], place, *inner[self.dimension + 1 :])

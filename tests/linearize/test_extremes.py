@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,29 @@ def test_a_fault_at_the_end_of_a_chain_is_found_and_named_shortly():
 def test_a_batch_of_many_structures():
     result = check_against_reference(TREE, [(1, (2, 3))] * 3000)
     assert isinstance(result, Linearized) and result.num_structures == 3000
+
+
+@pytest.mark.parametrize(("forest", "rows"), [(CHAINS["forest"], 2), (STARS["forest"], MANY)])
+def test_storage_of_a_million_nodes(forest, rows):
+    result = linearize(replace(TREE, recycled=True), forest())
+    assert result.storage_rows == rows
+
+
+def scattered(length: int) -> Forest:
+    """Return a DAG of which every second node of a chain is needed to the end, and then come pairs."""
+    spine = [[i - 1] if i else [] for i in range(length)]
+    begin = len(spine)
+    spine.append([*range(0, length, 2), length - 1])
+    for pair in range(length):
+        below = [begin] if pair == 0 else [begin + 2 * pair - 1, begin + 2 * pair]
+        spine += [below[:1], below[-1:]]
+    spine.append([*range(1, length, 2), len(spine) - 2, len(spine) - 1])
+    return Forest(np.cumsum([0, *map(len, spine)]), np.concatenate([np.array(below, int) for below in spine]))
+
+
+def test_free_rows_that_are_scattered():
+    """As many ranges of free rows as there are nodes: to search them all for each batch would take minutes."""
+    check_against_reference(replace(DAG, recycled=True), scattered(400))
+    result = linearize(replace(DAG, recycled=True), scattered(200_000))
+    assert result.num_nodes == 600_002
+    assert 200_000 < result.storage_rows < 200_020

@@ -29,6 +29,7 @@ STORED = {  # of ((1, 2), 3): the leaves are nodes 2, 3, 4, and the root has the
     "storage_lost": {"storage_begin": np.int32([0, 2, 0])},
     "storage_lost.elsewhere": {"storage_row": np.int32([0, 3, 0, 2, 1])},
     "storage_lost.negative": {"storage_row": np.int32([0, 3, -1, 1, 2])},
+    "storage_lost.position": {"positions": {0: np.int32([2, 2]), 1: np.int32([4, 3])}},
     "storage_lost.root": {"roots": np.int32([2])},
 }
 BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
@@ -67,6 +68,8 @@ def test_what_are_no_nodes_is_left_to_the_prelude():
     linearized = linearize(RECYCLED, ((1, 2), 3))
     for wrong in (5, -1):
         replace(linearized, child=np.append(linearized.child[:-1], np.int32(wrong)))
+        replace(linearized, batch_begin=np.array([2, 1, wrong], np.int32))
+    replace(linearized, batch_length=np.int32([3, 1, -1]))
 
 
 def few_numbers(plan: Plan) -> Engine:

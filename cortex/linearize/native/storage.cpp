@@ -7,6 +7,9 @@ namespace cortex {
 
 namespace {
 
+// So many ranges of free rows are remembered: what there is to search for each batch.
+constexpr std::size_t kMostRanges = 64;
+
 struct Range {
   std::int32_t begin, end;
   std::int32_t length() const { return end - begin; }
@@ -19,11 +22,7 @@ class Gaps {
 
   // Take the middle of the first range that is long enough; if none is, rows from the end on, and what is free before it.
   std::int32_t take(std::int32_t length) {
-    auto found = ranges_.end();
-    if (length <= longest_) {
-      found = std::find_if(ranges_.begin(), ranges_.end(), [=](Range range) { return range.length() >= length; });
-      if (found == ranges_.end()) longest_ = length - 1;
-    }
+    auto found = std::find_if(ranges_.begin(), ranges_.end(), [=](Range range) { return range.length() >= length; });
     if (found == ranges_.end()) {
       bool open = !ranges_.empty() && ranges_.back().end == end_;
       std::int32_t first = open ? ranges_.back().begin : end_;
@@ -42,30 +41,37 @@ class Gaps {
     return first;
   }
 
-  void give_back(Range freed) {
-    auto after = std::lower_bound(ranges_.begin(), ranges_.end(), freed.begin,
-                                  [](Range range, std::int32_t begin) { return range.begin < begin; });
-    bool joins_next = after != ranges_.end() && after->begin == freed.end;
-    if (after != ranges_.begin() && (after - 1)->end == freed.begin) {
-      auto before = after - 1;
-      before->end = joins_next ? after->end : freed.end;
-      longest_ = std::max(longest_, before->length());
-      if (joins_next) ranges_.erase(after);
-      return;
+  // Ranges that are free from now on, in any order. Of many the longest are remembered.
+  void give_back(std::vector<Range>& freed) {
+    auto earlier = [](Range one, Range other) { return one.begin < other.begin; };
+    std::sort(freed.begin(), freed.end(), earlier);
+    std::size_t before = ranges_.size();
+    ranges_.insert(ranges_.end(), freed.begin(), freed.end());
+    std::inplace_merge(ranges_.begin(), ranges_.begin() + static_cast<std::ptrdiff_t>(before), ranges_.end(), earlier);
+    std::size_t count = 0;
+    for (Range range : ranges_) {
+      if (count > 0 && ranges_[count - 1].end == range.begin) {
+        ranges_[count - 1].end = range.end;
+      } else {
+        ranges_[count++] = range;
+      }
     }
-    if (joins_next) {
-      after->begin = freed.begin;
-      longest_ = std::max(longest_, after->length());
-      return;
-    }
-    ranges_.insert(after, freed);
-    longest_ = std::max(longest_, freed.length());
+    ranges_.resize(count);
+    if (count > kMostRanges) forget_short_ones();
   }
 
  private:
+  void forget_short_ones() {
+    auto longer = [](Range one, Range other) {
+      return one.length() != other.length() ? one.length() > other.length() : one.begin < other.begin;
+    };
+    std::nth_element(ranges_.begin(), ranges_.begin() + kMostRanges, ranges_.end(), longer);
+    ranges_.resize(kMostRanges);
+    std::sort(ranges_.begin(), ranges_.end(), [](Range one, Range other) { return one.begin < other.begin; });
+  }
+
   std::vector<Range> ranges_;  // rising, and none begins where another ends
   std::int32_t end_ = 0;
-  std::int32_t longest_ = 0;  // no range is longer
 };
 
 // Rows that are needed last in the same batch, and the next ones of which that is so.
@@ -97,14 +103,14 @@ Storage store(const Ints& begin, const Ints& length, const Ints& last, const std
   for (std::size_t row = 0; row < last.size(); ++row) by_id[static_cast<std::size_t>(ids[row])] = last[row];
   Gaps gaps;
   std::vector<Freed> freed;
-  freed.reserve(last.size());
+  std::vector<Range> now;
   Ints newest(begin.size() + 1, -1);  // of what is needed last in each batch
   for (std::size_t b = 0; b < begin.size(); ++b) {
-    if (b > 0) {
-      for (std::int32_t f = newest[b - 1]; f >= 0; f = freed[static_cast<std::size_t>(f)].next) {
-        gaps.give_back(freed[static_cast<std::size_t>(f)].range);
-      }
+    now.clear();
+    for (std::int32_t f = b > 0 ? newest[b - 1] : -1; f >= 0; f = freed[static_cast<std::size_t>(f)].next) {
+      now.push_back(freed[static_cast<std::size_t>(f)].range);
     }
+    if (!now.empty()) gaps.give_back(now);
     std::int32_t first = firsts[b] = gaps.take(length[b]);
     std::iota(of_node + begin[b], of_node + begin[b] + length[b], first);
     for (std::int32_t i = 0, next = 0; i < length[b]; i = next) {

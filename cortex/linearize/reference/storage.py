@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+MOST_RANGES = 64
+"""So many ranges of free rows are remembered, the longest ones: what there is to search for each batch."""
+
 
 def last_needed(children: Sequence[Sequence[int]], height: Sequence[int], roots: Sequence[int]) -> list[int]:
     """Return for each node the last batch that it is needed in: the one after its own, a parent's, or past all."""
@@ -32,19 +35,32 @@ def storage_begins(
     held: list[int] = []  # the last batch that each row is needed in
     firsts: list[int] = []
     for batch, (node, count) in enumerate(zip(begin, length, strict=True)):
-        first = _room([until < batch for until in held], count)
+        ranges = _free_ranges(held, batch)
+        ranges.sort(key=lambda range: (range[0] - range[1], range[0]))
+        for start, end in ranges[MOST_RANGES:]:  # the shortest, which are forgotten
+            held[start:end] = [len(length)] * (end - start)
+        first = _room(sorted(ranges[:MOST_RANGES]), len(held), count)
         held.extend([-1] * (first + count - len(held)))
         held[first : first + count] = last[node : node + count]
         firsts.append(first)
     return len(held), tuple(firsts)
 
 
-def _room(free: Sequence[bool], count: int) -> int:
-    """Return the middle of the first free rows that are enough; else the first of those at the end, or the end."""
+def _free_ranges(held: Sequence[int], batch: int) -> list[tuple[int, int]]:
+    """Return where each range of rows that nobody needs any more begins and ends."""
+    ranges: list[tuple[int, int]] = []
     start = 0
-    for is_free, group in groupby(free):
-        size = len([*group])
-        if is_free and size >= count:
-            return start + (size - count) // 2
-        start += size
-    return start - size if free and free[-1] else start
+    for is_free, group in groupby(until < batch for until in held):
+        end = start + len([*group])
+        if is_free:
+            ranges.append((start, end))
+        start = end
+    return ranges
+
+
+def _room(ranges: Sequence[tuple[int, int]], rows: int, count: int) -> int:
+    """Return the middle of the first range that is enough; else the first row of one at the end, or the end."""
+    for start, end in ranges:
+        if end - start >= count:
+            return start + (end - start - count) // 2
+    return ranges[-1][0] if ranges and ranges[-1][1] == rows else rows

@@ -290,3 +290,40 @@ def test_rows_that_may_not_be_there(fact, said):
     assert fact in TREES
     refused_so = refusal(TREES.replace(fact, ""))
     assert f"  because: {said} may be beyond the storage_rows that are there\n" in refused_so
+
+
+def test_what_is_led_to_before_the_rounds():
+    text = TREES.replace("h[node, i] = x[node, i]\n", "h[node, i] = x[node, i] + h[left(node), i]\n")
+    assert "h[left(node), i] is not proven" in refusal(text)
+
+
+FEW = """\
+program("few")
+
+storage_begin: structure(b < 5) = facts(0 <= storage_begin(b) < 1)
+storage_row: structure(n < 4) = facts(0 <= storage_row(n) < 4)
+roots: structure(r < 2) = facts(0 <= roots(r) < 4)
+h: workspace(float32[4, 3])
+y: output(float32[2, 3])
+
+with kernel:
+    for step in serial(5):
+        for n in parallel(4):
+            for i in serial(3):
+                h[n, i] = 1.0
+    for r in parallel(2):
+        for i in serial(3):
+            y[r, i] = h[roots(r), i]
+"""
+
+
+@pytest.mark.parametrize("let", ["", "    k = 2\n"])
+def test_a_row_that_no_let_of_the_round_names(let):
+    """A loop's variable, or a let around all rounds, is no name for a place of one round."""
+    text = FEW.replace("with kernel:\n", f"with kernel:\n{let}")
+    old = parse(text.replace("h[n, i]", "h[k, i]") if let else text)
+    batch = Ref(loop(old, "step"))
+    own = Rows(Const(0), Const(4), Call(function(old, "storage_begin"), (batch,)))
+    told = Kept(function(old, "storage_row"), Const(4), (), (function(old, "roots"),))
+    new = accepted(recycle_storage, old, old.buffers[0], 0, loop(old, "step"), own, None, told).program
+    assert f"h[storage_begin(step) + {'2' if let else 'n'}, i] = 1.0" in str(new)
