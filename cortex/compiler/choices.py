@@ -14,13 +14,15 @@ from ragged.errors import ScheduleError, UserError
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Choices(loops.Choices):
-    """The choices about a model: those of `ragged.auto.choices.Choices` about its loops, and three about its recursion.
+    """The choices about a model: those of `ragged.auto.choices.Choices` about its loops, and four about its recursion.
 
     Attributes:
         hoist_inputs: whether products of the inputs are computed for all nodes before the recursion.
         refactor: names of operators that each node computes for its parent, as in `ra.Schedule.refactor`; of a product
             with a sum over children it changes the order. No other choice changes a bit of a result.
         unroll: how many levels of descendants a node takes along in one step, as in `ra.Schedule.unroll`.
+        widest: the most inner nodes of a batch, as in `ra.Schedule.dynamic_batch`; None is as many as a cache has room
+            for what is computed at them, 384 at least. A GPU takes whole heights.
 
     Example::
 
@@ -37,6 +39,9 @@ class Choices(loops.Choices):
     unroll: int = field(
         default=0, metadata={"why": "nodes of one height share what they load of the weights"}
     )
+    widest: int | None = field(
+        default=None, metadata={"why": "what is computed at the nodes of a batch stays in a cache"}
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is no choice."""
@@ -45,6 +50,8 @@ class Choices(loops.Choices):
             raise UserError(f"choices: hoist_inputs={self.hoist_inputs!r} is neither True nor False")
         if type(self.unroll) is not int or self.unroll < 0:
             raise UserError(f"choices: unroll={self.unroll!r} is not a number from 0 up")
+        if self.widest is not None and (type(self.widest) is not int or self.widest < 1):
+            raise UserError(f"choices: widest={self.widest!r} is not a number from 1 up")
         if type(self.refactor) is not tuple or not all(isinstance(name, str) for name in self.refactor):
             raise UserError(f"choices: refactor={self.refactor!r} is not a tuple of operators' names")
 
@@ -78,7 +85,7 @@ def scheduled(model: Model | Schedule, choices: Choices, table_bytes: int = 0) -
                 fix="make the choice on the schedule, or give the model",
             )
         return model
-    schedule = default_schedule(model, table_bytes, hoist_inputs=choices.hoist_inputs)
+    schedule = default_schedule(model, table_bytes, hoist_inputs=choices.hoist_inputs, widest=choices.widest)
     for name in choices.refactor:
         schedule.refactor(_operator(model, name))
     if choices.unroll:

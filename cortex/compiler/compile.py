@@ -98,7 +98,13 @@ def compile(
     schedule = scheduled(model, choices, table_bytes)
     program = schedule.lower(roots_alone=keep == "roots")
     kernel = _kernel(program, target, workers, precision, choices.of_loops, cache=cache)
-    described = describe(schedule, program, choices.of_recursion(), roots_alone=keep == "roots")
+    described = describe(
+        schedule,
+        program,
+        choices.of_recursion(),
+        roots_alone=keep == "roots",
+        whole_heights=kernel.kernel.launch is not None,  # a GPU has room and blocks for any number of nodes
+    )
     made = Made(kernel, described, threads, workers, keep == "nodes", vocab, children)
     return RecursiveFunction(made, params)
 

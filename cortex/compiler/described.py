@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from cortex.compiler.patience import operations_of
@@ -41,19 +41,25 @@ class Described:
 
 
 def describe(
-    schedule: Schedule, program: Program, notes: Iterable[str] = (), *, roots_alone: bool = False
+    schedule: Schedule,
+    program: Program,
+    notes: Iterable[str] = (),
+    *,
+    roots_alone: bool = False,
+    whole_heights: bool = False,
 ) -> Described:
     """Return the description of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
 
-    `roots_alone` is as for `Schedule.lower`.
+    `roots_alone` is as for `Schedule.lower`; with `whole_heights` batches are as wide as the structures have them.
     """
     model = schedule.model
     parameters = {
         name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
         for name, tensor in model.inputs.items()
     }
+    plan = schedule.plan(roots_alone=roots_alone)
     return Described(
-        schedule.plan(roots_alone=roots_alone),
+        replace(plan, widest=None) if whole_heights else plan,
         parameters,
         tuple(sorted(schedule.finite)),
         tuple(model.results),

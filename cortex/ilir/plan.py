@@ -94,7 +94,9 @@ class Plan:
     the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one height, those
     of leaves first: a node is of the first class of its kind all of whose conditions hold, or of the last where none
     does. Without classes nothing is told apart. `recycled` says that only roots' results outlive the kernel: what nodes
-    have in memory may stand where other nodes' was that no parent waits for any more.
+    have in memory may stand where other nodes' was that no parent waits for any more. No batch of inner nodes has more
+    than `widest`: those of a height that has are several batches, one after another. None: any number; it is so
+    wherever the plan is unrolled, since steps are of whole heights.
     """
 
     kind: StructureKind
@@ -106,10 +108,13 @@ class Plan:
     unrolled: int = 0
     classes: tuple[NodeClass, ...] = ()
     recycled: bool = False
+    widest: int | None = None
 
     def __post_init__(self) -> None:
         if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):
             raise InternalError(f"Plan: {self.kind.value}s unrolled by {self.unrolled}")
+        if self.widest is not None and (self.widest < 1 or self.unrolled):
+            raise InternalError(f"Plan: batches of {self.widest} nodes, unrolled by {self.unrolled}")
         names = [payload.name for payload in self.payloads]
         if len(set(names)) != len(names):
             raise InternalError(f"Plan: two payloads have one name among {names}")

@@ -53,11 +53,12 @@ class Linearizer:
 
 
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:
-    """Return a batch that was linearized before as one of `plan`; `DataError` if its own differs in more than storage.
+    """Return a batch that was linearized before as one of `plan`; `DataError` if it is another in what is read of it.
 
-    A batch without rows of storage gets one for each node, in each call: who calls often linearizes for the function.
+    How wide batches may be, kernels do not ask. A batch without rows of storage gets one for each node, in each call:
+    who calls often linearizes for the function.
     """
-    if replace(data.plan, recycled=plan.recycled) != plan:
+    if replace(data.plan, recycled=plan.recycled, widest=plan.widest) != plan:
         raise faults.other_plan(data.plan, plan)
     if data.plan.recycled or not plan.recycled:
         return data

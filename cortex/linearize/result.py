@@ -23,8 +23,10 @@ class Linearized:
     storage is recycled, see below, by when nodes are needed last before the structure). So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one
     height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the
-    leaves. There is always a batch 0, which an empty batch of structures leaves empty. Of the batches after it,
-    the widest has widest_nodes nodes, and widest_edges edges lead out of those of the one with the most.
+    leaves. A plan that says how wide a batch may be has several, one after another, for a height of more inner
+    nodes, each with a part of every quarter of these, by structure and row, before classes are told apart.
+    There is always a batch 0, which an empty batch of structures leaves empty. Of the batches after it, the widest
+    has widest_nodes nodes, and widest_edges edges lead out of those of the one with the most.
 
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
@@ -42,10 +44,10 @@ class Linearized:
     top, as a place in step_top, it is or is below of in the same step; -1 for leaves. Any other plan has no steps, and
     these are empty.
 
-    A plan with classes tells nodes of one height apart: class_length[c] (num_batches,) says how many nodes of each
+    A plan with classes tells nodes of one batch apart: class_length[c] (num_batches,) says how many nodes of each
     batch are of class c, which come after those of classes before it. The last class has what is left of a batch.
 
-    A plan that is recycled has nodes of one height and class sorted by when they are needed last: the first half of
+    A plan that is recycled has nodes of one batch and class sorted by when they are needed last: the first half of
     them, by row, with the latest first, and the other half with the latest last. What a kernel keeps of node n may
     stand in row storage_row[n] of storage_rows rows; those of batch b are storage_begin[b] (num_batches,) and on, one
     after another. Two nodes have one row only if all parents of the one are in batches before the other's, its own is

@@ -19,6 +19,7 @@ from cortex.ra.structure import Dag
 from cortex.ra.tabulate import affordable, check_tabulates, offer
 from cortex.ra.tensor import Compute, IfThenElse, InputTensor
 from cortex.ra.unroll import check_unrolls
+from cortex.ra.widest import widest_batch
 from ragged.errors import Location, ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
@@ -56,18 +57,27 @@ class Schedule:
         """Whether leaves have loops of their own."""
         return self._choices.specialized
 
-    def dynamic_batch(self) -> None:
+    def dynamic_batch(self, widest: int | None = None) -> None:
         """Run the nodes of one height together, height by height (CORTEX section 3.1, dynamic batching).
 
+        Of a height with more inner nodes than `widest`, at most so many run together, and then others: what is
+        computed at them takes less memory, and is still in a cache when it is read. With None all of them do, and they
+        do in an unrolled recursion, whose steps are of whole heights.
+
         Raises:
-            ScheduleError: it was asked for before.
+            ScheduleError: it was asked for before, or `widest` is no number from 1 up.
         """
+        at = Location.capture()
         if self._choices.batched:
+            raise ScheduleError("dynamic_batch: the nodes are batched already", at=at, fix="ask for it once")
+        if widest is not None and (type(widest) is not int or widest < 1):
             raise ScheduleError(
-                "dynamic_batch: the nodes are batched already", at=Location.capture(), fix="ask for it once"
+                f"dynamic_batch: widest={widest!r} is no number of nodes",
+                at=at,
+                fix="a whole number from 1 on, or None for any number",
             )
-        self._choices = replace(self._choices, batched=True)
-        self._log.append("s.dynamic_batch()")
+        self._choices = replace(self._choices, batched=True, widest=widest)
+        self._log.append(f"s.dynamic_batch({'' if widest is None else f'widest={widest}'})")
 
     def specialize_if_else(self, branch: Tensor) -> None:
         """Give the nodes of each side of a branch loops of their own instead of a check at each node.
@@ -290,9 +300,12 @@ class Schedule:
         return "\n".join(self._log)
 
 
-def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True) -> Schedule:
+def default_schedule(
+    model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True, widest: int | None = None
+) -> Schedule:
     """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
 
+    Batches have no more than `widest` nodes, or than `widest_batch` says.
     Over a Dag, what reduces and takes in one child alone is computed once for each node, and not for each of its
     parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first
     where there are any, unless `hoist_inputs` says otherwise.
@@ -303,7 +316,7 @@ def default_schedule(model: Model, table_bytes: int = 0, *, hoist_inputs: bool =
             if isinstance(tensor, Compute) and _reduces(tensor):
                 with suppress(ScheduleError):  # what is not of one child
                     schedule.compute_once(tensor)
-    schedule.dynamic_batch()
+    schedule.dynamic_batch(widest_batch(model) if widest is None else widest)
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse):
             # An earlier branch may ask the same, and some conditions no schedule can specialize.

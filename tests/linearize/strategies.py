@@ -67,8 +67,18 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
     carriers = draw(st.lists(st.sampled_from(listable), unique=True)) if listable else []
     unrolled = 0 if kind is StructureKind.DAG else draw(st.sampled_from([0, 0, 1, 2, 3]))
     classes = draw(st.one_of(st.just(()), node_classes(listable)))
+    widest = None if unrolled else draw(st.sampled_from([None, None, 1, 2, 5]))
     return Plan(
-        kind, least, most, tuple(payloads), positions, tuple(carriers), unrolled, classes, draw(st.booleans())
+        kind,
+        least,
+        most,
+        tuple(payloads),
+        positions,
+        tuple(carriers),
+        unrolled,
+        classes,
+        recycled=draw(st.booleans()),
+        widest=widest,
     )
 
 

@@ -51,7 +51,8 @@ def check_agreement(
 def schedules(model: ra.Model) -> dict[str, ra.Schedule]:
     """Return every kind of legal schedule of a model's recursion, by name.
 
-    Its branches are specialized, or every check that may be in it (`checks`), node by node or batched.
+    Its branches are specialized, or every check that may be in it (`checks`), node by node or batched: then in batches
+    of at most so many nodes that most heights are several.
     """
     made = {name: ra.Schedule(model) for name in ("unscheduled", "batched")}
     made["batched"].dynamic_batch()
@@ -59,7 +60,7 @@ def schedules(model: ra.Model) -> dict[str, ra.Schedule]:
         for name, steps in zip(names, (_branches(model), _checks(model)), strict=True):
             schedule = ra.Schedule(model)
             if batched:
-                schedule.dynamic_batch()
+                schedule.dynamic_batch(widest=3 if name == "default" else 2)
             if any([_accepted(schedule, *step) for step in steps]):
                 made[name] = schedule
     return made

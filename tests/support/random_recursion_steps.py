@@ -56,8 +56,12 @@ def _depth(draw: Random, schedule: ra.Schedule) -> Arguments:
     return (draw.choice([1, 1, 2, 3, 7, 0]),)
 
 
+def _width(draw: Random, schedule: ra.Schedule) -> Arguments:
+    return (draw.choice([None, None, 1, 2, 5, 0]),)
+
+
 STEPS: dict[str, Callable[[Random, ra.Schedule], Arguments]] = {
-    "dynamic_batch": _nothing,
+    "dynamic_batch": _width,
     "specialize_if_else": _branch,
     "specialize": _condition,
     "specialize_leaves": _nothing,

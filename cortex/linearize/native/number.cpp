@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "batches.h"
 #include "buffers.h"
 #include "classes.h"
 #include "edges.h"
@@ -13,30 +14,6 @@
 namespace cortex {
 
 namespace {
-
-// How many nodes each height has; the first id of each.
-struct Batches {
-  explicit Batches(const Rows& rows) : length(rows.of_height.begin(), rows.of_height.end()) {
-    if (length.empty()) length.push_back(0);
-    length[0] = static_cast<std::int32_t>(rows.count() - rows.inner.size());
-    begin.resize(length.size());
-    auto end = static_cast<std::int32_t>(rows.count());
-    for (std::size_t b = 0; b < length.size(); ++b) begin[b] = end -= length[b];
-  }
-  // The most nodes of a batch after the leaves'.
-  std::int32_t widest() const {
-    return length.size() > 1 ? *std::max_element(length.begin() + 1, length.end()) : 0;
-  }
-  // The most edges that lead out of the nodes of one batch: those of node n are from children[n] to children[n + 1].
-  std::int32_t widest_edges(const std::int32_t* children) const {
-    std::int32_t most = 0;
-    for (std::size_t b = 1; b < begin.size(); ++b) {
-      most = std::max(most, children[begin[b] + length[b]] - children[begin[b]]);
-    }
-    return most;
-  }
-  Ints length, begin;
-};
 
 // The id of each row: a counting sort, stable, so that within a height rows keep their order.
 void sort_by_height(const Rows& rows, const Batches& batches, std::int32_t* ids) {
@@ -161,6 +138,7 @@ nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
 }  // namespace
 
 nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
+  if (plan.widest > 0) divide_wide_heights(plan.widest, rows);
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
   std::vector<Ints> lengths = class_lengths(plan, rows, classes, batches.begin.size());

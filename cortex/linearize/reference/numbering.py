@@ -21,29 +21,31 @@ Values = dict[str, list[npt.NDArray[Any]]]
 def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
     """Sort the nodes by falling height, then class, structure, row, and write all arrays by that number.
 
-    Where storage is recycled, the nodes of one class are sorted by when they are needed last instead.
+    Inner nodes of one height are divided into batches of the plan's `widest` before, by structure and row. Where
+    storage is recycled, the nodes of one class are sorted by when they are needed last instead.
     """
     nodes = [node for structure in structures for node in structure.nodes]
     height: dict[StructureNode, int] = {}
     for node in nodes:
         height[node] = max((1 + height[child] for child in node.children if child is not None), default=0)
+    batch = height if plan.widest is None else _divided(height, plan.widest)
     classes = [_class_of(plan, node, {p: values[p][row] for p in values}) for row, node in enumerate(nodes)]
     rows = {node: row for row, node in enumerate(nodes)}
     last = last_needed(
         [[rows[child] for child in node.children if child is not None] for node in nodes],
-        [height[node] for node in nodes],
+        [batch[node] for node in nodes],
         [rows[root] for structure in structures for root in structure.roots],
     )
-    order = sorted(rows.values(), key=lambda row: (-height[nodes[row]], classes[row]))
+    order = sorted(rows.values(), key=lambda row: (-batch[nodes[row]], classes[row]))
     if plan.recycled:
-        alike = groupby(order, key=lambda row: (height[nodes[row]], classes[row]))
+        alike = groupby(order, key=lambda row: (batch[nodes[row]], classes[row]))
         order = [row for _, group in alike for row in by_use([*group], last)]
     node_id = {nodes[row]: n for n, row in enumerate(order)}
     sorted_nodes = [nodes[row] for row in order]
     children = [[node_id[child] for child in node.children if child is not None] for node in sorted_nodes]
     inner = [node for node in sorted_nodes if not node.is_leaf]
     payloads = {p.name: _by_id(plan, p.name, [values[p.name][row] for row in order]) for p in plan.payloads}
-    length = np.bincount([height[node] for node in nodes], minlength=1)
+    length = np.bincount([batch[node] for node in nodes], minlength=1)
     begin = len(nodes) - np.cumsum(length)
     storage: tuple[int, tuple[int, ...]] = (0, ())
     if plan.recycled:
@@ -74,7 +76,7 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         step_top=_ints(top_nodes),
         height=_ints([height[node] for node in sorted_nodes] if plan.unrolled else []),
         step_group=_ints(_groups(top_nodes, sorted_nodes, node_id) if plan.unrolled else []),
-        class_length=_class_lengths(plan, [height[node] for node in nodes], classes, len(length)),
+        class_length=_class_lengths(plan, [batch[node] for node in nodes], classes, len(length)),
         storage_rows=storage[0],
         storage_begin=_ints(storage[1]),
         storage_row=_ints(
@@ -90,6 +92,24 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         row_begin=_offsets([structure.nodes for structure in structures]),
         row_keys=[node.key for node in nodes],
     )
+
+
+def _divided(height: Mapping[StructureNode, int], widest: int) -> dict[StructureNode, int]:
+    """Return the batch of each node: those of each height are as many as it takes, none of more inner nodes.
+
+    Each has a part of each quarter of the nodes, so that who computes the first nodes of a batch finds their children
+    where he computed them himself.
+    """
+    batch = {node: 0 for node in height}
+    first = 1
+    for each in range(1, max(height.values(), default=0) + 1):
+        alike = [node for node, own in height.items() if own == each]
+        quarters = np.array_split(np.arange(len(alike)), 4 if 4 <= widest < len(alike) else 1)
+        part = widest // len(quarters)
+        for quarter in quarters:
+            batch |= {alike[n]: first + place // part for place, n in enumerate(quarter)}
+        first += -(-len(quarters[0]) // part)
+    return batch
 
 
 def _edges_between(children: list[list[int]], begin: int, count: int) -> int:

@@ -42,7 +42,7 @@ class Choices:
     step, each node after those below it. `checks`, each `==` or `>=`, are specialized: nodes that differ in what
     matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
     parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
-    With `roots_alone` the results are those of roots, and gathered last.
+    With `roots_alone` the results are those of roots, and gathered last. A batch has at most `widest` inner nodes.
     """
 
     batched: bool = False
@@ -54,6 +54,7 @@ class Choices:
     constants: bool = False
     tables: tuple[Compute, ...] = ()
     roots_alone: bool = False
+    widest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
 def scheduled_plan(model: Model, choices: Choices) -> Plan:
     """Return what the program asks of structures: what the model does, the steps of an unrolled recursion, classes."""
     recycled = choices.roots_alone and choices.batched and not choices.unrolled
-    plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled)
+    widest = None if choices.unrolled else choices.widest
+    plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled, widest=widest)
     if not choices.batched or not choices.checks:
         return plan
     return replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())

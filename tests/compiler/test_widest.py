@@ -1,0 +1,93 @@
+"""Batches of at most so many nodes: what they are, that no bit depends on it, and how many there are by default."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import Choices, Node, models, ra
+from cortex.linearize import linearize
+from cortex.ra.schedule import default_schedule
+from ragged.errors import ScheduleError, UserError
+from tests.compiler.test_cuda import TARGET
+
+MODEL = models.tree_lstm(9, 5, 7)
+PAIRS = [((k, 1), (2, (k, 4))) for k in range(5)]
+
+
+@pytest.mark.parametrize("keep", ["nodes", "roots"])
+@pytest.mark.parametrize("widest", [1, 3, 5])
+def test_no_bit_of_a_result_depends_on_it(widest, keep):
+    params = MODEL.init_params(seed=4)
+    whole, divided = (
+        cortex.compile(MODEL, params, threads=2, keep=keep, choices=Choices(widest=each))
+        for each in (None, widest)
+    )
+    assert divided.show("loops") == whole.show("loops")
+    batch = divided.linearize(PAIRS)
+    assert whole.linearize(PAIRS).batch_length.tolist() == [25, 10, 5, 5]
+    assert batch.widest_nodes <= widest and sum(batch.batch_length) == 45
+    wanted = whole(PAIRS)
+    for out in (divided(PAIRS), whole(batch), divided(whole.linearize(PAIRS))):
+        for name in wanted:
+            np.testing.assert_array_equal(out[name], wanted[name])
+
+
+def test_a_batch_has_a_part_of_each_quarter():
+    schedule = ra.Schedule(MODEL)
+    schedule.dynamic_batch(widest=8)
+    pairs = [((k % 7, 1), 2) for k in range(10)]
+    batch = linearize(schedule.plan(), pairs)
+    # Of ten nodes of each height the quarters are 0 1 2, 3 4 5, 6 7 and 8 9: of each first two, then what is left.
+    assert batch.batch_length.tolist() == [30, 8, 2, 8, 2]
+    assert batch.roots.tolist() == [2, 3, 0, 4, 5, 1, 6, 7, 8, 9]
+
+
+def test_a_narrow_batch_takes_less_memory():
+    trees = [((1, 2), 3)] * 1000
+    fn = cortex.compile(MODEL, MODEL.init_params(), threads=1, keep="roots", choices=Choices(widest=8))
+    batch = fn.linearize(trees)
+    assert batch.widest_nodes == 8 and batch.widest_edges == 16
+    assert (
+        batch.storage_rows == 3000 + 8
+    )  # leaves, and eight nodes before the first of them are not needed any more
+    whole = linearize(default_schedule(MODEL, widest=5000).plan(roots_alone=True), trees)
+    assert whole.widest_nodes == 1000 and whole.storage_rows == 3000 + 1000
+
+
+def test_as_many_by_default_as_a_cache_has_room_for():
+    logs = [default_schedule(models.tree_lstm(h, h, 7)).log().splitlines()[0] for h in (256, 16, 4)]
+    assert logs == [f"s.dynamic_batch(widest={widest})" for widest in (384, 3840, 15360)]
+
+
+def test_a_step_of_an_unrolled_recursion_is_whole():
+    schedule = default_schedule(MODEL, widest=2)
+    assert schedule.plan().widest == 2
+    schedule.unroll(1)
+    assert schedule.plan().widest is None
+    assert linearize(schedule.plan(), PAIRS).batch_length.tolist() == [25, 10, 5, 5]
+
+
+def test_a_gpu_takes_whole_heights():
+    model = models.tree_fc(hidden=4, vocab=7)
+    fn = cortex.compile(model, model.init_params(), target=TARGET, choices=Choices(widest=2))
+    assert fn.plan.widest is None
+
+
+def test_many_nodes_of_one_height():
+    fn = cortex.compile(MODEL, MODEL.init_params(), threads=2)
+    trees = [Node([Node(word=1), Node(word=k % 7)]) for k in range(20_000)]
+    batch = fn.linearize(trees)
+    assert fn.plan.widest is not None and batch.widest_nodes == fn.plan.widest
+    np.testing.assert_array_equal(fn(batch)["h"][-7:], fn(trees[-7:])["h"])
+
+
+@pytest.mark.parametrize("widest", [0, -1, True, 2.0])
+def test_what_is_no_width(widest):
+    with pytest.raises(ScheduleError) as refusal:
+        ra.Schedule(MODEL).dynamic_batch(widest)
+    assert str(refusal.value).startswith(f"dynamic_batch: widest={widest!r} is no number of nodes\n")
+    with pytest.raises(UserError) as error:
+        Choices(widest=widest)
+    assert str(error.value) == f"choices: widest={widest!r} is not a number from 1 up"
