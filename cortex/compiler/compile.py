@@ -54,7 +54,7 @@ def compile(
         vocab: the numbers of the words in bracketed strings; without it strings are refused.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
         precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16, of which half as
-            many bytes are read and two are multiplied by one instruction where the processor has it (AVX512-BF16). The
+            many bytes are read and several are multiplied by one instruction where the processor has a quick one. The
             sums, and all else, stay in float32. docs/schedule.md says what error that makes.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
             default `children`, or else `left` and `right`.

@@ -19,8 +19,8 @@ from ragged.codegen.target import (
     Target,
     TargetLike,
     architecture_of,
-    features_of,
     has_matrix_unit,
+    has_quick_pairs,
     parse_target,
     require_cpu,
 )
@@ -169,8 +169,11 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
         packed = tvm.transform.Sequential(passes)(module)
-    processor, features = architecture_of(target), features_of(target)
+    processor, has_pairs = architecture_of(target), has_quick_pairs(target)
     lowered = tvm.IRModule(
-        {name: lower_for_llvm(function, processor, features) for name, function in packed.functions.items()}
+        {
+            name: lower_for_llvm(function, processor, has_pairs=has_pairs)
+            for name, function in packed.functions.items()
+        }
     )
     return tvm.get_global_func("target.build.llvm")(lowered, native)

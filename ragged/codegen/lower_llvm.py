@@ -6,7 +6,6 @@ where a constant was folded in between.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,13 +21,13 @@ from ragged.codegen.ops import BARRIER, CLAIM, MULTIPLY, OPERATIONS, PAIRED, PAI
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
 
-def lower_for_llvm(function: Any, processor: str, features: Collection[str] = ()) -> Any:
+def lower_for_llvm(function: Any, processor: str, *, has_pairs: bool = False) -> Any:
     """Return a `tirx.PrimFunc` with the operations of `ragged.codegen.ops` and floor division lowered.
 
-    `processor` is the first word of LLVM's triple, `features` are what it has. Comes last, after loops have become
-    vectors.
+    `processor` is the first word of LLVM's triple; with `has_pairs` it multiplies pairs by one instruction. Comes last,
+    after loops have become vectors.
     """
-    lowering = _Lowering(processor, "avx512bf16" in features)
+    lowering = _Lowering(processor, has_pairs)
     rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
     body = tvm_ffi.structural_map(function.body, rules)
     text = helpers_text(lowering.used) + "".join(lowering.texts.values())

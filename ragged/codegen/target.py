@@ -38,6 +38,10 @@ _ARITHMETIC = (*FEATURES, "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse",
 """What the features that generated code is made of begin with."""
 _VERSIONS = "avx10"
 """What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
+_PAIRS = "avx512bf16"
+_SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
+"""Processors whose instruction for pairs adds fewer products a second than their multiply-adds do: 30 G by a core of an
+Emerald Rapids, where these add 88 G. They are made to have a matrix unit, but not all that run on them may use it."""
 _OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 
@@ -139,6 +143,11 @@ def features_of(target: Target) -> tuple[str, ...]:
     for change in changes if isinstance(changes, tuple) else ():
         (features.add if change.startswith("+") else features.discard)(change.lstrip("+-"))
     return tuple(sorted(filter(_is_arithmetic, features)))
+
+
+def has_quick_pairs(target: Target) -> bool:
+    """Return whether code for `target` is to multiply pairs by one instruction, which is quicker than multiply-adds."""
+    return _PAIRS in features_of(target) and dict(target.settings).get("mcpu") not in _SLOW_PAIRS
 
 
 def has_matrix_unit(target: Target) -> bool:

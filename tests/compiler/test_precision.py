@@ -5,7 +5,7 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from ragged.codegen.target import features_of, has_matrix_unit, host_target
+from ragged.codegen.target import has_matrix_unit, has_quick_pairs, host_target
 from tests.support.cells import child_sum
 
 MODELS = {
@@ -75,7 +75,7 @@ def test_products_of_matrices_alone_are_rounded():
     declared = [line for line in fn.show("loops").splitlines() if ": parameter(" in line]
     assert declared and all("(float32[" in line for line in declared)
     assert "emb_pairs" not in fn.show("loops") and "b_i_pairs" not in fn.show("loops")
-    has = "avx512bf16" in features_of(host_target())
+    has = has_quick_pairs(host_target())
     assert ("vdpbf16ps" in fn.show("asm")) == has
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ragged.codegen.build import compile_program
-from ragged.codegen.target import Target, features_of, host_target
+from ragged.codegen.build import compile_program, generate
+from ragged.codegen.target import Target, has_quick_pairs, host_target, parse_target
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Fma
 from ragged.ir.index import index_of
@@ -101,6 +101,17 @@ def test_rounding_is_that_of_the_interpreter_for_all_kinds_of_floats(width):
 
 def test_the_processor_is_asked_for_its_instruction():
     program = elementwise(halves, dtype=F32, width=16)
-    has = "avx512bf16" in features_of(host_target())
+    has = has_quick_pairs(host_target())
     assert ("vdpbf16ps" in compile_program(program).module.inspect_source("asm")) == has
     assert "vdpbf16ps" not in compile_program(program, WITHOUT).module.inspect_source("asm")
+
+
+@pytest.mark.parametrize(
+    ("processor", "asked"),
+    [("znver4", True), ("cooperlake", True), ("emeraldrapids", False), ("znver3", False)],
+)
+def test_a_processor_on_which_multiply_adds_are_quicker_is_not_asked(processor, asked):
+    target = f"llvm -mcpu={processor}"
+    assert has_quick_pairs(parse_target(target)) == asked
+    code = generate(elementwise(halves, dtype=F32, width=16), target).module.inspect_source("asm")
+    assert ("vdpbf16ps" in code) == asked
