@@ -22,7 +22,7 @@ class Choices(loops.Choices):
             with a sum over children it changes the order. No other choice changes a bit of a result.
         unroll: how many levels of descendants a node takes along in one step, as in `ra.Schedule.unroll`.
         widest: the most inner nodes of a batch, as in `ra.Schedule.dynamic_batch`; None is as many as a cache has room
-            for what is computed at them, 384 at least. A GPU takes whole heights.
+            for what is computed at them, 96 at least. A GPU takes whole heights.
 
     Example::
 

@@ -58,7 +58,13 @@ def test_a_narrow_batch_takes_less_memory():
 
 def test_as_many_by_default_as_a_cache_has_room_for():
     logs = [default_schedule(models.tree_lstm(h, h, 7)).log().splitlines()[0] for h in (256, 16, 4)]
-    assert logs == [f"s.dynamic_batch(widest={widest})" for widest in (384, 3840, 15360)]
+    assert logs == [f"s.dynamic_batch(widest={widest})" for widest in (96, 1920, 7680)]
+
+
+def test_more_where_weights_are_larger_than_the_cache():
+    large, small = (default_schedule(models.tree_lstm(h, 1, 7)).plan().widest for h in (1024, 256))
+    # Four matrices of four megabytes and some vectors: the cache nine times. And four of a sixteenth of that.
+    assert large == 9 * 96 and small == 96
 
 
 def test_a_step_of_an_unrolled_recursion_is_whole():
