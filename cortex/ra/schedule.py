@@ -143,8 +143,9 @@ class Schedule:
     def hoist_inputs(self) -> None:
         """Compute what reduces and depends on no child before the recursion, at all nodes together.
 
-        What is zero at a node that does not carry a payload (`where(word[n] >= 0, ...)`) is computed only at the
-        nodes that do; parameters have to be finite as in `specialize_leaves`.
+        Leaves of trees that have loops of their own compute it there: they are all together as it is. What is zero at a
+        node that does not carry a payload (`where(word[n] >= 0, ...)`) is computed only at the nodes that do;
+        parameters have to be finite as in `specialize_leaves`.
 
         Raises:
             ScheduleError: it was asked for before, or the model has nothing of the kind.

@@ -143,6 +143,17 @@ def test_what_is_hoisted_and_read_inside_too():
     check(model, trees())
 
 
+def test_leaves_of_trees_compute_theirs_where_they_use_them():
+    """Over other structures, which have few leaves, all is before the recursion. The bits are the same."""
+    tree, graph = everywhere(Cell()), everywhere(Cell(ra.Dag()))
+    batch, params = trees(), tree.init_params(seed=2)
+    for model, loops, rows in ((tree, "num_inner_with_word", "Wx_leaf"), (graph, "num_with_word", "Wx")):
+        before, _, leaves = to_text(default_schedule(model).lower()).partition("parallel(batch_length(0)")
+        assert f"in parallel({loops}, N)" in before and f"{rows}[" in leaves
+    one, other = (cortex.compile(model, params, threads=1)(batch)["h"] for model in (tree, graph))
+    np.testing.assert_array_equal(one, other)
+
+
 # --- what they are -------------------------------------------------------------------------------------------
 
 

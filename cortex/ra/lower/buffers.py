@@ -46,6 +46,7 @@ class Buffers:
     outputs: dict[Placeholder, Buffer] = field(init=False)
     roots: dict[Buffer, Buffer] = field(default_factory=dict)
     temporaries: dict[Tensor, Buffer] = field(default_factory=dict)
+    leaves: dict[Tensor, Buffer] = field(default_factory=dict)
     reductions: list[Buffer] = field(default_factory=list)
     constants: list[Buffer] = field(default_factory=list)
     tables: dict[Buffer, Keys] = field(default_factory=dict)
@@ -125,6 +126,13 @@ class Buffers:
         self.tables[buffer] = keys
         return buffer
 
+    def at_leaves(self, compute: Compute) -> Buffer:
+        """Return the buffer that holds a compute's values in cases of leaves, where they are not in `temporary`."""
+        if compute not in self.leaves:
+            rest = tuple(Const(index.extent) for index in compute.indices)
+            self.leaves[compute] = self.nodes(f"{self.model.names[compute]}_leaf", compute.dtype, rest)
+        return self.leaves[compute]
+
     def temporary(self, compute: Compute, payload: str | None = None) -> Buffer:
         """Return the buffer that holds a compute's values, the same one in every case.
 
@@ -150,6 +158,7 @@ class Buffers:
             self.outputs.values(),
             self.roots.values(),
             self.temporaries.values(),
+            self.leaves.values(),
             self.reductions,
             self.constants,
         )

@@ -92,7 +92,7 @@ class Case:
         stack = [self.resolve(tensor) for _, tensor in self.model.outputs.values()]
         while stack:
             tensor = stack.pop()
-            if tensor in seen or tensor in self.inputs.hoisted or self.tables.holds(tensor):
+            if tensor in seen or self.comes_before(tensor) or self.tables.holds(tensor):
                 continue
             seen.add(tensor)
             if isinstance(tensor, IfThenElse):
@@ -141,10 +141,19 @@ class Case:
                 done[tensor] = None
                 continue
             stack.append((tensor, True))
-            done_before = tensor in self.inputs.hoisted or self.tables.holds(tensor)
+            done_before = self.comes_before(tensor) or self.tables.holds(tensor)
             if not done_before and not self.is_constant(tensor):
                 stack.extend((self.resolve(read), False) for read in reversed(list(self.reads(tensor.body))))
         return list(done)
+
+    def comes_before(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is computed before the recursion where this case needs it."""
+        here = self.inputs.but_leaves and self.decisions.leaf is True
+        return tensor in self.inputs.hoisted and not here
+
+    def _temporary(self, tensor: Compute) -> Buffer:
+        own = tensor in self.inputs.hoisted  # what comes before at other nodes has another buffer there
+        return self.buffers.at_leaves(tensor) if own else self.buffers.temporary(tensor)
 
     def is_constant(self, tensor: Compute) -> bool:
         """Return whether a tensor is computed when parameters are bound, and not at each node."""
@@ -154,7 +163,6 @@ class Case:
         """Return the nests of this case, results stored where the outputs live."""
         zeros = self.zeros if self.zeros.childless else None
         nests = Nests(self.buffers, self.decisions, self.result, self.node, zeros)
-        self.written.update(self.inputs.written)
         targets = self.targets()
         parts: list[Stmt] = []
         for tensor in side_by_side(self.needed(), self.operands, self.resolve):
@@ -162,13 +170,14 @@ class Case:
             if self.tables.holds(tensor):
                 self.written[tensor] = self.tables.buffer(tensor)
                 continue
-            if tensor in self.inputs.hoisted:
+            if self.comes_before(tensor):
                 self.inputs.ask(tensor, False if self.asks_for_children(tensor) else self.decisions.leaf)
+                self.written[tensor] = self.inputs.buffer(tensor)
                 continue
             if self.constants is not None and self.is_constant(tensor):
                 self.written[tensor] = self.constants.buffer(self.same, tensor)
                 continue
-            self.written[tensor] = targets.get(tensor) or self.buffers.temporary(tensor)
+            self.written[tensor] = targets.get(tensor) or self._temporary(tensor)
             nest = nests.compute(tensor, self.written[tensor])
             parts.append(If(self.has_children(), nest) if self.asks_for_children(tensor) else nest)
         for placeholder, output in self.model.outputs.values():

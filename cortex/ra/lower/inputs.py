@@ -1,7 +1,8 @@
 """What depends on no child: computed at all nodes together, before the recursion.
 
 The input projections of a model, W x_n, are one large product that way and not a small one in every batch. Where a node
-carries no input they are zero, and the product leaves it out.
+carries no input they are zero, and the product leaves it out. The leaves of trees, which are one large batch as it is,
+compute theirs where they use them: what is in registers there would else be written and read once more.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from cortex.ra.lower.translate import Carrier
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
+from cortex.ra.structure import Tree
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
 from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var, add, sub
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
@@ -118,11 +120,12 @@ class Inputs:
         self.listed = {compute: listed for compute, listed in found if listed is not None}
 
     @property
-    def written(self) -> dict[Compute, Buffer]:
-        """The buffer that holds each hoisted compute."""
-        return {compute: self._buffer(compute) for compute in self.hoisted}
+    def but_leaves(self) -> bool:
+        """Whether cases of leaves compute everything themselves: of trees, in which every other node is one."""
+        return isinstance(self.model.structure, Tree)
 
-    def _buffer(self, compute: Compute) -> Buffer:
+    def buffer(self, compute: Compute) -> Buffer:
+        """Return the buffer that holds a hoisted compute."""
         listed = self.listed.get(compute)
         return self.buffers.temporary(compute, None if listed is None else listed.payload)
 
@@ -173,14 +176,14 @@ class Inputs:
         """Return the loop over nodes with the nests of each of `computes`."""
         begin, extent = _part(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
         step, node = Var("n"), Var("node")
-        body = block(*(self._nests(node).compute(each, self._buffer(each)) for each in computes))
+        body = block(*(self._nests(node).compute(each, self.buffer(each)) for each in computes))
         return For(step, extent, Let(node, add(begin, Ref(step)), body), LoopKind.PARALLEL, NODE)
 
     def _over_others(self, payload: str, computes: list[Compute]) -> Stmt:
         """Return the loop over the one row that stands for all nodes that do not carry a payload."""
         place = Var("n")
         nests = self._nests(place, Carrier(payload, Ref(place)))
-        body = block(*(nests.fill(each, self._buffer(each), 0.0) for each in computes))
+        body = block(*(nests.fill(each, self.buffer(each), 0.0) for each in computes))
         return For(place, Const(1), body, LoopKind.PARALLEL, NODE)
 
     def _over_carriers(self, domain: Domain, payload: str, computes: list[Compute]) -> Stmt:
@@ -189,7 +192,7 @@ class Inputs:
         begin, extent = _part(domain, Call(carriers.inner), Call(carriers.count))
         step, place, node = Var("n"), Var("place"), Var("node")
         number, own = add(begin, Ref(step)), Carrier(payload, Ref(place))
-        body = block(*(self._nests(node, own).compute(each, self._buffer(each)) for each in computes))
+        body = block(*(self._nests(node, own).compute(each, self.buffer(each)) for each in computes))
         at = Let(place, add(number, 1), Let(node, Call(carriers.node, (number,)), body))
         return For(step, extent, at, LoopKind.PARALLEL, NODE)
 
@@ -202,7 +205,7 @@ class Inputs:
             return self.tables.buffer(tensor)
         if tensor not in self.hoisted:
             return self.constants.buffer(self.constants.everywhere, tensor)
-        return self._buffer(tensor)
+        return self.buffer(tensor)
 
 
 @dataclass(frozen=True, slots=True)
