@@ -93,7 +93,9 @@ def test_many_nodes_of_one_height():
 def test_what_is_no_width(widest):
     with pytest.raises(ScheduleError) as refusal:
         ra.Schedule(MODEL).dynamic_batch(widest)
-    assert str(refusal.value).startswith(f"dynamic_batch: widest={widest!r} is no number of nodes\n")
+    first, _, fix = str(refusal.value).splitlines()
+    assert first == f"dynamic_batch: widest={widest!r} is no number of nodes"
+    assert fix == "  fix: a whole number from 1 on, or None for any number"
     with pytest.raises(UserError) as error:
         Choices(widest=widest)
     assert str(error.value) == f"choices: widest={widest!r} is not a number from 1 up"
