@@ -120,7 +120,7 @@ def _summary(linearized: Linearized, out: Output) -> dict[str, object]:
 def _print(name: str, linearized: Linearized, out: Output) -> None:
     click.echo(
         f"{name}: {linearized.num_structures:,} trees, {linearized.num_nodes:,} nodes "
-        f"in {linearized.num_batches:,} batches of equal height"
+        f"in {linearized.num_batches:,} batches"
     )
     rows = []
     for output in out:

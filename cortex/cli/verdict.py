@@ -22,8 +22,9 @@ _HEADINGS = (
     "error",
 )
 _LEGEND = (
-    "A batch is the nodes of equal height. Times are medians in microseconds; latency is from Python objects to the "
-    "result, and spread its 10th and 90th percentile beside the median. Error is the largest of all nodes."
+    "A batch is nodes of equal height, as many as a cache has room for. Times are medians in microseconds; latency is "
+    "from Python objects to the result, and spread its 10th and 90th percentile beside the median. Error is the "
+    "largest of all nodes."
 )
 
 

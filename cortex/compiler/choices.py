@@ -17,7 +17,7 @@ class Choices(loops.Choices):
     """The choices about a model: those of `ragged.auto.choices.Choices` about its loops, and four about its recursion.
 
     Attributes:
-        hoist_inputs: whether products of the inputs are computed for all nodes before the recursion.
+        hoist_inputs: whether products of inputs are computed before the recursion, as in `ra.Schedule.hoist_inputs`.
         refactor: names of operators that each node computes for its parent, as in `ra.Schedule.refactor`; of a product
             with a sum over children it changes the order. No other choice changes a bit of a result.
         unroll: how many levels of descendants a node takes along in one step, as in `ra.Schedule.unroll`.

@@ -1,4 +1,4 @@
-"""Classes of nodes: what a schedule's specialized checks tell apart within one height."""
+"""Classes of nodes: what a schedule's specialized checks tell apart within one batch."""
 
 from __future__ import annotations
 

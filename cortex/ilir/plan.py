@@ -91,7 +91,7 @@ class Plan:
     inner node. Below `min_children` that child is always there; from it on it may be missing, and child_j
     is -1. `carriers` names the integer payloads of which the kernel reads a list of the nodes that carry one, those
     with a value from zero up. `unrolled` says that inner nodes are taken in steps of that many heights and one more:
-    the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one height, those
+    the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one batch, those
     of leaves first: a node is of the first class of its kind all of whose conditions hold, or of the last where none
     does. Without classes nothing is told apart. `recycled` says that only roots' results outlive the kernel: what nodes
     have in memory may stand where other nodes' was that no parent waits for any more. No batch of inner nodes has more

@@ -58,13 +58,15 @@ def _of_plan(data: Linearized, plan: Plan) -> Linearized:
     How wide batches may be, kernels do not ask. A batch without rows of storage gets one for each node, in each call:
     who calls often linearizes for the function.
     """
-    if replace(data.plan, recycled=plan.recycled, widest=plan.widest) != plan:
+    given, own = (replace(each, recycled=False, widest=None) for each in (data.plan, plan))
+    if given != own:
         raise faults.other_plan(data.plan, plan)
     if data.plan.recycled or not plan.recycled:
         return data
-    own = np.arange(data.num_nodes, dtype=np.int32)  # each node has a row of its own
+    rows = np.arange(data.num_nodes, dtype=np.int32)  # each node has one of its own
+    plan = replace(data.plan, recycled=True)
     return replace(
-        data, plan=plan, storage_rows=data.num_nodes, storage_begin=data.batch_begin, storage_row=own
+        data, plan=plan, storage_rows=data.num_nodes, storage_begin=data.batch_begin, storage_row=rows
     )
 
 

@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int32]
 class Linearized:
     """A batch of structures as arrays: C-contiguous, owned by it, and changed by no later call.
 
-    Node ids follow Appendix B of the CORTEX paper: by falling height, then class, structure, post-order row (where
+    Node ids follow Appendix B of the CORTEX paper: by falling height, batch, class, structure, post-order row (where
     storage is recycled, see below, by when nodes are needed last before the structure). So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one
     height are consecutive. Batch b holds the nodes of height b, `batch_begin[b]` and on; batch 0 is the

@@ -62,7 +62,7 @@ class Schedule:
 
         Of a height with more inner nodes than `widest`, at most so many run together, and then others: what is
         computed at them takes less memory, and is still in a cache when it is read. With None all of them do, and they
-        do in an unrolled recursion, whose steps are of whole heights.
+        do on a GPU, and in an unrolled recursion, whose steps are of whole heights.
 
         Raises:
             ScheduleError: it was asked for before, or `widest` is no number from 1 up.
@@ -105,7 +105,7 @@ class Schedule:
         comparisons of `ra.num_children(n)`, or of a payload that is one integer, with a number, and `ra.isleaf(n)`,
         joined by `&`, `|` and `~`. In each class of nodes that they tell apart, what they decide is decided: branches
         are gone, what equals a number is that number, as an index and as a bound of loops over children. Nodes of one
-        height are sorted by class. Where nodes are not batched, or unrolled, the check is made once at each node.
+        batch are sorted by class. Where nodes are not batched, or unrolled, the check is made once at each node.
 
         Example::
 
@@ -143,8 +143,8 @@ class Schedule:
     def hoist_inputs(self) -> None:
         """Compute what reduces and depends on no child before the recursion, at all nodes together.
 
-        Leaves of trees that have loops of their own compute it there: they are all together as it is. What is zero at a
-        node that does not carry a payload (`where(word[n] >= 0, ...)`) is computed only at the nodes that do;
+        Leaves of trees that have loops of their own compute it there: they are all together as it is. What is zero at
+        another node that does not carry a payload (`where(word[n] >= 0, ...)`) is computed only at those that do;
         parameters have to be finite as in `specialize_leaves`.
 
         Raises:

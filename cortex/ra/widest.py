@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from cortex.ra.base import Tensor
-from cortex.ra.expr import DenseReduce, Read, subexpressions
+from cortex.ra.expr import DenseReduce, Expr, Read, subexpressions
+from cortex.ra.lower.inputs import independent
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
 
@@ -18,7 +20,8 @@ NODES = 96
 def widest_batch(model: Model) -> int:
     """Return a multiple of `NODES`: as many nodes as the cache has room for all that is computed at, and enough.
 
-    Enough are `NODES` for each time that the weights fill the cache: each batch reads them all once more.
+    Enough are `NODES` for each time that the weights fill the cache: each batch reads them all once more. Those that
+    inputs alone are multiplied with are read once for all batches.
     """
     made = sum(_bytes(compute) for compute in model.computes)
     read = sum(_bytes(weights) for weights in _multiplied(model))
@@ -26,16 +29,24 @@ def widest_batch(model: Model) -> int:
 
 
 def _multiplied(model: Model) -> set[InputTensor]:
-    """Return the parameters that sums of products read."""
+    """Return the parameters that sums read in the recursion, whole: of a table that is looked up there are few rows."""
+    before = independent(model)
     sums = (
         part
         for compute in model.computes
-        if isinstance(compute, Compute)
+        if isinstance(compute, Compute) and compute not in before
         for part in subexpressions(compute.body)
         if isinstance(part, DenseReduce)
     )
-    reads = (part.tensor for each in sums for part in subexpressions(each.body) if isinstance(part, Read))
-    return {tensor for tensor in reads if isinstance(tensor, InputTensor)}
+    reads = (part for each in sums for part in subexpressions(each.body) if isinstance(part, Read))
+    return {
+        read.tensor for read in reads if isinstance(read.tensor, InputTensor) and not _looks_up(read.indices)
+    }
+
+
+def _looks_up(indices: Iterable[object]) -> bool:
+    exprs = (index for index in indices if isinstance(index, Expr))
+    return any(isinstance(part, Read) for index in exprs for part in subexpressions(index))
 
 
 def _bytes(tensor: Tensor) -> int:

@@ -41,7 +41,8 @@ _VERSIONS = "avx10"
 _PAIRS = "avx512bf16"
 _SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
 """Processors whose instruction for pairs adds fewer products a second than their multiply-adds do: 30 G by a core of an
-Emerald Rapids, where these add 88 G. They are made to have a matrix unit, but not all that run on them may use it."""
+Emerald Rapids, where these add 88 G, and the others are taken to be like it. They are made to have a matrix unit, but
+not all that run on them may use it."""
 _OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 

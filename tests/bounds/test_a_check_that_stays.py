@@ -44,9 +44,8 @@ def test_it_stays_alone_and_is_said_to(function, golden):
     golden("labelled.txt", function.show("checks") + "\n")
     loops = function.show("loops")
     kernel = loops[loops.index("with kernel:") :]
-    assert (
-        kernel.count("check(") == 2
-    )  # inner nodes add labels up before the recursion, leaves in their own loop
+    # Inner nodes add labels up before the recursion, leaves in their own loop.
+    assert kernel.count("check(") == 2
     assert 'check(0 <= int64(labels[node, j]) and int64(labels[node, j]) < 6, "index {0} of' in kernel
 
 

@@ -21,7 +21,7 @@ def test_outputs_are_those_of_the_compiled_model(cortex, trees, tmp_path):
         assert set(roots) == {"h", "c"}
         for name in roots:
             np.testing.assert_array_equal(roots[name], out[name])
-    assert result.stdout.startswith("tree_lstm: 3 trees, 15 nodes in 3 batches of equal height\n")
+    assert result.stdout.startswith("tree_lstm: 3 trees, 15 nodes in 3 batches\n")
     assert "h      3 x 6" in result.stdout
 
 

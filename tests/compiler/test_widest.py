@@ -9,7 +9,7 @@ import cortex
 from cortex import Choices, Node, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
-from ragged.errors import ScheduleError, UserError
+from ragged.errors import DataError, ScheduleError, UserError
 from tests.compiler.test_cuda import TARGET
 
 MODEL = models.tree_lstm(9, 5, 7)
@@ -49,9 +49,8 @@ def test_a_narrow_batch_takes_less_memory():
     fn = cortex.compile(MODEL, MODEL.init_params(), threads=1, keep="roots", choices=Choices(widest=8))
     batch = fn.linearize(trees)
     assert batch.widest_nodes == 8 and batch.widest_edges == 16
-    assert (
-        batch.storage_rows == 3000 + 8
-    )  # leaves, and eight nodes before the first of them are not needed any more
+    # Leaves, and eight nodes before the first of them are not needed any more.
+    assert batch.storage_rows == 3000 + 8
     whole = linearize(default_schedule(MODEL, widest=5000).plan(roots_alone=True), trees)
     assert whole.widest_nodes == 1000 and whole.storage_rows == 3000 + 1000
 
@@ -62,9 +61,20 @@ def test_as_many_by_default_as_a_cache_has_room_for():
 
 
 def test_more_where_weights_are_larger_than_the_cache():
-    large, small = (default_schedule(models.tree_lstm(h, 1, 7)).plan().widest for h in (1024, 256))
-    # Four matrices of four megabytes and some vectors: the cache nine times. And four of a sixteenth of that.
-    assert large == 9 * 96 and small == 96
+    """The weights of the recursion: neither those of inputs, which are read before, nor a table that is looked up."""
+    for embed, vocab in ((1, 7), (2048, 7), (1, 1_000_000)):
+        wide = [default_schedule(models.tree_lstm(h, embed, vocab)).plan().widest for h in (1024, 256)]
+        # Four matrices of four megabytes: the cache eight times. And four of a sixteenth of that.
+        assert wide == [8 * 96, 96]
+
+
+def test_batches_of_functions_that_are_unrolled_or_not():
+    """They are of different plans, and said to be, whatever both say of how wide a batch is."""
+    params = MODEL.init_params()
+    plain, unrolled = (cortex.compile(MODEL, params, choices=Choices(unroll=depth)) for depth in (0, 1))
+    for taken, given in ((plain, unrolled), (unrolled, plain)):
+        with pytest.raises(DataError, match="was linearized for another plan"):
+            taken(given.linearize(PAIRS))
 
 
 def test_a_step_of_an_unrolled_recursion_is_whole():
@@ -86,7 +96,9 @@ def test_many_nodes_of_one_height():
     trees = [Node([Node(word=1), Node(word=k % 7)]) for k in range(20_000)]
     batch = fn.linearize(trees)
     assert fn.plan.widest is not None and batch.widest_nodes == fn.plan.widest
-    np.testing.assert_array_equal(fn(batch)["h"][-7:], fn(trees[-7:])["h"])
+    assert batch.num_batches > 2
+    seven = fn(trees[:7])["h"]  # after which words repeat
+    np.testing.assert_array_equal(fn(batch)["h"], seven[np.arange(20_000) % 7])
 
 
 @pytest.mark.parametrize("widest", [0, -1, True, 2.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,25 @@ def test_invariants(data):
     result = check_against_reference(LENIENT, batch)
     if isinstance(result, Linearized):
         check_invariants(result)
+
+
+WIDTHS = [(widest, n) for widest in (1, 3, 4, 7, 8, 9, 13) for n in (widest, widest + 1, 4 * widest + 3)]
+
+
+@pytest.mark.parametrize(("widest", "nodes"), [*WIDTHS, (2**70, 5)])
+@pytest.mark.parametrize("recycled", [False, True])
+def test_heights_of_more_nodes_than_a_batch_has(widest, nodes, recycled):
+    """Also with nodes that several have as a child, and with classes, of which every third node is of the other."""
+    plan = replace(DAG, widest=widest, recycled=recycled)
+    shared = Node(word=9)
+    below = [Node([shared, *([Node(word=k % 10)] if k % 3 else [])]) for k in range(nodes)]
+    above = [Node([below[k], below[(k + 5) % nodes]]) for k in range(nodes)]
+    pairs = Comparison(None, BinaryOp.EQ, 2)
+    classes = (NodeClass(True, ()), NodeClass(False, (pairs,)), NodeClass(False, ()))
+    for each in (plan, replace(plan, classes=classes)):
+        result = check_against_reference(each, above)
+        assert isinstance(result, Linearized)
+        assert result.widest_nodes <= widest and sum(result.batch_length[1:]) == result.num_inner
 
 
 def test_a_worked_example():

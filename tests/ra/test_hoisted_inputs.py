@@ -130,7 +130,7 @@ PLACES = {"everywhere": everywhere, "leaves": leaves_only, "inner": inner_only}
 def test_text(place, guarded, golden):
     model = PLACES[place](Cell(default=-1 if guarded else None))
     kernel = to_text(default_schedule(model).lower()).partition("with kernel:\n")[2]
-    inputs = kernel.partition("    for n in parallel(batch_length(0)")[0]
+    inputs = kernel.partition("    for step in serial(")[0]
     golden(f"inputs_{place}_{'some' if guarded else 'all'}.txt", inputs)
 
 

@@ -11,7 +11,8 @@ namespace {
 class Division {
  public:
   Division(std::int32_t first, std::int32_t nodes, std::int32_t widest)
-      : first_(first), nodes_(nodes), quarters_(widest < nodes && widest >= 4 ? 4 : 1), part_(widest / quarters_) {}
+      : first_(first), nodes_(nodes), quarters_(widest < nodes && widest >= 4 ? 4 : 1),
+        part_(std::min(widest, std::max(nodes, 1)) / quarters_) {}
 
   std::int32_t parts() const { return (quarter_end(0) + part_ - 1) / part_; }
   // The batch of the next node, by row.

@@ -1,4 +1,4 @@
-// The classes of nodes that a plan tells apart within one height.
+// The classes of nodes that a plan tells apart within one batch.
 #pragma once
 
 #include "rows.h"

@@ -15,13 +15,13 @@ namespace cortex {
 
 namespace {
 
-// The id of each row: a counting sort, stable, so that within a height rows keep their order.
-void sort_by_height(const Rows& rows, const Batches& batches, std::int32_t* ids) {
+// The id of each row: a counting sort, stable, so that within a batch rows keep their order.
+void sort_by_batch(const Rows& rows, const Batches& batches, std::int32_t* ids) {
   std::int32_t leaf = batches.begin[0];
   std::int32_t* id = ids;
-  for (std::int32_t height : rows.heights) {  // right for leaves; those of inner nodes are written over
+  for (std::int32_t batch : rows.heights) {  // right for leaves; those of inner nodes are written over
     *id++ = leaf;
-    leaf += height == 0;
+    leaf += batch == 0;
   }
   Ints next = batches.begin;
   for (std::int32_t row : rows.inner) {
@@ -38,7 +38,7 @@ std::vector<Ints> firsts_of_classes(const Batches& batches, const std::vector<In
   return firsts;
 }
 
-// The same with the classes of a height one after the other.
+// The same with the classes of a batch one after the other.
 void sort_by_class(const Rows& rows, const Batches& batches, const Ints& classes, const std::vector<Ints>& lengths,
                    std::int32_t* ids) {
   std::vector<Ints> next = firsts_of_classes(batches, lengths);
@@ -47,7 +47,7 @@ void sort_by_class(const Rows& rows, const Batches& batches, const Ints& classes
   }
 }
 
-// Of ids so sorted, sort those of each class and height by when they are needed last: the first half, by falling batch,
+// Of ids so sorted, sort those of each class and batch by when they are needed last: the first half, by falling batch,
 // and the other half by rising. So what is needed no more is in the middle, where workers find rows that were their own.
 void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, const std::vector<Ints>& lengths,
                  const Ints& last, std::int32_t* ids) {
@@ -56,7 +56,7 @@ void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, 
     std::size_t of_class = classes.empty() ? 0 : static_cast<std::size_t>(classes[row]);
     return of_class * batches.begin.size() + static_cast<std::size_t>(rows.heights[row]);
   };
-  Ints next[2];  // of each class and height, the next id of the first half and of the other one
+  Ints next[2];  // of each class and batch, the next id of the first half and of the other one
   for (const Ints& firsts : firsts_of_classes(batches, lengths)) {
     next[0].insert(next[0].end(), firsts.begin(), firsts.end());
   }
@@ -146,7 +146,7 @@ nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
   nb::object by_row = arrays.ints(rows.count(), ids);
   Ints last = plan.recycled ? last_needed(rows, batches.begin.size()) : Ints();
   if (classes.empty()) {
-    sort_by_height(rows, batches, ids);
+    sort_by_batch(rows, batches, ids);
   } else {
     sort_by_class(rows, batches, classes, lengths, ids);
   }

@@ -103,9 +103,11 @@ PlanSpec::PlanSpec(nb::handle given)
     if (text(payload.attr("name")) == "word") word = static_cast<int>(payloads.size()) - 1;
   }
   recycled = nb::cast<bool>(given.attr("recycled"));
-  nb::object most_nodes = given.attr("widest");
-  if (!most_nodes.is_none()) {
-    widest = static_cast<std::int32_t>(std::min(nb::cast<std::int64_t>(most_nodes), std::int64_t{INT32_MAX}));
+  nb::object nodes = given.attr("widest");
+  if (!nodes.is_none()) {
+    int too_large = 0;
+    long most = PyLong_AsLongAndOverflow(nodes.ptr(), &too_large);
+    widest = too_large != 0 ? INT32_MAX : static_cast<std::int32_t>(std::min(most, long{INT32_MAX}));
   }
   for (nb::handle each : given.attr("classes")) classes.push_back(class_of(each, payloads));
 }

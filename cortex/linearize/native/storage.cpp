@@ -84,12 +84,12 @@ struct Freed {
 
 Ints last_needed(const Rows& rows, std::size_t batches) {
   Ints last(rows.count());
-  std::transform(rows.heights.begin(), rows.heights.end(), last.begin(), [](std::int32_t height) { return height + 1; });
+  std::transform(rows.heights.begin(), rows.heights.end(), last.begin(), [](std::int32_t batch) { return batch + 1; });
   for (std::size_t k = 0; k < rows.inner.size(); ++k) {
-    std::int32_t height = rows.heights[static_cast<std::size_t>(rows.inner[k])];
+    std::int32_t batch = rows.heights[static_cast<std::size_t>(rows.inner[k])];
     for (std::int32_t s = rows.slot_begin[k]; s < rows.slot_begin[k + 1]; ++s) {
       std::int32_t kid = rows.slots[static_cast<std::size_t>(s)];
-      if (kid >= 0) last[static_cast<std::size_t>(kid)] = std::max(last[static_cast<std::size_t>(kid)], height);
+      if (kid >= 0) last[static_cast<std::size_t>(kid)] = std::max(last[static_cast<std::size_t>(kid)], batch);
     }
   }
   for (std::int32_t root : rows.roots) last[static_cast<std::size_t>(root)] = static_cast<std::int32_t>(batches);

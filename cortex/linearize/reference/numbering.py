@@ -19,7 +19,7 @@ Values = dict[str, list[npt.NDArray[Any]]]
 
 
 def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
-    """Sort the nodes by falling height, then class, structure, row, and write all arrays by that number.
+    """Sort the nodes by falling height, then batch, class, structure, row, and write all arrays by that number.
 
     Inner nodes of one height are divided into batches of the plan's `widest` before, by structure and row. Where
     storage is recycled, the nodes of one class are sorted by when they are needed last instead.

@@ -1,4 +1,4 @@
-"""What depends on no child: computed at all nodes together, before the recursion.
+"""What depends on no child: computed at nodes of all heights together, before the recursion.
 
 The input projections of a model, W x_n, are one large product that way and not a small one in every batch. Where a node
 carries no input they are zero, and the product leaves it out. The leaves of trees, which are one large batch as it is,

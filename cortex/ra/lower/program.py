@@ -189,7 +189,7 @@ class _Lowering:
         return Decisions(answers, node_values(self.model.plan(), leaf) if self.choices.checks else {})
 
     def classes(self) -> tuple[NodeClass, ...]:
-        """Return the classes that nodes of one height are sorted into; none where there is nothing to sort."""
+        """Return the classes that nodes of one batch are sorted into; none where there is nothing to sort."""
         leaves, inner = tuple(self.cases(True)), tuple(self.cases(False))
         if len(leaves) == len(inner) == 1:
             return ()

@@ -108,7 +108,12 @@ def test_the_processor_is_asked_for_its_instruction():
 
 @pytest.mark.parametrize(
     ("processor", "asked"),
-    [("znver4", True), ("cooperlake", True), ("emeraldrapids", False), ("znver3", False)],
+    [
+        ("znver4", True),
+        ("cooperlake", True),
+        *((name, False) for name in ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")),
+        ("znver3", False),
+    ],
 )
 def test_a_processor_on_which_multiply_adds_are_quicker_is_not_asked(processor, asked):
     target = f"llvm -mcpu={processor}"
