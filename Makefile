@@ -27,7 +27,7 @@ THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
-.PHONY: help demo test lint bench performance soak fuzz format clean
+.PHONY: help demo test thorough lint bench performance soak fuzz format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +37,15 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
 ifeq ($(strip $(PYTEST_ARGS)),)
-	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone'
+	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone and not thorough'
 	@$(PYTEST) -m alone
 else
 	@$(PYTEST) $(PYTEST_ARGS)
 endif
+
+thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for minutes
+	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone'
+	@$(PYTEST) -m alone
 
 lint: $(VENV)/ready-to-test ## Check style, format, layers and types
 	@$(BIN)/ruff check .

@@ -26,12 +26,23 @@ hypothesis.settings.load_profile("ci")
 
 # Tests of time, signals, processors and processes.
 ALONE = ("bench", "cli", "ragged/runtime", "test_soak.py", "compiler/test_threads.py")
+# Tests that compile the most for what no other test says of the same code: `make thorough` runs them, and all others.
+THOROUGH = (
+    "compiler/test_bits.py",
+    "compiler/test_columns.py",
+    "compiler/test_matrices.py",
+    "compiler/test_tiles.py",
+    "ra/test_default_lowering.py",
+    "ra/test_primitives.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if str(item.path.relative_to(TESTS)).startswith(ALONE):
             item.add_marker(pytest.mark.alone)
+        if str(item.path.relative_to(TESTS)).startswith(THOROUGH):
+            item.add_marker(pytest.mark.thorough)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
