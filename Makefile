@@ -38,7 +38,7 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
 ifeq ($(strip $(PYTEST_ARGS)),)
 	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone and not thorough'
-	@$(PYTEST) -m alone
+	@$(PYTEST) -m 'alone and not thorough'
 else
 	@$(PYTEST) $(PYTEST_ARGS)
 endif

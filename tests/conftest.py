@@ -28,6 +28,8 @@ hypothesis.settings.load_profile("ci")
 ALONE = ("bench", "cli", "ragged/runtime", "test_soak.py", "compiler/test_threads.py")
 # Tests that compile the most for what no other test says of the same code: `make thorough` runs them, and all others.
 THOROUGH = (
+    "bench/test_optimizations.py",
+    "bench/test_ragged.py",
     "compiler/test_bits.py",
     "compiler/test_columns.py",
     "compiler/test_matrices.py",
