@@ -11,7 +11,7 @@ from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
-from ragged.ir.stmt import Alloc, Block, For, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Block, For, Intrinsic, IntrinsicOp, Reduce, Stmt, Store
 from ragged.ir.walk import subexpressions
 from ragged.schedule.bindings import Bindings, bindings, is_fixed
 from ragged.schedule.linear import Linear, divided
@@ -37,7 +37,8 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
             h[node, i_1] = tanh(h[left(node), i_1] + x[node, i_1])
 
     The temporary is a workspace or local, and is stored by one statement whose indices say in which iteration. What
-    is read often is computed as often. Each value is rounded as before: all bits stay.
+    is read often is computed as often. Each value is rounded as before: all bits stay. A prefetch of an element of the
+    temporary goes with it.
 
     Raises:
         ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not
@@ -57,6 +58,8 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     inlining = _Inlining(name, program, buffer, bindings(program), _store(name, found))
     values = {}
     for read in (use for use in found if use.kind is UseKind.READ):
+        if _fetches(read.site.stmt, buffer):
+            continue
         value = inlining.value(read)
         change = find_change(program, inlining.store, read, value)
         if change is not None:
@@ -122,6 +125,15 @@ class _Inlining:
         return substitute(value, iteration)
 
 
+def _fetches(stmt: Stmt, buffer: Buffer) -> bool:
+    """Return whether a statement brings an element of a buffer near, and does nothing else."""
+    match stmt:
+        case Intrinsic(op=IntrinsicOp.PREFETCH, args=(Load(buffer=fetched),)):
+            return fetched is buffer
+        case _:
+            return False
+
+
 def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
     """Return in which iteration the store writes the element that `index` names."""
     parts = [part for part in each.parts if part.extent != Const(1)]
@@ -153,6 +165,8 @@ class _Inline(Pruner):
         self._current = stmt  # its own expressions are rewritten before the statements in it
         match stmt:
             case Store(buffer=buffer) if buffer is self.old:
+                return Block()
+            case Intrinsic() if _fetches(stmt, self.old):
                 return Block()
             case Alloc(buffer=buffer, body=body) if buffer is self.old:
                 return self.stmt(body)
