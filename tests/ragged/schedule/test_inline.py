@@ -108,7 +108,9 @@ def test_a_prefetch_goes_with_what_it_fetches():
 
 def test_where_to_prefetch_is_computed():
     program = pair(
-        one=over("t[i] = i + 1"), two=over("prefetch(z[n, t[i]])\ny[n, i] = z[n, i]"), role="workspace(int64[8])"
+        one=over("t[i] = i + 1"),
+        two=over("prefetch(z[n, t[i]])\ny[n, i] = z[n, i]"),
+        role="workspace(int64[8])",
     )
     assert "prefetch(z[n, i + 1])" in body(valid(inline, program, declared(program, "t")).program)
 
