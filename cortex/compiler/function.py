@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from time import perf_counter_ns
 from typing import NoReturn
 
@@ -54,12 +55,13 @@ class RecursiveFunction:
     def __call__(self, data: object) -> Output:
         """Run the model over structures and return its results, which the caller owns.
 
-        `data` is a list of structures, one structure, or what `linearize` returned.
+        `data` is a list of structures, one structure, or what `linearize` returned. Vectors of nodes that stand in
+        arrays are read where they are, and not to be changed before the call returns.
 
         Raises:
             DataError: something in `data` is not what the model takes; nothing has been computed.
         """
-        return self._run(self._linearizer(data))
+        return self._run(self._linearizer.lend(data, self._arguments.in_place))
 
     def _run(self, linearized: Linearized) -> Output:
         patience = self._patience(linearized.num_nodes, linearized.num_batches)
@@ -161,13 +163,14 @@ class RecursiveFunction:
 
     def profile(self, data: object, repeats: int = 20) -> Profile:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
-        linearized = self._linearizer(data)
+        lend = partial(self._linearizer.lend, data, self._arguments.in_place)
+        linearized = lend()
         stages = self._timed(linearized, repeats)
         return Profile(
             linearized.num_structures,
             linearized.num_nodes,
             linearized.num_batches,
-            spread(lambda: self._linearizer(data), repeats),
+            spread(lend, repeats),
             percentiles([times.get(StageKind.PRELUDE, 0) for times in stages]),
             percentiles([times[StageKind.KERNEL] for times in stages]),
             spread(lambda: self(data), repeats),
@@ -177,7 +180,8 @@ class RecursiveFunction:
 
     def kernel_times(self, data: object, repeats: int) -> list[int]:
         """Return the nanoseconds that the kernel takes on `data`, `repeats` times after one run that is not counted."""
-        return [times[StageKind.KERNEL] for times in self._timed(self._linearizer(data), repeats)]
+        linearized = self._linearizer.lend(data, self._arguments.in_place)
+        return [times[StageKind.KERNEL] for times in self._timed(linearized, repeats)]
 
     def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:
         wanted = (argument.name for argument in self._caller.wanted)

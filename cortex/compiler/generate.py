@@ -41,9 +41,13 @@ def generate_kernel(
     return generate.generate_kernel((program,), passes, target, _listings)
 
 
+_SCHEDULED = ("round_products", "default_schedule", "recycle_states", "read_vectors_in_place")
+"""The passes whose notes are the steps that loops were scheduled by."""
+
+
 def _listings(steps: Sequence[Step]) -> dict[str, str]:
     return {
         "ilir": to_text(steps[0].program),
-        "steps": "\n".join(notes_of(steps, "round_products", "default_schedule", "recycle_states")),
+        "steps": "\n".join(notes_of(steps, *_SCHEDULED)),
         "checks": "\n".join(dict.fromkeys(notes_of(steps, "discharge_checks"))),
     }

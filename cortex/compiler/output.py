@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize import Linearized
+from cortex.linearize.result import WayBack
 
 Array = npt.NDArray[Any]
+
+_WAY_BACK = attrgetter(*WayBack._fields)
 
 
 class Output:
@@ -20,11 +24,11 @@ class Output:
     one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order.
     """
 
-    __slots__ = ("_arrays", "_linearized", "_roots")
+    __slots__ = ("_arrays", "_roots", "_way")
 
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
         """Take over `arrays`, which hold a row for each node by its id with `keep_nodes`, and else for each root."""
-        self._linearized = linearized
+        self._way = _WAY_BACK(linearized)  # and not the batch, which may have arrays of the caller's
         self._arrays = arrays if keep_nodes else None
         # With all nodes at hand, what nobody asks for need not be gathered.
         self._roots: dict[str, Array | None] = dict.fromkeys(arrays) if keep_nodes else dict(arrays)
@@ -37,7 +41,7 @@ class Output:
         rows = self._roots[name]
         if rows is None:
             assert self._arrays is not None
-            rows = self._roots[name] = _rows_of(self._arrays[name], self._linearized.roots)
+            rows = self._roots[name] = _rows_of(self._arrays[name], self._way_back.roots)
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -46,7 +50,7 @@ class Output:
 
     def __len__(self) -> int:
         """The number of structures."""
-        return self._linearized.num_structures
+        return self._way_back.num_structures
 
     def nodes(self, name: str) -> list[Array]:
         """Return, for each structure, the rows of all its nodes in post-order: (nodes, ...), float32, new arrays.
@@ -56,13 +60,17 @@ class Output:
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
-        rows = _rows_of(self._arrays[name], self._linearized.rows)
-        return np.split(rows, self._linearized.row_begin[1:-1]) if len(self) else []
+        rows = _rows_of(self._arrays[name], self._way_back.rows)
+        return np.split(rows, self._way_back.row_begin[1:-1]) if len(self) else []
 
     def keys(self, structure: int) -> list[object]:
         """Return the caller's node, key or token behind each row of `nodes(...)[structure]`."""
-        begin, end = self._linearized.row_begin[structure : structure + 2]
-        return self._linearized.keys_between(begin, end)
+        way = self._way_back
+        return way.keys_between(*way.row_begin[structure : structure + 2])
+
+    @property
+    def _way_back(self) -> WayBack:
+        return WayBack(*self._way)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)

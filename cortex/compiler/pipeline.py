@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
+from cortex.ilir.read_vectors_in_place import read_vectors_in_place
 from cortex.ilir.recycle_states import recycle_states
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
@@ -53,7 +54,10 @@ def passes_for(
         *((Pass(RoundProducts(), "while sums are as the model says them"),) if rounded else ()),
         Pass(schedule, "while temporaries are whole and sums are reductions"),
         *(
-            (Pass(recycle_states, "when all is scheduled: no two nodes have one row before"),)
+            (
+                Pass(recycle_states, "when all is scheduled: no two nodes have one row before"),
+                Pass(read_vectors_in_place, "when all is scheduled: rows follow one another before"),
+            )
             if grid is None
             else ()
         ),

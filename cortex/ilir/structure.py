@@ -361,6 +361,24 @@ def carriers_of(function: Function) -> tuple[str, int] | None:
     return None
 
 
+_BEGIN, _SIZE = "begin_of_", "size_of_"
+
+
+def in_place_names(payload: str) -> tuple[str, str]:
+    """Return what functions are called that say where each node's value of a payload begins, and in how much memory."""
+    return _BEGIN + payload, _SIZE + payload
+
+
+def in_place_of(function: Function) -> tuple[str, int] | None:
+    """Return the payload that is read where `function` says and its place in `in_place_names`, or None."""
+    if function.source is not Source.STRUCTURE:
+        return None
+    for place, prefix in enumerate((_BEGIN, _SIZE)):
+        if function.name.startswith(prefix):
+            return function.name.removeprefix(prefix), place
+    return None
+
+
 def _height_range(height: Function, num_inner: Function, num_batches: Function) -> Fact:
     """Return the range of heights: leaves have 0, and no other node."""
     leaf = _at_leaf(height, num_inner)

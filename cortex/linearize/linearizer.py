@@ -49,7 +49,16 @@ class Linearizer:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
         if isinstance(data, Linearized):
             return data if data.plan is self.plan else _of_plan(data, self.plan)
-        return self._engine.linearize(data)
+        return self._engine.linearize(data, ())
+
+    def lend(self, data: object, names: tuple[str, ...]) -> Linearized:
+        """Return the same, with payloads of these names left where the caller has them, if all of each stand in arrays.
+
+        Such a payload is one stretch of memory, (elements,), from the lowest of its values on, and only what
+        `payload_begin` leads to may be read. It is kept as long as the result is, and not to be changed before all is
+        read.
+        """
+        return self(data) if isinstance(data, Linearized) else self._engine.linearize(data, names)
 
 
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,22 @@ from cortex.linearize.lengths import check_lengths
 from cortex.linearize.storage import check_storage
 
 Ints = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+
+class WayBack(NamedTuple):
+    """From the numbers of a batch to its caller's nodes, which results need: arrays as in `Linearized`."""
+
+    num_structures: int
+    roots: Ints
+    rows: Ints
+    row_begin: Ints
+    row_keys: list[object] | Ints
+
+    def keys_between(self, begin: int, end: int) -> list[object]:
+        """Return the keys of the rows from begin to end."""
+        keys = self.row_keys[begin:end]
+        return keys if isinstance(keys, list) else keys.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -31,7 +47,8 @@ class Linearized:
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
     of each node in order; positions[j] (num_inner,), each inner node's j-th child or -1; payloads[name]
-    (num_nodes, *shape) by node id; carriers[name], the ids of the nodes that carry a payload that the plan
+    (num_nodes, *shape) by node id; payload_begin[name] (num_nodes,), int64, for each payload with a shape how many
+    elements of it come before each node's; carriers[name], the ids of the nodes that carry a payload that the plan
     lists, rising, how many of them are inner nodes, and (num_nodes,) the place of each node among them from 1 up, 0 of
     one that carries none; roots (number of roots,) as node ids and root_begin
     (num_structures + 1,); rows (num_nodes,), the node id of each post-order row, and row_begin
@@ -70,6 +87,7 @@ class Linearized:
     child: Ints
     positions: dict[int, Ints]
     payloads: dict[str, npt.NDArray[Any]]
+    payload_begin: dict[str, Offsets]
     carriers: dict[str, tuple[Ints, int, Ints]]
     num_steps: int
     num_tops: int
@@ -100,12 +118,8 @@ class Linearized:
     @property
     def keys(self) -> list[object]:
         """For each row the caller's node, token, label or number."""
-        return self.keys_between(0, self.num_nodes)
-
-    def keys_between(self, begin: int, end: int) -> list[object]:
-        """Return the keys of the rows from begin to end."""
-        keys = self.row_keys[begin:end]
-        return keys if isinstance(keys, list) else keys.tolist()
+        keys = self.row_keys
+        return keys[:] if isinstance(keys, list) else keys.tolist()
 
     def __repr__(self) -> str:
         """Return how much there is of everything; the arrays are attributes."""

@@ -79,7 +79,7 @@ def few_numbers(plan: Plan) -> Engine:
 @pytest.mark.parametrize("data", [(1, (2, 3)), [1, 2, 3, 4, 5]])
 def test_more_nodes_than_numbers(data, golden):
     with pytest.raises(DataError) as refused:
-        few_numbers(TREE).linearize(data)
+        few_numbers(TREE).linearize(data, ())
     golden("too_large.txt", f"{refused.value}\n")
 
 
@@ -88,7 +88,7 @@ def test_more_edges_than_numbers():
     leaf = node(None, lambda name: None, "")
     root = node(None, lambda name: None, "", children=[leaf] * 5)
     with pytest.raises(DataError, match="more than 4 edges"):
-        few_numbers(BARE_DAG).linearize(root)
+        few_numbers(BARE_DAG).linearize(root, ())
 
 
 def test_a_refusal_leaves_a_linearizer_as_it_was():

@@ -124,7 +124,8 @@ def inputs(
         if buffer.role is Role.PARAMETER:
             arrays[buffer.name] = np.asarray(params[buffer.name])
         elif buffer.role is Role.PAYLOAD:
-            arrays[buffer.name] = linearized.payloads[buffer.name]
+            values = linearized.payloads[buffer.name]  # or the memory that they are in
+            arrays[buffer.name] = values.reshape(-1) if len(buffer.shape) == 1 else values
     return sizes, arrays | filled_tables(program, sizes, arrays)
 
 

@@ -46,6 +46,18 @@ std::pair<nb::object, void*> Arrays::make(const std::vector<Py_ssize_t>& shape, 
   return {array, data};
 }
 
+nb::object Arrays::borrow(const void* memory, Py_ssize_t elements, DType dtype, nb::object owner) {
+  next_pool();
+  npy_intp extent = elements;
+  nb::object array = nb::steal(
+      PyArray_SimpleNewFromData(1, &extent, kNumbers[static_cast<int>(dtype)], const_cast<void*>(memory)));
+  if (!array.is_valid()) throw nb::python_error();
+  auto* borrowed = reinterpret_cast<PyArrayObject*>(array.ptr());
+  PyArray_CLEARFLAGS(borrowed, NPY_ARRAY_WRITEABLE);
+  if (PyArray_SetBaseObject(borrowed, owner.release().ptr()) < 0) throw nb::python_error();
+  return array;
+}
+
 nb::object Arrays::ints(std::size_t length, std::int32_t*& data) {
   auto [array, memory] = make({static_cast<Py_ssize_t>(length)}, DType::Int32);
   data = static_cast<std::int32_t*>(memory);

@@ -21,6 +21,8 @@ class Arrays {
 
   // A new array, not initialised, and its memory.
   std::pair<nb::object, void*> make(const std::vector<Py_ssize_t>& shape, DType dtype);
+  // The next array is not made, but one over memory that the caller of all this has, and `owner` keeps.
+  nb::object borrow(const void* memory, Py_ssize_t elements, DType dtype, nb::object owner);
   nb::object ints(std::size_t length, std::int32_t*& data);
   nb::object copy(const std::int32_t* values, std::size_t count);
   template <class Ints>

@@ -1,5 +1,7 @@
 #include "column.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -66,6 +68,29 @@ void Column::scatter(const std::int32_t* ids, std::size_t rows, void* to) const 
   } else if (bytes > 0) {
     for (std::size_t row = 0; row < rows; ++row) std::memcpy(place(row), values_.data() + row * bytes, bytes);
   }
+}
+
+std::optional<Column::Place> Column::leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin) {
+  if (!lends_ || rows == 0) return std::nullopt;
+  check_lenders();
+  const auto width = static_cast<std::uintptr_t>(bytes_of(payload_->dtype));
+  auto address = [&](std::size_t row) { return reinterpret_cast<std::uintptr_t>(lent_[row]); };
+  std::uintptr_t low = address(0), high = low, odd = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    low = std::min(low, address(row));
+    high = std::max(high, address(row));
+    odd |= address(row) % width;
+  }
+  if (odd != 0) return std::nullopt;
+  for (std::size_t row = 0; row < rows; ++row) {
+    begin[ids[row]] = static_cast<std::int64_t>((address(row) - low) / width);
+  }
+  nb::list keepers;
+  const std::size_t lenders = lenders_.size();
+  lenders_.clear();  // what is held is the list's from here on
+  for (std::size_t i = 0; i < lenders; ++i) keepers.append(nb::steal(lenders_[i].array));
+  const std::uintptr_t elements = (high - low) / width + payload_->size;
+  return Place{reinterpret_cast<const void*>(low), static_cast<Py_ssize_t>(elements), std::move(keepers)};
 }
 
 }  // namespace cortex

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 
 #include "plan.h"
 #include "room.h"
@@ -57,6 +58,16 @@ class Column {
 
   // Copy the value of row i, of so many, to the `ids[i]`-th place.
   void scatter(const std::int32_t* ids, std::size_t rows, void* to) const;
+
+  // Where values are that nobody has copied: memory of so many elements, and who keeps it.
+  struct Place {
+    const void* memory;
+    Py_ssize_t elements;
+    nb::list keepers;
+  };
+  // Leave the values where they are, if all of them are lent and stand at multiples of their elements' size. Of row i, of
+  // so many, the `ids[i]`-th place of `begin` says how many elements of the memory come before its value.
+  std::optional<Place> leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin);
 
  private:
   // An array that we hold, and where its memory was as it lent some.

@@ -24,8 +24,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // An instance of the result's class: the plan, and what `number` returns.
-  nb::object linearize(nb::object data) const {
+  // An instance of the result's class: the plan, and what `number` returns. Payloads of the names in `lent` stay where they
+  // are, where that is possible.
+  nb::object linearize(nb::object data, nb::object lent) const {
     Borrowed scratch(scratches_, plan_, limit_);
     Rows& rows = scratch.room->rows;
     Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.room};
@@ -38,7 +39,7 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return result_.make(given_, number(plan_, rows, Arrays(pools_)));
+    return result_.make(given_, number(plan_, rows, Arrays(pools_), Lending{lent, nb::find(this)}));
   }
 
  private:
@@ -72,7 +73,7 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, nb::object, nb::object>(), nb::arg("plan"),
            nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("result"),
            nb::arg("slots"))
-      .def("linearize", &Engine::linearize, nb::arg("data").none());
+      .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("lent"));
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }
 

@@ -86,16 +86,47 @@ void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, 
   for (std::size_t until = 0; until <= batches.begin.size(); ++until) place(until, 1);
 }
 
-nb::dict number_payloads(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
-  nb::dict payloads;
+// Payloads by name, and where in them each node's value begins, of those that have a shape.
+struct Payloads {
+  nb::dict arrays, begin;
+};
+
+// Fill in where the values of nodes begin; returns the memory that they are in, if they stay where they are.
+nb::object place_values(const PayloadSpec& payload, Column& column, const std::int32_t* ids, std::size_t count,
+                        const Lending& lending, std::int64_t* begin, Arrays& arrays) {
+  const int may_stay = PySequence_Contains(lending.names.ptr(), payload.name.ptr());
+  if (may_stay < 0) throw nb::python_error();
+  if (may_stay != 0) {
+    if (auto place = column.leave(ids, count, begin)) {
+      place->keepers.append(lending.keeper);  // of what nodes have that carry nothing
+      return arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->keepers));
+    }
+  }
+  for (std::size_t n = 0; n < count; ++n) begin[n] = static_cast<std::int64_t>(n * payload.size);
+  return {};
+}
+
+Payloads number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* ids, Arrays& arrays,
+                         const Lending& lending) {
+  Payloads payloads;
   std::size_t count = rows.count();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     const PayloadSpec& payload = plan.payloads[i];
+    if (!payload.shape.empty()) {
+      auto [begin, places] = arrays.make({static_cast<Py_ssize_t>(count)}, DType::Int64);
+      payloads.begin[payload.name] = begin;
+      nb::object there = place_values(payload, rows.columns[i], ids, count, lending,
+                                      static_cast<std::int64_t*>(places), arrays);
+      if (there.is_valid()) {
+        payloads.arrays[payload.name] = there;
+        continue;
+      }
+    }
     std::vector<Py_ssize_t> shape{static_cast<Py_ssize_t>(count)};
     shape.insert(shape.end(), payload.shape.begin(), payload.shape.end());
     auto [array, data] = arrays.make(shape, payload.dtype);
     rows.columns[i].scatter(ids, count, data);
-    payloads[payload.name] = array;
+    payloads.arrays[payload.name] = array;
   }
   return payloads;
 }
@@ -137,7 +168,7 @@ nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
 
 }  // namespace
 
-nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending& lending) {
   if (plan.widest > 0) divide_wide_heights(plan.widest, rows);
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
@@ -153,15 +184,15 @@ nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays) {
   if (plan.recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
   std::size_t inner = rows.inner.size();
   Edges edges = number_edges(plan, rows, ids, arrays);
-  nb::dict payloads = number_payloads(plan, rows, ids, arrays);
-  nb::dict carriers = number_carriers(plan, payloads, rows.count(), inner, arrays);
+  Payloads payloads = number_payloads(plan, rows, ids, arrays, lending);
+  nb::dict carriers = number_carriers(plan, payloads.arrays, rows.count(), inner, arrays);
   Steps steps = number_steps(plan, rows, ids);
   Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays)
                                   : Storage{0, arrays.copy(Ints()), arrays.copy(Ints())};
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
                         batches.widest_edges(edges.first), arrays.copy(batches.begin), arrays.copy(batches.length),
-                        edges.begin, edges.child, edges.positions, payloads, carriers, steps.top_begin.size() - 1,
-                        steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
+                        edges.begin, edges.child, edges.positions, payloads.arrays, payloads.begin, carriers,
+                        steps.top_begin.size() - 1, steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
                         arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays), storage.rows,
                         storage.begin, storage.of_node, number_roots(rows, ids, arrays), arrays.copy(rows.root_begin),
                         by_row, arrays.copy(rows.row_begin), rows.keys.release(arrays));

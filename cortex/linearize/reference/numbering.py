@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import accumulate, chain, groupby
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,9 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         child=_ints(list(chain.from_iterable(children))),
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
         payloads=payloads,
+        payload_begin={
+            p.name: np.arange(len(nodes), dtype=np.int64) * prod(p.shape) for p in plan.payloads if p.shape
+        },
         carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
         num_steps=len(tops),
         num_tops=len(top_nodes),

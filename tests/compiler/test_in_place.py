@@ -1,0 +1,125 @@
+"""Calls read vectors where callers have them: the same bits as of copies, and nothing of it is left after a call."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import Forest, Node, models, ra
+from ragged.errors import DataError
+
+H, E = 16, 12
+RNG = np.random.default_rng(0)
+
+
+def row(extent: int) -> np.ndarray:
+    return RNG.standard_normal(extent, np.float32)
+
+
+def vectors(count: int) -> list[Node]:
+    """Return trees whose vectors are rows of one array, others in arrays of their own, and some that have none."""
+    rows = RNG.standard_normal((count + 9, E), np.float32)
+    made = []
+    for k in range(count):
+        leaves = [Node(x=rows[count - k]), Node(x=row(E)), Node(x=None)]
+        made.append(Node([Node(leaves[:2], x=rows[k + 3]), leaves[2]]))
+    return made
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+@pytest.mark.parametrize("keep", ["nodes", "roots"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_bit_depends_on_where_vectors_are(precision, keep, threads):
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(seed=1), threads=threads, keep=keep, precision=precision)
+    assert "begin_of_x" in fn.show("loops") and "s.apply(read_in_place, s.buffer('x')" in fn.show("schedule")
+    for count in (1, 2, 7, 40):
+        batch = vectors(count)
+        wanted = fn(fn.linearize(batch))
+        for out in (fn(batch), *fn.stream([batch])):
+            np.testing.assert_array_equal(out["h"], wanted["h"])
+            assert out.keys(0) == wanted.keys(0)
+
+
+def test_sequences_and_forests():
+    model = models.lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(seed=2), threads=2)
+    steps = RNG.standard_normal((30, E), np.float32)
+    batch = [steps[:9], steps[4:], steps[:1], np.asfortranarray(steps)]
+    for given in (batch, batch[:3], Forest([0, 0, 1], [0], x=steps[3:5])):
+        np.testing.assert_array_equal(fn(given)["h"], fn(fn.linearize(given))["h"])
+
+
+def gated() -> ra.Model:
+    """Return a DAG network whose nodes carry a vector and a matrix."""
+    N = ra.N
+    x, m = ra.node_input("x", (H,), default=0.0), ra.node_input("m", (2, H), default=0.5)
+    ph = ra.placeholder((N, H))
+    total = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda c: ph[c, i]))
+    h = ra.compute((N, H), lambda n, i: ra.tanh(total[n, i] * m[n, 0, i] + x[n, i] - m[n, 1, i]))
+    return ra.recursion_op(ph, h, structure=ra.Dag())
+
+
+def test_matrices_of_dags():
+    model = gated()
+    fn = cortex.compile(model, {}, threads=2)
+    assert fn.show("schedule").count("s.apply(read_in_place") == 2
+    below = Node(x=row(H), m=row(2 * H).reshape(2, H))
+    root = Node([Node([below], x=row(H)), Node([below, below], m=np.ones((2, H), np.float32))])
+    np.testing.assert_array_equal(fn([root, below])["h"], fn(fn.linearize([root, below]))["h"])
+    want = ra.evaluate(model, {}, root)["h"]
+    np.testing.assert_allclose(fn([root]).nodes("h")[0], want, atol=1e-6)
+
+
+def test_nothing_is_held_after_a_call():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=1)
+    x = row(E)
+    tree = Node([Node(x=x), Node(x=x)])
+    before = sys.getrefcount(x)
+    out = fn([tree])
+    gc.collect()
+    assert sys.getrefcount(x) == before and out["h"].shape == (1, H)
+
+
+def test_vectors_may_change_after_the_call():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=2)
+    x = row(E)
+    tree = Node([Node(x=x), Node(x=x)])
+    first, kept = fn([tree]), fn.linearize([tree])
+    wanted = first["h"].copy()
+    x[:] = 0
+    np.testing.assert_array_equal(first["h"], wanted)
+    np.testing.assert_array_equal(fn(kept)["h"], wanted)
+    assert (fn([tree])["h"] != wanted).any()
+
+
+def test_a_place_outside_of_the_memory_is_refused():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=1)
+    batch = fn.linearize(vectors(3))
+    batch.payload_begin["x"][4] += 1 << 33
+    with pytest.raises(DataError, match=r"begin_of_x\(4\) = 8589934640 is not in \[0, 169\)"):
+        fn(batch)
+
+
+def test_a_gpu_has_copies():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), target="cuda -arch=sm_90")
+    assert "begin_of_x" not in fn.show("loops")
+
+
+def test_saved_functions_read_in_place_too(tmp_path):
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=1)
+    fn.save(tmp_path / "f.cortex")
+    loaded, batch = cortex.load(tmp_path / "f.cortex"), vectors(5)
+    for each in (fn, loaded):
+        linearized = each._linearizer.lend(batch, each._arguments.in_place)
+        assert linearized.payloads["x"].ndim == 1
+    np.testing.assert_array_equal(loaded(batch)["h"], fn(batch)["h"])
