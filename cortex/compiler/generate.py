@@ -41,7 +41,13 @@ def generate_kernel(
     return generate.generate_kernel((program,), passes, target, _listings)
 
 
-_SCHEDULED = ("round_products", "default_schedule", "recycle_states", "read_vectors_in_place")
+_SCHEDULED = (
+    "round_products",
+    "default_schedule",
+    "recycle_states",
+    "read_vectors_in_place",
+    "prefetch_rows",
+)
 """The passes whose notes are the steps that loops were scheduled by."""
 
 

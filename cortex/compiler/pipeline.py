@@ -12,6 +12,7 @@ from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.machine import Grid, this_machine
+from ragged.auto.prefetch_rows import prefetch_rows
 from ragged.auto.round_products import RoundProducts
 from ragged.errors import ScheduleError
 from ragged.passes.discharge_checks import discharge_checks
@@ -57,6 +58,7 @@ def passes_for(
             (
                 Pass(recycle_states, "when all is scheduled: no two nodes have one row before"),
                 Pass(read_vectors_in_place, "when all is scheduled: rows follow one another before"),
+                *((Pass(prefetch_rows, "when rows are where they are read"),) if choices.prefetch else ()),
             )
             if grid is None
             else ()
