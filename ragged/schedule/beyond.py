@@ -14,7 +14,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.stmt import Alloc, For, If, Let, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, For, If, Intrinsic, Let, Reduce, Stmt, Store
 from ragged.ir.walk import subexpressions
 from ragged.passes.insert_bound_checks import accesses
 from ragged.prove import Context, Proof, Unproven, prover_of
@@ -85,6 +85,13 @@ class Beyond(Rewriter):
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
                 self.require_stored(buffer, indices)
                 return super().stmt(stmt)
+            case Intrinsic(
+                args=args
+            ):  # what is prefetched may be anywhere: where that is needs a value alone
+                elements = (arg for arg in args if isinstance(arg, Load))
+                return replace(
+                    stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements)
+                )
             case _:
                 return super().stmt(stmt)
 

@@ -36,6 +36,7 @@ from ragged.schedule.move import move
 from ragged.schedule.pack import pack
 from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel
+from ragged.schedule.prefetch import prefetch
 from ragged.schedule.rebase_storage import rebase_storage
 from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.reorder import reorder
@@ -142,6 +143,14 @@ def _cache_read(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.likely(read_in(loop), d.buffers), loop.var))
 
 
+def _prefetch(d: Places, attempt: Attempt) -> Asked:
+    """Draw a nest, mostly one that others stand before, and mostly what it reads."""
+    later = [s for body in d.blocks() for s in body[1:] if isinstance(s, For)]
+    loop = d.loop(lambda loop: any(loop is each for each in later))
+    found = d.find(loop)
+    return Asked((loop, d.pick(d.buffers) if found is None else d.likely(read_in(found), d.buffers)))
+
+
 def _cache_write(d: Places, attempt: Attempt) -> Asked:
     pairs = [(site.stmt.label, loop) for site, loop in d.around(lambda stmt: isinstance(stmt, Reduce))]
     return Asked(d.pick(pairs) if pairs and d.chance(8) else (d.label(), d.loop()))
@@ -233,6 +242,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     pack: _pack,
     pad_loop: _pad_loop,
     parallel: _serial,
+    prefetch: _prefetch,
     rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,
