@@ -117,6 +117,7 @@ def test_ours_is_measured_by_the_same_rules(tmp_path):
     assert " x " in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("peer", "workloads"),
     [
