@@ -30,7 +30,8 @@ def read_vectors_in_place(program: Program) -> Rewritten:
     schedule = Schedule(program, trusted=True)
     whole: list[str] = []
     for buffer in program.buffers:
-        if buffer.role is Role.PAYLOAD and len(buffer.shape) > 1 and buffer.dims[0] is NODE:
+        rows = buffer.role is Role.PAYLOAD and len(buffer.shape) > 1 and buffer.dims[0] is NODE
+        if rows and buffer.dtype.is_float:  # integers are checked as they are read, and copied
             try:
                 schedule.apply(read_in_place, buffer, *in_place_names(buffer.name))
             except ScheduleError as refusal:

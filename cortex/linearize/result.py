@@ -47,10 +47,10 @@ class Linearized:
     Shapes, all int32 but the payloads:
     batch_begin, batch_length (num_batches,); child_begin (num_nodes + 1,) and child (num_edges,), the children
     of each node in order; positions[j] (num_inner,), each inner node's j-th child or -1; payloads[name]
-    (num_nodes, *shape) by node id; payload_begin[name] (num_nodes,), int64, for each payload with a shape how many
-    elements of it come before each node's; carriers[name], the ids of the nodes that carry a payload that the plan
-    lists, rising, how many of them are inner nodes, and (num_nodes,) the place of each node among them from 1 up, 0 of
-    one that carries none; roots (number of roots,) as node ids and root_begin
+    (num_nodes, *shape) by node id; payload_begin[name] (num_nodes,), int64, for each that is a vector of floats
+    how many elements of it come before each node's; carriers[name], the ids of the nodes that carry a payload that
+    the plan lists, rising, how many of them are inner nodes, and (num_nodes,) the place of each node among them from
+    1 up, 0 of one that carries none; roots (number of roots,) as node ids and root_begin
     (num_structures + 1,); rows (num_nodes,), the node id of each post-order row, and row_begin
     (num_structures + 1,); row_keys, for each row the caller's node, token, label or number: a list, or an array
     where all are numbers.

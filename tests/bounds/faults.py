@@ -94,6 +94,15 @@ def of_node(position: int) -> list[Break]:
     ]
 
 
+def begins(node: int, value: Callable[[Linearized], int]) -> Break:
+    """Return what lets a node's vector begin somewhere else."""
+
+    def made(given: Linearized) -> Linearized:
+        return replace(given, payload_begin={"x": put(given.payload_begin["x"].copy(), node, value(given))})
+
+    return made
+
+
 NOTHING = np.zeros(0, np.int32)
 BREAK: dict[str, list[Break]] = {
     "Range of num_batches": [
@@ -150,6 +159,11 @@ BREAK: dict[str, list[Break]] = {
     "Range of place_with_word": [
         placed(0, lambda given: len(given.carriers["word"][0]) + 1),
         placed(2, lambda given: -1),
+    ],
+    "Range of begin_of_x": [
+        begins(0, lambda given: -1),
+        begins(2, lambda given: given.payloads["x"].size - given.payloads["x"].shape[1] + 1),
+        begins(-1, lambda given: 2**62),
     ],
     "Range of num_inner_with_word": [
         listed(lambda nodes, inner, given: (nodes, len(nodes) + 1)),

@@ -62,7 +62,7 @@ def test_it_is_the_check_of_that_fact_that_sees_the_fault(name):
     """Whatever else is wrong in such a batch, the statements that stand for this one fact refuse it."""
     made, good = compiled(name), linearized(name)
     for what, fact in made.used.items():
-        program = only_check(made.steps[0].program, fact)
+        program = only_check(made.program, fact)
         interpret(program, *arrays_of(program, good))
         for number, change in enumerate(BREAK[what]):
             with pytest.raises((CheckFailed, DataError)):  # a size below zero is no size
@@ -196,6 +196,7 @@ def test_facts_that_no_structure_can_break_are_about_the_numbering():
     assert used - said == {
         "Range of batch_edges",
         "Range of batch_length",
+        "Range of begin_of_x",
         "Range of num_batches",
         "Range of num_inner_with_word",
         "Range of place_with_word",

@@ -86,7 +86,7 @@ void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, 
   for (std::size_t until = 0; until <= batches.begin.size(); ++until) place(until, 1);
 }
 
-// Payloads by name, and where in them each node's value begins, of those that have a shape.
+// Payloads by name, and where in them each node's value begins, of those that are vectors of floats.
 struct Payloads {
   nb::dict arrays, begin;
 };
@@ -112,7 +112,7 @@ Payloads number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* i
   std::size_t count = rows.count();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     const PayloadSpec& payload = plan.payloads[i];
-    if (!payload.shape.empty()) {
+    if (!payload.shape.empty() && !is_int(payload.dtype)) {
       auto [begin, places] = arrays.make({static_cast<Py_ssize_t>(count)}, DType::Int64);
       payloads.begin[payload.name] = begin;
       nb::object there = place_values(payload, rows.columns[i], ids, count, lending,
