@@ -71,7 +71,9 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
         payloads=payloads,
         payload_begin={
-            p.name: np.arange(len(nodes), dtype=np.int64) * prod(p.shape) for p in plan.payloads if p.shape and p.dtype.is_float
+            p.name: np.arange(len(nodes), dtype=np.int64) * prod(p.shape)
+            for p in plan.payloads
+            if p.shape and p.dtype.is_float
         },
         carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
         num_steps=len(tops),
