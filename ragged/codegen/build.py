@@ -21,6 +21,7 @@ from ragged.codegen.target import (
     architecture_of,
     has_matrix_unit,
     has_quick_pairs,
+    has_scale,
     parse_target,
     require_cpu,
 )
@@ -169,11 +170,9 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     module = tvm.IRModule({function.name: function.function for function in functions})
     with tvm.transform.PassContext(opt_level=3):
         packed = tvm.transform.Sequential(passes)(module)
-    processor, has_pairs = architecture_of(target), has_quick_pairs(target)
+    processor = architecture_of(target)
+    quick = {"has_pairs": has_quick_pairs(target), "has_scale": has_scale(target)}
     lowered = tvm.IRModule(
-        {
-            name: lower_for_llvm(function, processor, has_pairs=has_pairs)
-            for name, function in packed.functions.items()
-        }
+        {name: lower_for_llvm(function, processor, **quick) for name, function in packed.functions.items()}
     )
     return tvm.get_global_func("target.build.llvm")(lowered, native)

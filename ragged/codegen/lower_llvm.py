@@ -13,21 +13,32 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, StringImm
 
-from ragged.codegen import team_text, tile_text
+from ragged.codegen import team_text, tile_text, transpose_text
 from ragged.codegen.elementary import Helper, helpers_text, pairs_name, pairs_text
 from ragged.codegen.llvm_text import Lanes
-from ragged.codegen.ops import BARRIER, CLAIM, MULTIPLY, OPERATIONS, PAIRED, PAIRS, RELEASE, TirExpr
+from ragged.codegen.ops import (
+    BARRIER,
+    CLAIM,
+    MULTIPLY,
+    OPERATIONS,
+    PAIRED,
+    PAIRS,
+    RELEASE,
+    SCALED,
+    TRANSPOSE,
+    TirExpr,
+)
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
 
-def lower_for_llvm(function: Any, processor: str, *, has_pairs: bool = False) -> Any:
+def lower_for_llvm(function: Any, processor: str, *, has_pairs: bool = False, has_scale: bool = False) -> Any:
     """Return a `tirx.PrimFunc` with the operations of `ragged.codegen.ops` and floor division lowered.
 
-    `processor` is the first word of LLVM's triple; with `has_pairs` it multiplies pairs by one instruction. Comes last,
-    after loops have become vectors.
+    `processor` is the first word of LLVM's triple; with `has_pairs` it multiplies pairs by one instruction, and with
+    `has_scale` sixteen floats by powers of two. Comes last, after loops have become vectors.
     """
-    lowering = _Lowering(processor, has_pairs)
+    lowering = _Lowering(processor, has_pairs, has_scale)
     rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
     body = tvm_ffi.structural_map(function.body, rules)
     text = helpers_text(lowering.used) + "".join(lowering.texts.values())
@@ -42,6 +53,7 @@ class _Lowering:
 
     processor: str
     has_pairs: bool
+    has_scale: bool
     used: set[Helper] = field(default_factory=set)
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -61,15 +73,23 @@ class _Lowering:
             return self._extern("ragged_release", tile_text.RELEASE, call.args)
         if name == MULTIPLY:
             return self._multiply(*call.args)
+        if name == TRANSPOSE:
+            return self._transpose(*call.args)
         operation = OPERATIONS.get(name)
         if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in PAIRED:
             operation = "dot_bf16"
+        if operation in ("exp", "sigmoid") and self.has_scale and call.ty.dtype.lanes == SCALED:
+            operation = f"{operation}_avx512"
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
 
     def _multiply(self, tiles: Any, *args: TirExpr) -> TirExpr:
         count = int(tiles.value)
         self.texts["tiles"] = tile_text.DECLARED
         return self._extern(tile_text.multiply_name(count), tile_text.multiply_text(count), args)
+
+    def _transpose(self, side: Any, *args: TirExpr) -> TirExpr:
+        count = int(side.value)
+        return self._extern(transpose_text.transpose_name(count), transpose_text.transpose_text(count), args)
 
     def _extern(self, name: str, text: str, args: Any) -> TirExpr:
         self.texts[name] = text

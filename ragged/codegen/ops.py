@@ -26,11 +26,15 @@ PAIRS = "ragged.pairs"
 """`pairs(elements)`: each of two elements of a vector that stand side by side as a pair, half as many as elements."""
 PAIRED = (4, 8, 16)
 """The lanes of pairs that there are instructions for."""
+SCALED = 16
+"""The lanes of floats that an instruction of AVX-512 multiplies by powers of two."""
 EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
 BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
 """`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
 MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
 """`multiply(tiles, shape, ...)` and `release(shape)`: see `ragged.codegen.tile_text`."""
+TRANSPOSE = "ragged.transpose"
+"""`transpose(side, rows, row_stride, out, out_stride)`: see `ragged.codegen.transpose_text`."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
 """The names in TIR, and what those who lower them call them."""
 
@@ -40,7 +44,7 @@ for _name in (*OPERATIONS, PAIRS):
     register_op_attr(_name, "TCallEffectKind", _PURE)
     register_op_attr(_name, "TVectorizable", True)
     register_op_attr(_name, "TScriptPrinterName", _name)
-for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE):
+for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE):
     register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
 

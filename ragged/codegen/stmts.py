@@ -11,7 +11,7 @@ from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import PAIRED, PAIRS, TirExpr, TirStmt, literal, stored_as
+from ragged.codegen.ops import PAIRED, PAIRS, TRANSPOSE, TirExpr, TirStmt, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
@@ -36,7 +36,10 @@ from ragged.ir.stmt import (
 )
 from ragged.schedule.matrix_nest import MatrixNest, matrix_nest
 from ragged.schedule.pair_rows import pair_row
+from ragged.schedule.transposed_tile import TransposedTile, transposed_tile
 
+ALIGN = 64
+"""Bytes of a cache line, at multiples of which local buffers begin on the stack: no vector crosses one."""
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
 
@@ -151,15 +154,20 @@ class Statements:
         if buffer.aliases is not None:
             self.expressions.storage[buffer] = self.expressions.storage[root(buffer)]
             return []
+        elements, name = self._stack_elements(buffer), identifier(buffer.name)
+        # TVM aligns an array on the stack to 16 bytes at most; one of vectors has the alignment of a vector
+        lines = -(-elements * buffer.dtype.bytes // ALIGN)
+        memory = tirx.decl_buffer((lines,), f"int8x{ALIGN}", name, scope="local")
         flat = tirx.decl_buffer(
-            (self._stack_elements(buffer),),
+            (elements,),
             stored_as(buffer.dtype),
-            identifier(buffer.name),
+            name,
+            data=memory.data,
             data_alignment=buffer.align,
             scope="local",
         )
         self.expressions.storage[buffer] = flat
-        return [tirx.AllocBuffer(flat)]
+        return [tirx.AllocBuffer(memory), tirx.DeclBuffer(flat, data=memory.data)]
 
     def _stack_elements(self, buffer: Buffer) -> int:
         """Return how many elements a local buffer has, one at least, and count them in."""
@@ -184,6 +192,8 @@ class Statements:
                     f"the iterations of loop '{loop.var.name}' are the threads of a block, which a CPU has none of",
                     fix='target="cuda -arch=sm_90", or serial',
                 )
+            case LoopKind.SERIAL | LoopKind.UNROLLED if (tile := transposed_tile(loop)) is not None:
+                return [self._transposed(tile)]
             case LoopKind.UNROLLED if isinstance(loop.extent, Const):
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if (row := self._pair_row(loop)) is not None:
@@ -220,6 +230,22 @@ class Statements:
         elements = tirx.BufferLoad(self.expressions.storage[first.buffer], [read])
         pairs = tirx.call_intrin(f"float32x{count}", PAIRS, elements)
         return tirx.BufferStore(self.expressions.storage[store.buffer], pairs, [write])
+
+    def _transposed(self, tile: TransposedTile) -> TirStmt:
+        """Return a nest that transposes a square as vectors: loads of its rows, and stores of its columns."""
+        out = Load(tile.out.buffer, tile.out.indices)
+        args: list[TirExpr] = [tirx.IntImm("int32", tile.side)]
+        for element, far in ((tile.rows, tile.column), (out, tile.row)):
+            first, next_one = (self._place(element, tile, far, step) for step in (0, 1))
+            address = tirx.address_of(tirx.BufferLoad(self.expressions.storage[element.buffer], [first]))
+            args += [address, next_one - first]
+        return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args))
+
+    def _place(self, element: Load, tile: TransposedTile, var: Var, step: int) -> TirExpr:
+        """Return where an element of a square's first row and column stands, or that of its second, along `var`."""
+        for each in (tile.row, tile.column):
+            self.expressions.variables[each] = literal(step if each is var else 0, INDEX)
+        return self.expressions.offset(element.buffer, element.indices)
 
     def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
         extent = self.expressions.emit(loop.extent)

@@ -151,6 +151,11 @@ def has_quick_pairs(target: Target) -> bool:
     return _PAIRS in features_of(target) and dict(target.settings).get("mcpu") not in _SLOW_PAIRS
 
 
+def has_scale(target: Target) -> bool:
+    """Return whether code for `target` may multiply vectors by powers of two by one instruction, of AVX-512."""
+    return "avx512f" in features_of(target)
+
+
 def has_matrix_unit(target: Target) -> bool:
     """Return whether code for `target` may use a matrix unit."""
     return set(FEATURES) <= set(features_of(target))

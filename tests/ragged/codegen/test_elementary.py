@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
+from ragged.codegen.target import Target, has_scale, host_target
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Fma
 from ragged.ir.program import StageKind
 from tests.ragged.codegen.hand import F32, F64, call, check_both, elementwise, op, run
 
+WITHOUT_AVX512 = Target("llvm", tuple({**dict(host_target().settings), "mattr": ("-avx512f",)}.items()))
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4e38, -3.4e38]
 EDGES = [
     88.72,
@@ -62,6 +64,28 @@ def test_functions_of_float32_are_accurate_everywhere(name, width):
     finite = np.isfinite(exact) & ~infinite
     error = np.abs(got[finite].astype(np.float64) - exact[finite])
     assert (error <= 1e-6 * np.abs(exact[finite]) + np.finfo(np.float32).tiny).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid"])
+def test_a_value_has_the_same_bits_by_itself_and_in_vectors_of_any_processor(name):
+    x = all_floats()
+    vectors = elementwise(lambda a, b: call(name, a), width=16)
+    by_itself = elementwise(lambda a, b: call(name, a))
+    got = [
+        run(compile_program(program, target), n=len(x), x=x, y=x)["out"]
+        for program, target in ((vectors, "cpu"), (by_itself, "cpu"), (vectors, WITHOUT_AVX512))
+    ]
+    for other in got[1:]:
+        np.testing.assert_array_equal(got[0], other)  # zeros of both signs are one, and all NaN
+        np.testing.assert_array_equal(np.signbit(got[0]), np.signbit(other))
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid"])
+def test_vectors_are_scaled_by_one_instruction_where_there_is_one(name):
+    program = elementwise(lambda a, b: call(name, a), width=16)
+    has = has_scale(host_target())
+    assert ("vscalefps" in compile_program(program).module.inspect_source("asm")) == has
+    assert "vscalefps" not in compile_program(program, WITHOUT_AVX512).module.inspect_source("asm")
 
 
 @pytest.mark.parametrize("name", EXACT)

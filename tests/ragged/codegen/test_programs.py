@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -356,9 +358,30 @@ def test_local_buffers_are_on_the_stack(elements):
     )
     compiled = compile_program(program(loop(i, n, body), n, x, out))
     assert "Workspace" not in compiled.asm(StageKind.KERNEL)
+    aligned = re.findall(r"%tmp\S* = alloca .*align (\d+)", compiled.module.inspect_source("ll"))
+    assert set(aligned) <= {"64"} and (aligned or elements < 100)
     assert not any("Workspace" in name for name in compiled.undefined_symbols())
     values = RNG.standard_normal((3, elements)).astype(np.float32)
     np.testing.assert_allclose(run(compiled, n=3, x=values)["out"], values.sum(1), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("elements", [1, 3, 64, 131])
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype is not DType.BFLOAT16X2])
+def test_local_buffers_of_all_dtypes_have_room(dtype, elements):
+    """Two of them, one right after the other on the stack, are filled together and then read."""
+    n, i, j, k = size("n"), Var("i"), Var("j"), Var("k")
+    x = buffer("x", n, elements, dtype=dtype)
+    there, back = (output(name, n, elements, dtype=dtype) for name in ("there", "back"))
+    first, second = (Buffer(name, dtype, (Const(elements),), Role.LOCAL) for name in ("first", "second"))
+    turned = op("-", Const(elements - 1), Ref(j))
+    fill = loop(j, elements, block(store(first, (j,), at(x, i, j)), store(second, (j,), at(x, i, turned))))
+    show = loop(k, elements, block(store(there, (i, k), at(first, k)), store(back, (i, k), at(second, k))))
+    body = Alloc(first, Alloc(second, block(fill, show)))
+    compiled = compile_program(program(loop(i, n, body), n, x, there, back))
+    values = RNG.integers(0, 2, (3, elements)).astype(dtype.numpy)
+    got = run(compiled, n=3, x=values)
+    np.testing.assert_array_equal(got["there"], values)
+    np.testing.assert_array_equal(got["back"], values[:, ::-1])
 
 
 def test_a_prefetch_has_no_effect_on_values():

@@ -1,0 +1,91 @@
+"""Squares of float32 that are stored the other way round: what the interpreter says, by shuffles of vectors."""
+
+import numpy as np
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.ir.index import index_of
+from ragged.ir.parser import parse
+from ragged.schedule.transposed_tile import transposed_tile
+from tests.ragged.codegen.hand import check_both
+
+SQUARE = """\
+program("square")
+
+count: structure()
+x: payload(float32[count, {side}, 70])
+y: output(float32[count, 40, {columns}])
+
+with kernel:
+    for n in serial(count):
+        for a in serial(40):
+            for b in serial({columns}):
+                y[n, a, b] = 0.0
+        for i in {kind}({side}):
+            for j in vectorized({side}):
+                y[n, {out}] = x[n, {rows}]
+"""
+
+
+def square(side, *, kind="serial", out="i * 2 + 1, j + 3", rows="j, i + 5", columns=24):
+    text = SQUARE.format(side=side, kind=kind, out=out, rows=rows, columns=columns)
+    return parse(text)
+
+
+def found(program):
+    (loop,) = (place.loop for var, place in index_of(program).places.items() if var.name == "i")
+    return transposed_tile(loop)
+
+
+@pytest.mark.parametrize("kind", ["serial", "unrolled"])
+@pytest.mark.parametrize("side", [4, 8, 16])
+def test_any_bits_are_where_the_interpreter_puts_them(side, kind):
+    program = square(side, kind=kind)
+    assert found(program).side == side
+    rng = np.random.default_rng(side)
+    bits = rng.integers(0, 2**32, (3, side, 70), np.uint32)  # quiet and signalling NaN among them
+    check_both(program, count=3, x=bits.view(np.float32))
+
+
+def test_no_element_is_moved_by_itself():
+    code = compile_program(square(16)).module.inspect_source("asm")
+    assert "vpermt2p" in code or "vshuf" in code or "trn1" in code
+    assert "vmovss" not in code
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"out": "j, i"},
+        {"rows": "i, j"},
+        {"out": "i * 2 + 1, j * 2", "columns": 40},
+        {"rows": "j, i * 2"},
+        {"rows": "0, i"},
+        {"out": "0, i + j", "columns": 32},
+        {"rows": "min(j, count), i"},
+        {"out": "max(i, count - count), j"},
+    ],
+)
+def test_other_nests_are_no_square(other):
+    program = square(16, **other)
+    assert found(program) is None
+    check_both(program, count=2, x=np.arange(2 * 16 * 70, dtype=np.float32).reshape(2, 16, 70))
+
+
+def test_squares_have_the_sides_of_vectors():
+    assert found(square(5)) is None
+    assert found(square(12)) is None
+
+
+def test_a_buffer_is_not_transposed_onto_itself():
+    text = """\
+program("self")
+
+y: output(float32[16, 32])
+
+with kernel:
+    for i in serial(16):
+        for j in vectorized(16):
+            y[i, j] = y[j, i + 16]
+"""
+    assert found(parse(text)) is None
