@@ -12,8 +12,9 @@ from ragged.errors import ScheduleError, UserError
 _WHY = "why"
 _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
 """Rows of a tile, where matrices stay in the first cache and where they do not, and its vectors."""
-_LEAST_SUMS = 8
-"""Sums that hide the latency of a multiply-add, four cycles, of which two start in each."""
+_SUMS, _MOST_SHARING = 16, 8
+"""Sums of a tile whose columns are few vectors, without parameters, and the most rows that they make; eight sums hide
+the latency of a multiply-add, four cycles, of which two start in each."""
 _REGISTERS = 32
 """Those that a tile of the most rows and a column of its operands take."""
 _WIDE, _WIDE_ON_UNIT = 12, 8
@@ -29,8 +30,8 @@ class Choices:
     Attributes:
         tile: rows and vectors of columns of a matrix product's register tile: rows * vectors sums are held at once.
             None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice;
-            (12, 2) where they are larger than the second one, and a slice of them has so few columns; (8, 1) for a
-            product without parameters whose columns are one vector, as attention's scores.
+            (12, 2) where they are larger than the second one, and a slice of them has so few columns; eight rows for
+            a product without parameters whose columns are one or two vectors, as attention's scores.
         row_vectors: vectors of columns of a tile of one row.
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
@@ -59,7 +60,8 @@ class Choices:
 
     # Rows: 6 take 0.92 of 4's time for TreeFC, TreeGRU and TreeLSTM at 256 and 512, ten trees, where a core does two
     # multiply-adds of 16 numbers a cycle, and within 5 % of it where it does one. They take longer to compile.
-    # 8 rows of 1 vector take 0.88 of 4's time for attention over RACE's lengths. TreeLSTM, TreeGRU, TreeFC at 32 take
+    # 8 rows of 1 vector take 0.88 of 4's time for attention over RACE's lengths; 12 take 0.98 of 8's, and half as long
+    # again to compile. TreeLSTM, TreeGRU, TreeFC at 32 take
     # 0.95, 0.89 and 0.86, ten trees, but with the tails of all gates three times as long to compile.
     # 12 rows of 2 vectors take 0.85 of what 6 of 2 do for ternary TreeLSTM at 512, whose matrices are 18 MiB.
     tile: tuple[int, int] | None = field(
@@ -166,7 +168,7 @@ class Choices:
         if self.tile is not None:
             return (rows,)
         if not matrices:
-            return (max(_ROWS, -(-_LEAST_SUMS // vectors)), _ROWS)
+            return (max(_ROWS, min(_MOST_SHARING, -(-_SUMS // vectors))), _ROWS)
         if rows == _ROWS:
             return (rows,)
         if (

@@ -17,6 +17,7 @@ from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shar
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
+from ragged.auto.transpose_rows import transpose_rows
 from ragged.auto.vectorize_columns import vectorize_columns
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
@@ -89,6 +90,7 @@ class DefaultSchedule:
         if self.choices.turns:
             alternate_columns(schedule)
         sums = {product.update for product in products(schedule.program)}
+        transpose_rows(schedule, self.machine)
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
         tile_batches(schedule, self.machine, self.choices)
         tile_products(schedule, self.machine, self.choices)

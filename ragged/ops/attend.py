@@ -11,8 +11,11 @@ from ragged.api.tensors import DimLike, Tensor
 from ragged.api.values import Value, ValueLike
 from ragged.ops.dims import Sequences
 
-TILE = 16
-"""Queries that are computed side by side, one in each lane of a vector."""
+TILE = 32
+"""Queries that are computed side by side, in the lanes of vectors.
+
+With 16, attention takes 1.11 of the time over RACE's lengths, 1.07 over SQuAD's, and 0.9 over CoLA's, which are short.
+"""
 
 Read = Callable[[Value, Value, Value, Value], Value]
 """How an element is read: at (batch, place in the sequence, head, place in the head)."""
@@ -80,9 +83,8 @@ def attention(
     q_own = ragged.compute(
         f"{name}_q",
         [*rows, (place, width), (lane, TILE)],
-        lambda h, b, i, d, w: ragged.where(
-            i * TILE + w < n(b), q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale, 0.0
-        ),
+        # lanes beyond the last query are copies of it, whose results nobody stores
+        lambda h, b, i, d, w: q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale,
     )
 
     def seen(b: ValueLike, i: ValueLike) -> Value:

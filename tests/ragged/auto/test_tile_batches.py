@@ -121,8 +121,8 @@ def test_fewer_iterations_where_temporaries_have_no_room():
     assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 4), (16, 4)])
-def test_eight_sums_at_least_where_rows_meet_rows_of_others(columns, rows):
+@pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 8), (16, 4)])
+def test_more_rows_of_few_vectors_where_rows_meet_rows_of_others(columns, rows):
     """Keys of a sequence and a few of its queries, as in attention: one vector of queries has keys enough beside it."""
     text = f"""\
 program("scores")

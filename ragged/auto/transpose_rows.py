@@ -1,0 +1,103 @@
+"""Rows that are stored as columns: read as they stand, and transposed in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.auto.bodies import loop_of
+from ragged.auto.machine import Machine
+from ragged.auto.strides import is_consecutive
+from ragged.errors import ScheduleError
+from ragged.ir.analysis import sites
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Const, Load, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.stmt import For, Label, LoopKind, Store
+from ragged.ir.walk import subexpressions
+from ragged.schedule.cache_write import cache_write
+from ragged.schedule.legality import mentions
+from ragged.schedule.linear import growth
+from ragged.schedule.reorder import reorder
+from ragged.schedule.schedule import Schedule
+from ragged.schedule.set_order import set_order
+from ragged.schedule.split import Tail, split
+from ragged.schedule.transposed_tile import SIDES
+from ragged.schedule.unroll import unroll
+from ragged.schedule.vectorize import vectorize
+
+
+def transpose_rows(schedule: Schedule, machine: Machine) -> None:
+    """Compute what is stored across the rows that it is made of by squares, each transposed in registers.
+
+    before::
+
+        for d in serial(64):
+            for i in serial(16):
+                y[d, i] = x[row(i), d] * 0.125
+
+    after::
+
+        for d_o in serial(4):
+            y_acc = local(float32[16, 16], order=(1, 0))
+            for i in unrolled(16):
+                for d in vectorized(16):
+                    y_acc[d, i] = x[row(i), d_o * 16 + d] * 0.125
+            for d_w in serial(16):
+                for i_w in vectorized(16):
+                    y[d_o * 16 + d_w, i_w] = y_acc[d_w, i_w]
+
+    The last nest is what `transposed_tile` finds. What a primitive refuses is left as it is. Comes before
+    `vectorize_columns`, which leaves such loops alone: what they read is not side by side.
+    """
+    side = machine.lanes(4)
+    if side not in SIDES:
+        return
+    for outer, inner, store in list(_turned(schedule.program, side)):
+        before = schedule.checkpoint()
+        try:
+            _transpose(schedule, side, outer, inner, store)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _transpose(schedule: Schedule, side: int, outer: Var, inner: Var, store: Label) -> None:
+    far, row = schedule.apply(split, outer, side, Tail.PEEL).loops[outer][:2]
+    blocks, column = schedule.apply(split, inner, side).loops[inner][:2]
+    schedule.apply(reorder, (far, blocks, row, column))
+    stored = schedule.apply(cache_write, store, blocks)
+    written = stored.loops[column][-1]
+    held = loop_of(schedule.program, column).body
+    assert isinstance(held, Store)
+    schedule.apply(set_order, held.buffer, (1, 0))
+    schedule.apply(reorder, (column, row))
+    schedule.apply(unroll, column)
+    schedule.apply(vectorize, row)
+    schedule.apply(vectorize, written)
+
+
+def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
+    """Yield two loops around a store of what is side by side along the inner one, and read so along the outer one."""
+    for site in sites(program):
+        match site.stmt:
+            case For(
+                var=outer,
+                kind=LoopKind.SERIAL,
+                extent=Const(value=rows),
+                body=For(var=inner, kind=LoopKind.SERIAL, extent=Const(value=columns), body=Store() as store),
+            ) if site.stage.kind is StageKind.KERNEL and rows >= side and columns % side == 0:
+                if store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer, inner):
+                    yield outer, inner, store.label
+            case _:
+                pass
+
+
+def _is_turned(store: Store, outer: Var, inner: Var) -> bool:
+    loads = [part for part in subexpressions(store.value) if isinstance(part, Load)]
+    along = all(
+        is_consecutive(load.buffer, load.indices, outer) or not mentions(load, (outer,)) for load in loads
+    )
+    across = any(
+        mentions(load, (inner,)) and is_consecutive(load.buffer, load.indices, outer) for load in loads
+    )
+    apart = all(growth(index, outer) is not None for index in store.indices)
+    return along and across and apart and is_consecutive(store.buffer, store.indices, inner)
