@@ -40,6 +40,8 @@ from ragged.schedule.transposed_tile import TransposedTile, transposed_tile
 
 ALIGN = 64
 """Bytes of a cache line, at multiples of which local buffers begin on the stack: no vector crosses one."""
+STACK_ALIGN = 16
+"""At multiples of how many bytes TVM puts an array on the stack, whatever it is asked for."""
 STACK_BYTES = 256 * 1024
 """What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
 
@@ -154,20 +156,20 @@ class Statements:
         if buffer.aliases is not None:
             self.expressions.storage[buffer] = self.expressions.storage[root(buffer)]
             return []
-        elements, name = self._stack_elements(buffer), identifier(buffer.name)
-        # TVM aligns an array on the stack to 16 bytes at most; one of vectors has the alignment of a vector
-        lines = -(-elements * buffer.dtype.bytes // ALIGN)
-        memory = tirx.decl_buffer((lines,), f"int8x{ALIGN}", name, scope="local")
-        flat = tirx.decl_buffer(
-            (elements,),
-            stored_as(buffer.dtype),
-            name,
-            data=memory.data,
-            data_alignment=buffer.align,
-            scope="local",
-        )
+        elements = self._stack_elements(buffer)
+        size, shape = elements * buffer.dtype.bytes, (elements,)
+        name, dtype = identifier(buffer.name), stored_as(buffer.dtype)
+        if size <= STACK_ALIGN:
+            flat = tirx.decl_buffer(shape, dtype, name, data_alignment=buffer.align, scope="local")
+            allocated = [tirx.AllocBuffer(flat)]
+        else:  # an array of vectors has the alignment of a vector
+            memory = tirx.decl_buffer((-(-size // ALIGN),), f"int8x{ALIGN}", name, scope="local")
+            flat = tirx.decl_buffer(
+                shape, dtype, name, data=memory.data, data_alignment=buffer.align, scope="local"
+            )
+            allocated = [tirx.AllocBuffer(memory), tirx.DeclBuffer(flat, data=memory.data)]
         self.expressions.storage[buffer] = flat
-        return [tirx.AllocBuffer(memory), tirx.DeclBuffer(flat, data=memory.data)]
+        return allocated
 
     def _stack_elements(self, buffer: Buffer) -> int:
         """Return how many elements a local buffer has, one at least, and count them in."""
