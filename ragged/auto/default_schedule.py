@@ -18,7 +18,7 @@ from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
-from ragged.auto.vectorize_columns import vectorize_columns
+from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Var
@@ -96,6 +96,7 @@ class DefaultSchedule:
         tile_products(schedule, self.machine, self.choices)
         tile_tables(schedule, self.machine, self.choices)
         vectorize_columns(schedule, self.machine)  # what tiles have added
+        vectorize_rows(schedule, self.machine)
         log = (*self.choices.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from ragged.auto.machine import Machine
 from ragged.auto.strides import is_consecutive
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
+from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Load, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
@@ -46,26 +46,40 @@ def vectorize_columns(schedule: Schedule, machine: Machine, leave: Collection[La
             schedule.restore(before)
 
 
+def vectorize_rows(schedule: Schedule, machine: Machine) -> None:
+    """Run loops over the consecutive elements of rows of any length in vectors, and the rest in narrower ones.
+
+    Comes last: the storage of rows is contracted while one loop goes over each.
+    """
+    lanes = machine.lanes(4)
+    for loop in [loop.var for loop in _plain_loops(schedule.program) if not isinstance(loop.extent, Const)]:
+        before = schedule.checkpoint()
+        try:
+            rest = loop
+            for width in (lanes, lanes // 2, lanes // 4):
+                _, inner, rest = schedule.apply(split, rest, width, Tail.PEEL).loops[rest]
+                schedule.apply(vectorize, inner)
+        except ScheduleError:
+            schedule.restore(before)
+
+
 def _begins_with_let(program: Program, var: Var) -> bool:
-    return any(loop.var is var and isinstance(loop.body, Let) for _, loop in _kernel_loops(program))
+    return any(loop.var is var and isinstance(loop.body, Let) for loop in _kernel_loops(program))
 
 
-def _kernel_loops(program: Program) -> Iterator[tuple[Site, For]]:
+def _kernel_loops(program: Program) -> Iterator[For]:
     for site in sites(program):
         loop = site.stmt
-        if (
-            site.stage.kind is StageKind.KERNEL
-            and isinstance(loop, For)
-            and loop.kind is LoopKind.SERIAL
-            and isinstance(loop.extent, Const)
-        ):
-            yield site, loop
+        if site.stage.kind is StageKind.KERNEL and isinstance(loop, For) and loop.kind is LoopKind.SERIAL:
+            yield loop
 
 
 def _sums(program: Program, leave: Collection[Label]) -> Iterator[tuple[Var, Label, Var]]:
     """Yield each loop that starts and sums up one element after another, the start, and the loop of the sum."""
-    for _, loop in _kernel_loops(program):
+    for loop in _kernel_loops(program):
         match loop.body:
+            case _ if not isinstance(loop.extent, Const):
+                pass
             case Block(body=(Store(label=label), For(var=inner, body=body))) if _is_sum(body, loop.var):
                 if not any(leaf.label in leave for leaf in leaves(body)):
                     yield loop.var, label, inner
@@ -79,13 +93,18 @@ def _is_sum(stmt: Stmt, var: Var) -> bool:
 
 def _elementwise(program: Program, lanes: int) -> Iterator[Var]:
     """Yield the innermost loops over consecutive elements that fill a vector."""
-    for _, loop in _kernel_loops(program):
+    for loop in _plain_loops(program):
+        if isinstance(loop.extent, Const) and int(loop.extent.value) >= lanes:
+            yield loop.var
+
+
+def _plain_loops(program: Program) -> Iterator[For]:
+    """Yield the innermost loops over consecutive elements."""
+    for loop in _kernel_loops(program):
         stmts = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
         writers = [stmt for stmt in stmts if isinstance(stmt, Store | Reduce)]
-        assert isinstance(loop.extent, Const)
-        plain = len(writers) == len(stmts) and int(loop.extent.value) >= lanes
-        if plain and all(_consecutive(leaf, loop.var) for leaf in writers):
-            yield loop.var
+        if len(writers) == len(stmts) and all(_consecutive(leaf, loop.var) for leaf in writers):
+            yield loop
 
 
 def _consecutive(stmt: Store | Reduce, var: Var) -> bool:

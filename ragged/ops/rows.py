@@ -15,6 +15,11 @@ LANES = 16
 """Floats of a vector."""
 WIDEST = 64
 """The most partial results of a row: enough for several vectors to be under way at once."""
+_FOLDED = (16, 4)
+"""Partial results that are left when those of several vectors are put together, and then those of one.
+
+One after another they would wait for each other, sixteen of them longer than a row of 512 takes.
+"""
 
 Reduce = Callable[[Value | int, Callable[[Value], Value]], Value]
 """`ragged.sum` or `ragged.max`, of one extent."""
@@ -67,28 +72,37 @@ def reduce_rows(
     known = known_extent(extent)
     if known is not None:
         whole, rest = lift(known // lanes), lift(known % lanes)
-    side = ragged.compute(
-        f"{name}_lanes",
-        [*rows, (ragged.dim("lane"), lanes)],
-        lambda *at: reduce(whole, lambda j: read(*at[:-1], j * lanes + at[-1])),
-    )
+    first = lanes
+    sides = [
+        ragged.compute(
+            f"{name}_lanes",
+            [*rows, (ragged.dim("lane"), first)],
+            lambda *at: reduce(whole, lambda j: read(*at[:-1], j * first + at[-1])),
+        )
+    ]
+    for fewer in (each for each in _FOLDED if each < first):
+        sides.append(_folded(name, rows, sides[-1], lanes, fewer, reduce))
+        lanes = fewer
 
     def total(*at: Value) -> Value:
-        both = reduce(lanes, lambda k: side[(*at, k)])
-        if known is None or known % lanes:
-            ends = reduce(rest, lambda k: read(*at, whole * lanes + k))
+        both = reduce(lanes, lambda k: sides[-1][(*at, k)])
+        if known is None or known % first:
+            ends = reduce(rest, lambda k: read(*at, whole * first + k))
             both = ragged.maximum(both, ends) if reduce is ragged.max else both + ends
         return then(both)
 
-    return RowReduction(ragged.compute(name, rows, total), (side,))
+    return RowReduction(ragged.compute(name, rows, total), tuple(reversed(sides)))
 
 
-def vectorize_rows(s: Schedule, tensor: Tensor) -> None:
-    """Run the innermost loop of a tensor's nest in vectors, if its rows are of any length; others are by default."""
-    if known_extent(tensor.dims[-1].extent) is not None or len(tensor.loops) != len(tensor.dims):
-        return
-    inner = s.split_loop(tensor.loops[-1], LANES, Tail.PEEL)[1]
-    s.vectorize(inner)
+def _folded(
+    name: str, rows: Sequence[DimLike], side: Tensor, lanes: int, fewer: int, reduce: Reduce
+) -> Tensor:
+    """Compute of a row's partial results `fewer`, each of what is so many places apart: all of them side by side."""
+    return ragged.compute(
+        f"{name}_{fewer}",
+        [*rows, (ragged.dim("lane"), fewer)],
+        lambda *at: reduce(lanes // fewer, lambda j: side[(*at[:-1], j * fewer + at[-1])]),
+    )
 
 
 def fuse_rows(s: Schedule, *tensors: Tensor) -> None:
@@ -108,7 +122,5 @@ def fuse_vectors(s: Schedule, tensor: Tensor, *, flat: bool) -> None:
     elif flat and len(tensor.dims) == 2:
         fused = s.fuse_loops(tensor.loops[0], tensor.loops[1])
         s.vectorize(s.split_loop(fused, LANES, Tail.PEEL)[1])
-    else:
-        if len(tensor.dims) > 2:
-            fuse_rows(s, tensor)
-        vectorize_rows(s, tensor)
+    elif len(tensor.dims) > 2:
+        fuse_rows(s, tensor)

@@ -8,7 +8,7 @@ from ragged.api.schedule import Schedule
 from ragged.api.values import Value
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
-from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows, vectorize_rows
+from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows
 
 
 def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
@@ -66,6 +66,4 @@ def _program(form: Form, axis: int) -> Schedule:
         s.compute_at(part, result.loops[axis - 1])
     if axis > 1:
         fuse_rows(s, result)
-    for each in (weights, result):
-        vectorize_rows(s, each)
     return s

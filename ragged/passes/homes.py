@@ -217,7 +217,10 @@ def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -
 
 
 def _as_far(scope: Stmt, buffer: Buffer, dimension: int, extent: Expr | None) -> bool:
-    """True if all accesses in `scope` are at variables of loops that run to `extent`, one number there."""
+    """True if all accesses in `scope` are below `extent`, one number there: at variables of loops that run to it.
+
+    Or at places in blocks of a constant size, and at those of what they leave over.
+    """
     if extent is None:
         return False
     loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
@@ -226,8 +229,29 @@ def _as_far(scope: Stmt, buffer: Buffer, dimension: int, extent: Expr | None) ->
         not isinstance(part, Load) and not (isinstance(part, Ref) and part.var in bound)
         for part in subexpressions(extent)
     )
-    indices = (own[dimension] for own in accesses(scope, buffer))
-    return fixed and all(isinstance(index, Ref) and loops.get(index.var) == extent for index in indices)
+    return fixed and all(_below(own[dimension], extent, loops) for own in accesses(scope, buffer))
+
+
+def _below(index: Expr, extent: Expr, loops: Mapping[Var, Expr]) -> bool:
+    """Return whether an index is the variable of a loop to `extent`, or of two loops that go through it by blocks."""
+    match index:
+        case Ref(var=var):
+            return loops.get(var) == extent
+        case Binary(
+            op=BinaryOp.ADD,
+            lhs=Binary(op=BinaryOp.MUL, lhs=Ref(var=block), rhs=Const() as size),
+            rhs=Ref(var=place),
+        ):  # block * size + place, of whole blocks
+            return loops.get(block) == Binary(BinaryOp.FLOORDIV, extent, size) and loops.get(place) == size
+        case Binary(
+            op=BinaryOp.ADD,
+            lhs=Binary(op=BinaryOp.MUL, lhs=blocks, rhs=Const() as size),
+            rhs=Ref(var=place),
+        ):  # what they leave over
+            whole, rest = (Binary(op, extent, size) for op in (BinaryOp.FLOORDIV, BinaryOp.MOD))
+            return blocks == whole and loops.get(place) == rest
+        case _:
+            return False
 
 
 def _first(stmt: Stmt, buffer: Buffer, around: Sequence[Stmt]) -> tuple[Stmt, Sequence[Stmt]] | None:

@@ -1,0 +1,54 @@
+"""Rows of any length in vectors: whole ones, and narrower ones for what is left; and no bit changes."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.machine import this_machine
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from tests.ragged.codegen.hand import check_both
+
+ROWS = """\
+program("rows")
+
+count: structure()
+length: structure(n < count) = facts(0 <= length(n) < 65)
+x: payload(float32[count, 64])
+y: output(float32[count, 64])
+
+with kernel:
+    for n in serial(count):
+        for i in serial(64):
+            y[n, i] = 0.0
+        for j in serial(length(n)):
+            y[n, j] = {value}
+"""
+
+
+def scheduled(value):
+    return DefaultSchedule(this_machine())(parse(ROWS.format(value=value))).program
+
+
+def widths(program):
+    """How many lanes loops over a row's places have, in the order of the text."""
+    return [int(lanes) for lanes in re.findall(r"for j\w* in vectorized\((\d+)", to_text(program))]
+
+
+def test_what_does_not_fill_a_vector_is_in_narrower_ones():
+    program = scheduled("x[n, j] * x[n, j] + 1.0")
+    lanes = this_machine().lanes(4)
+    assert widths(program) == [lanes, lanes // 2, lanes // 4]
+    lengths = np.arange(65, dtype=np.int32)
+    x = np.random.default_rng(0).standard_normal((len(lengths), 64), np.float32)
+    check_both(program, count=len(lengths), length=lengths, x=x)
+
+
+@pytest.mark.parametrize("value", ["x[n, 63 - j]", "x[j % count, n % 64]", "y[n, max(j - 1, 0)] + x[n, j]"])
+def test_what_is_left_to_llvm(value):
+    program = scheduled(value)
+    assert widths(program) == []
+    x = np.random.default_rng(1).standard_normal((3, 64), np.float32)
+    check_both(program, count=3, length=np.array([64, 0, 7], np.int32), x=x)
