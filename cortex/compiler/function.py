@@ -56,7 +56,7 @@ class RecursiveFunction:
         """Run the model over structures and return its results, which the caller owns.
 
         `data` is a list of structures, one structure, or what `linearize` returned. Vectors of nodes that stand in
-        arrays are read where they are, and not to be changed before the call returns.
+        arrays are read where they are: no thread may change or resize them before the call returns.
 
         Raises:
             DataError: something in `data` is not what the model takes; nothing has been computed.

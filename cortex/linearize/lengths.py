@@ -35,8 +35,9 @@ def _shapes(batch: Linearized) -> Iterator[tuple[str, Shape, Shape]]:
         yield f"positions[{position}]", array.shape, (batch.num_inner,)
     for payload in batch.plan.payloads:
         yield payload.name, batch.payloads[payload.name].shape, (*nodes, *payload.shape)
-    for name, begin in batch.payload_begin.items():
-        yield f"payload_begin[{name!r}]", begin.shape, nodes
+        if payload.shape and payload.dtype.is_float:
+            begin = batch.payload_begin.get(payload.name)
+            yield f"payload_begin[{payload.name!r}]", () if begin is None else begin.shape, nodes
     yield "top_begin", batch.top_begin.shape, (batch.num_steps + 1,)
     yield "step_top", batch.step_top.shape, (batch.num_tops,)
     if batch.plan.unrolled:

@@ -35,6 +35,9 @@ class WayBack(NamedTuple):
 class Linearized:
     """A batch of structures as arrays: C-contiguous, owned by it, and changed by no later call.
 
+    What `Linearizer.lend` returns is another matter: its payloads that are lent are the callers' memory, read-only and
+    of one dimension, with anything between the nodes' values, and held as long as the batch is.
+
     Node ids follow Appendix B of the CORTEX paper: by falling height, batch, class, structure, post-order row (where
     storage is recycled, see below, by when nodes are needed last before the structure). So
     leaves have the highest ids (`n >= num_inner`), a child's id is above its parent's, and the nodes of one

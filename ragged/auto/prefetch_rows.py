@@ -21,8 +21,8 @@ _MADE_BEFORE = (Role.PAYLOAD, Role.WORKSPACE)
 def prefetch_rows(program: Program) -> Rewritten:
     """Return the program with prefetches before the sums of tiles, of what comes after them in the same block.
 
-    Those are the inputs of nodes, which wait in farther caches than the weights do. What the block writes itself, as
-    the states of nodes, was written not long before and is left. Comes when all is scheduled. Its notes are its steps.
+    Those are what callers gave, and what was made before, which wait in farther caches than the weights do. What the
+    block writes itself was written not long before and is left. Comes when all is scheduled. Its notes are its steps.
     """
     schedule = Schedule(program, trusted=True)
     for loop, buffer in list(_reads(program)):

@@ -26,6 +26,7 @@ from ragged.ir.stmt import (
     block,
 )
 from ragged.ir.walk import operands, statements, subexpressions, written
+from ragged.schedule.dependence import storage
 from ragged.schedule.fold import FoldedSubstitution
 from ragged.schedule.locate import loop_site
 from ragged.schedule.storage import check_known
@@ -89,8 +90,8 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
         raise ScheduleError(
             what, because="it reads nothing of it, or not surely", fix="name a buffer that the nest reads"
         )
-    changed = written(home)
-    if any(isinstance(part, Load) and part.buffer in changed for part in _deciding(copy)):
+    changed = {storage(each) for each in written(home)}
+    if any(isinstance(part, Load) and storage(part.buffer) in changed for part in _deciding(copy)):
         raise ScheduleError(
             what,
             because="where it reads depends on what is written in the block",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site
+from ragged.errors import InternalError, ScheduleError
+from ragged.ir.analysis import Site, sites
 from ragged.ir.dtype import DType
 from ragged.ir.expr import (
     Buffer,
@@ -14,6 +14,7 @@ from ragged.ir.expr import (
     Const,
     Expr,
     Function,
+    Load,
     Param,
     Ref,
     Role,
@@ -26,10 +27,10 @@ from ragged.ir.expr import (
 from ragged.ir.facts import Range
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Block, For
-from ragged.prove import Proof
+from ragged.ir.stmt import Block, For, Intrinsic
+from ragged.ir.walk import subexpressions
 from ragged.schedule.fold import plus, times
-from ragged.schedule.legality import answer
+from ragged.schedule.legality import holds
 from ragged.schedule.storage import check_alone, check_free, check_known
 
 
@@ -60,7 +61,8 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
 
     Raises:
         ScheduleError: the buffer is no payload, or shares its memory; it has one dimension, rows of an extent that is
-            not a constant, or another order in memory than row after row; or one of the names is taken.
+            not a constant, or another order in memory than row after row; some of it is prefetched, which may be of a
+            row that is none; or one of the names is taken.
     """
     what = f"read_in_place: cannot read rows of '{buffer.name}' where they are"
     check_known(program, buffer, "read_in_place")
@@ -81,6 +83,12 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
             because="they are not elements one after another, the same number in each",
             fix="name a payload with rows of constant extents, in the order of its dimensions",
         )
+    if not all(_is_row(program, site, buffer) for site in sites(program)):
+        raise ScheduleError(
+            what,
+            because="what is prefetched of it may be of no row, and nothing says where such a one begins",
+            fix="read_in_place first, then pad_loop",
+        )
     row = Var("n")
     memory = Function(size, (), Source.STRUCTURE)
     first = Function(begin, (Param(row, rows),), Source.STRUCTURE, storage=DType.INT64)
@@ -100,13 +108,25 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
     return rewriter.finish(program, declared)
 
 
+def _is_row(program: Program, site: Site, buffer: Buffer) -> bool:
+    """Return whether what a statement prefetches of a buffer is surely of one of its rows."""
+    if not isinstance(site.stmt, Intrinsic):
+        return True
+    parts = (part for arg in site.stmt.args for part in subexpressions(arg))
+    read = [part.indices[0] for part in parts if isinstance(part, Load) and part.buffer is buffer]
+    return all(holds(program, site, within(row, Const(0), buffer.shape[0])) for row in read)
+
+
 def _rely(program: Program, begin: Function, inside: Range) -> None:
     """Note that rows lie in the memory because a fact says so, for a prelude to check."""
     (param,) = begin.params
     kernel = next(stage for stage in program.stages if stage.kind is StageKind.KERNEL)
     anywhere = Site(kernel, Block(), (For(param.var, param.extent, Block()),))
     goal = within(Call(begin, (Ref(param.var),)), inside.lower, inside.upper)
-    assert isinstance(answer(program, anywhere, goal), Proof), "it is what the fact says"
+    if not holds(program, anywhere, goal):  # asked for what it notes, whatever the answer
+        raise InternalError(
+            f"that rows begin inside of the memory, as a fact says of '{begin.name}', is not proven"
+        )
 
 
 @dataclass

@@ -102,6 +102,7 @@ def test_the_table_names_every_peer(run):
         assert PEERS[name].label in done.stdout
 
 
+@pytest.mark.thorough
 def test_ours_is_measured_by_the_same_rules(tmp_path):
     done, result = measured(
         tmp_path, "--threads", 2, "--peers", "cortex,cortex-bf16,numpy", "--workloads", "another_cell"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +33,12 @@ def vectors(count: int) -> list[Node]:
     return made
 
 
+def lent(fn, data):
+    """The names of the payloads that a call reads where they are."""
+    linearized = fn._linearizer.lend(data, fn._arguments.in_place)
+    return {name for name, array in linearized.payloads.items() if array.base is not None and array.ndim == 1}
+
+
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize("keep", ["nodes", "roots"])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -40,6 +49,7 @@ def test_no_bit_depends_on_where_vectors_are(precision, keep, threads):
     for count in (1, 2, 7, 40):
         batch = vectors(count)
         wanted = fn(fn.linearize(batch))
+        assert lent(fn, batch) == {"x"}
         for out in (fn(batch), *fn.stream([batch])):
             np.testing.assert_array_equal(out["h"], wanted["h"])
             assert out.keys(0) == wanted.keys(0)
@@ -51,6 +61,7 @@ def test_sequences_and_forests():
     steps = RNG.standard_normal((30, E), np.float32)
     batch = [steps[:9], steps[4:], steps[:1], np.asfortranarray(steps)]
     for given in (batch, batch[:3], Forest([0, 0, 1], [0], x=steps[3:5])):
+        assert lent(fn, given) == (set() if given is batch else {"x"})  # one in another order: all are copied
         np.testing.assert_array_equal(fn(given)["h"], fn(fn.linearize(given))["h"])
 
 
@@ -70,6 +81,7 @@ def test_matrices_of_dags():
     assert fn.show("schedule").count("s.apply(read_in_place") == 2
     below = Node(x=row(H), m=row(2 * H).reshape(2, H))
     root = Node([Node([below], x=row(H)), Node([below, below], m=np.ones((2, H), np.float32))])
+    assert lent(fn, [root, below]) == {"x", "m"}
     np.testing.assert_array_equal(fn([root, below])["h"], fn(fn.linearize([root, below]))["h"])
     want = ra.evaluate(model, {}, root)["h"]
     np.testing.assert_allclose(fn([root]).nodes("h")[0], want, atol=1e-6)
@@ -123,3 +135,32 @@ def test_saved_functions_read_in_place_too(tmp_path):
         linearized = each._linearizer.lend(batch, each._arguments.in_place)
         assert linearized.payloads["x"].ndim == 1
     np.testing.assert_array_equal(loaded(batch)["h"], fn(batch)["h"])
+
+
+OPTIMIZED = """\
+import numpy as np, cortex
+from cortex import Node, models
+
+model = models.tree_lstm(8, 8, input="vector")
+fn = cortex.compile(model, model.init_params(), threads=1)
+batch = fn.linearize([Node(x=np.ones(8, np.float32))])
+batch.payload_begin["x"][0] += 1 << 40
+try:
+    fn(batch)
+except cortex.DataError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_rows_are_checked_where_python_leaves_assertions_out():
+    command = [sys.executable, "-O", "-c", OPTIMIZED]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"CORTEX_CACHE_DIR": ""})
+    assert "begin_of_x(0) = 1099511627776 is not in [0, 1)" in done.stdout, done.stderr
+
+
+def test_a_batch_that_does_not_say_where_vectors_begin():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=1)
+    batch = fn.linearize(vectors(2))
+    with pytest.raises(DataError, match=r"payload_begin\['x'\]"):
+        fn(replace(batch, payload_begin={}))

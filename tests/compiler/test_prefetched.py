@@ -26,8 +26,7 @@ def trees(count):
     ]
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("threads", "precision"), [(1, "bf16"), (2, "float32")])
 def test_no_bit_depends_on_it(threads, precision):
     fn, plain = (
         cortex.compile(MODEL, PARAMS, threads=threads, precision=precision, choices=choices)

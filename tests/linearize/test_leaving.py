@@ -85,6 +85,7 @@ def test_one_that_cannot_stay_has_all_of_them_copied(odd):
 def test_nodes_without_and_no_nodes_at_all():
     linearize = Linearizer(X)
     bare = linearize.lend(Node([Node(), Node()]), ("x",))
+    assert stays(bare)
     assert gathered(bare, "x").tolist() == [[0, 0, 0]] * 3
     nothing = linearize.lend([], ("x",))
     assert nothing.payloads["x"].shape == (0, 3) and nothing.payload_begin["x"].shape == (0,)

@@ -97,10 +97,10 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
 
 
 def resized(payload: Payload) -> DataError:
-    """An array that got other memory between being met and being copied."""
+    """An array that got other memory between being met and being copied, or lent."""
     return DataError(
         f"linearize: an array that is payload `{payload.name}` of a node was resized while the batch was read",
-        because="it is copied once the whole batch is known, and its memory was given back by then",
+        because="it is looked at again once the whole batch is known, and its memory was given back by then",
         example="numpy.ndarray.resize(..., refcheck=False) in a finalizer",
         fix="change no structure while a call reads it",
     )

@@ -47,7 +47,7 @@ std::pair<nb::object, void*> Arrays::make(const std::vector<Py_ssize_t>& shape, 
 }
 
 nb::object Arrays::borrow(const void* memory, Py_ssize_t elements, DType dtype, nb::object owner) {
-  next_pool();
+  next_pool()->note(0);
   npy_intp extent = elements;
   nb::object array = nb::steal(
       PyArray_SimpleNewFromData(1, &extent, kNumbers[static_cast<int>(dtype)], const_cast<void*>(memory)));

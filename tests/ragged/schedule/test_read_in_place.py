@@ -134,6 +134,11 @@ def test_refusals():
         assert refused(read_in_place, other, declared(other, "x"), *NAMES) == WHAT.format("x") + NO_ROWS
     scalar = parse(ROWS.replace("x: payload", "z: payload(float32[count])\nx: payload"))
     assert refused(read_in_place, scalar, declared(scalar, "z"), *NAMES) == WHAT.format("z") + NO_ROWS
+    beyond = parse(ROWS.replace("prefetch(x[n, 1, 0])", "prefetch(x[n + 1, 1, 0])"))
+    assert refused(read_in_place, beyond, declared(beyond, "x"), *NAMES) == WHAT.format("x") + (
+        "  because: what is prefetched of it may be of no row, and nothing says where such a one begins\n"
+        "  fix: read_in_place first, then pad_loop"
+    )
     assert refused(read_in_place, old, declared(old, "x"), "left", "size") == (
         "read_in_place: 'left' is the name of something else here\n  fix: choose another name"
     )
