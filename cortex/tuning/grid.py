@@ -26,12 +26,13 @@ _LOOPS: Grid = {
     "own": (False,),
     "turns": (False,),
     "matrices": (False,),
+    "prefetch": (False,),
     "wide": (4, 64),
 }
 
 
 def default_grid(model: Model | Schedule, base: Choices) -> Grid:
-    """Return the values that are tried where none are named: about fifteen besides those of `base`.
+    """Return the values that are tried where none are named: about twenty besides those of `base`.
 
     Of a schedule that is given, the recursion is left as it is. The operators that are refactored are, together, all
     that change no order of a sum, and all that can be.

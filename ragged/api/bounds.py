@@ -18,11 +18,11 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Check, Label
+from ragged.ir.walk import mentions
 from ragged.layout.packed import Layout
 from ragged.passes.insert_bound_checks import evaluated
 from ragged.prove import Proof, Prover, Unproven
 from ragged.schedule.fold import ZERO
-from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True)

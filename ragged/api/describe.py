@@ -10,7 +10,7 @@ from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions
 from ragged.api.tensors import Kind, Tensor
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import variables
 from ragged.layout.packed import Layout, packed
 from ragged.layout.prelude import table_name
 from ragged.schedule.fold import times
@@ -77,7 +77,7 @@ def _over(dims: Sequence[tuple[Var, Expr]], position: int) -> tuple[int, ...]:
     used: set[Var] = set()
     for place in range(position, -1, -1):
         if place == position or dims[place][0] in used:
-            used |= {part.var for part in subexpressions(dims[place][1]) if isinstance(part, Ref)}
+            used |= variables(dims[place][1])
     return tuple(place for place in range(position) if dims[place][0] in used)
 
 

@@ -10,8 +10,7 @@ from ragged.api.values import Value
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Call, Var
 from ragged.ir.printer import expr_text
-from ragged.ir.walk import subexpressions
-from ragged.schedule.legality import mentions
+from ragged.ir.walk import mentions, subexpressions
 
 
 def require_known(what: str, tensor: Tensor, position: int, decisions: Decisions, multiple: int) -> None:

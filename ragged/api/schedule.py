@@ -16,7 +16,7 @@ from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
 from ragged.ir.stmt import Label
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.layout.prelude import table_name
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unused import drop_unused
@@ -28,7 +28,6 @@ from ragged.schedule.fuse_horizontally import fuse_horizontally
 from ragged.schedule.fuse_ragged import fuse_ragged
 from ragged.schedule.hoist_loads import hoist_loads
 from ragged.schedule.inline import inline
-from ragged.schedule.legality import mentions
 from ragged.schedule.nest import find_nest
 from ragged.schedule.pad_loop import pad_loop
 from ragged.schedule.parallel import parallel

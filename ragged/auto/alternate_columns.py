@@ -11,9 +11,8 @@ from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Buffer, Const, Load, Var
 from ragged.ir.program import StageKind
 from ragged.ir.stmt import For, LoopKind, Reduce
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.alternate import alternate
-from ragged.schedule.legality import mentions
 from ragged.schedule.schedule import Schedule
 
 

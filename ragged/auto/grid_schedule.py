@@ -18,14 +18,13 @@ from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
-from ragged.ir.walk import expressions, leaves, statements, subexpressions
+from ragged.ir.walk import expressions, leaves, mentions, statements, subexpressions
 from ragged.passes.contract_storage import contract_storage
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.distribute_over_blocks import distribute_over_blocks
 from ragged.schedule.distribute_over_threads import distribute_over_threads
 from ragged.schedule.fuse import fuse
 from ragged.schedule.keep_on_chip import keep_on_chip
-from ragged.schedule.legality import mentions
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import split

@@ -13,8 +13,7 @@ from ragged.ir.index import index_of
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
-from ragged.ir.walk import leaves, subexpressions
-from ragged.schedule.legality import mentions
+from ragged.ir.walk import leaves, mentions, subexpressions
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.schedule.legality import mentions
+from ragged.ir.walk import mentions
 
 
 def stepped(indices: Sequence[Expr], var: Var) -> int | None:

@@ -13,9 +13,8 @@ from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Load, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import For, Label, LoopKind, Store
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.cache_write import cache_write
-from ragged.schedule.legality import mentions
 from ragged.schedule.linear import growth
 from ragged.schedule.reorder import reorder
 from ragged.schedule.schedule import Schedule

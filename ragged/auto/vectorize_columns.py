@@ -11,9 +11,8 @@ from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Load, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import expressions, leaves, subexpressions
+from ragged.ir.walk import expressions, leaves, mentions, subexpressions
 from ragged.schedule.fission import fission
-from ragged.schedule.legality import mentions
 from ragged.schedule.lift_lets import lift_lets
 from ragged.schedule.pair_rows import pair_row
 from ragged.schedule.reorder import reorder

@@ -10,7 +10,7 @@ from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import all_expressions, operands, statements, subexpressions
+from ragged.ir.walk import all_expressions, mentions, operands, statements, subexpressions
 
 
 def can_vectorize(loop: For) -> bool:
@@ -39,7 +39,7 @@ def _goes_one_way(loop: For, inside: list[Stmt]) -> bool:
     """Return whether nothing that decides what is run or evaluated differs between iterations."""
     lanes = {loop.var}
     for stmt in inside:  # in the order of the text: what a let stands for is known where it is used
-        if isinstance(stmt, Let) and _mentions(stmt.value, lanes):
+        if isinstance(stmt, Let) and mentions(stmt.value, lanes):
             lanes.add(stmt.var)
     deciding = [
         stmt.extent if isinstance(stmt, For) else stmt.condition
@@ -48,7 +48,7 @@ def _goes_one_way(loop: For, inside: list[Stmt]) -> bool:
     ]
     lazy = (expr for expr in all_expressions(loop.body) if is_lazy(expr))
     deciding += [part for expr in lazy for part in _deciding_operands(expr)]
-    return not any(_mentions(expr, lanes) for expr in deciding)
+    return not any(mentions(expr, lanes) for expr in deciding)
 
 
 def _deciding_operands(lazy: Expr) -> tuple[Expr, ...]:
@@ -122,8 +122,4 @@ def _is_shift(index: Expr, var: Var, inner: set[Var]) -> bool:
 
 def _is_invariant(expr: Expr, inner: set[Var]) -> bool:
     """Return whether `expr` is surely the same in all iterations; what is loaded may have been stored in one."""
-    return not _mentions(expr, inner) and not any(isinstance(part, Load) for part in subexpressions(expr))
-
-
-def _mentions(expr: Expr, variables: set[Var]) -> bool:
-    return any(isinstance(part, Ref) and part.var in variables for part in subexpressions(expr))
+    return not mentions(expr, inner) and not any(isinstance(part, Load) for part in subexpressions(expr))

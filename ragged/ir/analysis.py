@@ -15,7 +15,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Label, Let, Reduce, Stmt, Store
-from ragged.ir.walk import children, expressions, operands
+from ragged.ir.walk import children, expressions, operands, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,12 @@ class Site:
 
     def expand(self, expr: Expr) -> Expr:
         """Return `expr` with the lets around the statement substituted: only loops' variables are left."""
-        for outer in reversed(self.around):  # a let's value may use the lets outside it
-            if isinstance(outer, Let):
-                expr = substitute(expr, {outer.var: outer.value})
+        lets = [outer for outer in self.around if isinstance(outer, Let)]
+        used = variables(expr) if lets else set()
+        for let in reversed(lets):  # a let's value may use the lets outside it
+            if let.var in used:
+                expr = substitute(expr, {let.var: let.value})
+                used |= variables(let.value)
         return expr
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ragged.ir.expr import Buffer, Expr, Ref, Var
-from ragged.ir.walk import subexpressions
+from ragged.ir.expr import Buffer, Expr, Var
+from ragged.ir.walk import variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,7 @@ class Nesting:
 
     def loops_of(self, *exprs: Expr) -> frozenset[Var]:
         """Return the loops that the expressions depend on by their variables, through lets."""
-        refs = (part.var for expr in exprs for part in subexpressions(expr) if isinstance(part, Ref))
-        return frozenset[Var]().union(*(self.through.get(var, frozenset()) for var in refs))
+        return frozenset[Var]().union(*(self.through.get(var, frozenset()) for var in variables(*exprs)))
 
     def default_axes(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Var, ...]:
         """Return what a reduction into `buffer[indices]` reduces over unless it says otherwise.

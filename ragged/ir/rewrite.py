@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, assert_never
+from operator import is_
+from typing import ClassVar, TypeVar, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.index import index_of
@@ -91,7 +92,7 @@ def loops_of(program: Program) -> list[Var]:
 
 
 def _same(new: tuple[object, ...], old: tuple[object, ...]) -> bool:
-    return all(a is b for a, b in zip(new, old, strict=True))
+    return all(map(is_, new, old))
 
 
 @dataclass
@@ -104,6 +105,13 @@ class Rewriter:
 
     label_copies: dict[Label, list[Label]] = field(default_factory=dict)
     loop_copies: dict[Var, list[Var]] = field(default_factory=dict)
+    _changes_exprs: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Note whether a kind of rewriter changes expressions at all: most of a walk through a program is these."""
+        super().__init_subclass__()
+        own = (cls.expr, cls.exprs, cls.access, cls.buffer)
+        cls._changes_exprs = own != (Rewriter.expr, Rewriter.exprs, Rewriter.access, Rewriter.buffer)
 
     def program(self, program: Program) -> Rewritten:
         """Rewrite every stage and return the program with its forwarding map."""
@@ -135,9 +143,14 @@ class Rewriter:
 
     def expr(self, expr: Expr) -> Expr:
         """Rewrite an expression; one in which nothing changes stays the same."""
+        if not self._changes_exprs:
+            return expr
         match expr:
             case Const() | Ref():
                 return expr
+            case Binary(op=op, lhs=lhs, rhs=rhs, at=at):
+                left, right = self.expr(lhs), self.expr(rhs)
+                return expr if left is lhs and right is rhs else Binary(op, left, right, at)
             case Load(buffer=buffer, indices=indices, at=at):
                 own, places = self.access(buffer, indices)
                 return expr if own is buffer and places is indices else Load(own, places, at)
@@ -147,9 +160,6 @@ class Rewriter:
             case Unary(op=op, operand=operand, at=at):
                 inner = self.expr(operand)
                 return expr if inner is operand else Unary(op, inner, at)
-            case Binary(op=op, lhs=lhs, rhs=rhs, at=at):
-                left, right = self.expr(lhs), self.expr(rhs)
-                return expr if left is lhs and right is rhs else Binary(op, left, right, at)
             case Fma(a=a, b=b, c=c, at=at):
                 x, y, z = parts = self.exprs((a, b, c))
                 return expr if _same(parts, (a, b, c)) else Fma(x, y, z, at)
@@ -164,7 +174,7 @@ class Rewriter:
 
     def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Rewrite expressions one by one; the tuple stays the same if they all do."""
-        new = tuple(self.expr(expr) for expr in exprs)
+        new = tuple(map(self.expr, exprs))
         return exprs if _same(new, exprs) else new
 
     def buffer(self, buffer: Buffer) -> Buffer:
@@ -214,7 +224,7 @@ class Rewriter:
             case If():
                 return self._branches(stmt)
             case Block(body=body):
-                parts = tuple(self.stmt(inner) for inner in body)
+                parts = tuple(map(self.stmt, body))
                 return stmt if _same(parts, body) else block(*parts)
             case _:
                 assert_never(stmt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import assert_never
 
 from ragged.ir.expr import (
@@ -17,6 +17,7 @@ from ragged.ir.expr import (
     Ref,
     Select,
     Unary,
+    Var,
 )
 from ragged.ir.stmt import (
     Alloc,
@@ -62,6 +63,16 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
         found = pending.pop()
         yield found
         pending.extend(reversed(operands(found)))
+
+
+def variables(*exprs: Expr) -> set[Var]:
+    """Return the variables in expressions."""
+    return {part.var for expr in exprs for part in subexpressions(expr) if isinstance(part, Ref)}
+
+
+def mentions(expr: Expr, wanted: Collection[Var]) -> bool:
+    """Return whether an expression uses one of the variables that are `wanted`."""
+    return any(isinstance(part, Ref) and part.var in wanted for part in subexpressions(expr))
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Label, Let, Reduce, Stmt, Store, block
-from ragged.ir.walk import all_expressions, children, subexpressions
+from ragged.ir.walk import all_expressions, children, variables
 from ragged.kernels.operations import cost, flops
 from ragged.layout.prelude import nest
 from ragged.passes.drop_unused import called
@@ -67,7 +67,7 @@ def _count(term: _Term, found: Buffer) -> Stmt:
     count: Expr = ONE
     needed: list[tuple[Var, Expr]] = []
     for var, extent in reversed(term.loops):
-        if var in _variables([count, *(inner for _, inner in needed)]):
+        if var in variables(count, *(inner for _, inner in needed)):
             needed.insert(0, (var, extent))
         else:
             count = times(_at_least_zero(extent), count)
@@ -78,10 +78,6 @@ def _count(term: _Term, found: Buffer) -> Stmt:
         if each
     )
     return nest(needed, Let(own, count, block(*added)))
-
-
-def _variables(exprs: Sequence[Expr]) -> set[Var]:
-    return {part.var for expr in exprs for part in subexpressions(expr) if isinstance(part, Ref)}
 
 
 def _at_least_zero(extent: Expr) -> Expr:

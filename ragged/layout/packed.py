@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.rewrite import substitute
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions
 from ragged.layout.tables import Extents, Tables
 from ragged.schedule.fold import FoldedSubstitution, plus, times
 
@@ -51,7 +51,7 @@ def packed(dims: Extents, tables: Tables) -> Layout:
     between two such the elements of a box are counted in row-major order.
     """
     variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
-    depends = [[k for k, var in enumerate(variables) if _uses(extent, var)] for extent in extents]
+    depends = [[k for k, var in enumerate(variables) if mentions(extent, (var,))] for extent in extents]
     owners = sorted({owner for each in depends for owner in each})
     if not owners:
         return Layout(variables, extents, tuple(map(Ref, variables)), len(dims), len(dims))
@@ -89,10 +89,6 @@ def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) 
     variables = tuple(var for var, _ in dims)
     places = (row, *map(Ref, variables[depth:]))
     return Layout(variables, (rows, *bound[depth:]), places, depth, depth)
-
-
-def _uses(extent: Expr, var: Var) -> bool:
-    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(extent))
 
 
 def _at_place(volume: Expr, place: Expr, own: Var) -> Expr | None:

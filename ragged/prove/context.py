@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragged.ir.expr import Expr, Ref, Var
-from ragged.ir.walk import subexpressions
+from ragged.ir.expr import Expr, Var
+from ragged.ir.walk import variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,7 @@ def relevant(
         near_lets = tuple(pair for pair in lets if pair[0] in names)
         near_loops = tuple(pair for pair in loops if pair[0] in names)
         near = tuple(condition for condition, own in owned if not own or not own.isdisjoint(names))
-        parts = (*(expr for _, expr in (*near_lets, *near_loops)), *near)
-        grown = names.union(*map(variables, parts))
+        grown = names | variables(*(expr for _, expr in (*near_lets, *near_loops)), *near)
         if grown == names:
             return Context(near_loops, near_lets, near)
         names = grown
-
-
-def variables(expr: Expr) -> set[Var]:
-    """Return the variables in an expression."""
-    return {inner.var for inner in subexpressions(expr) if isinstance(inner, Ref)}

@@ -21,6 +21,7 @@ from ragged.prove.terms import Term, Translator
 Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
 
 _ROUNDS = 3
+_LITTLE = 100
 _SMALL = (1, 2, 4, 8)
 
 
@@ -153,6 +154,8 @@ class _Asked:
         place = self._place(about.loops, about.lets, about.conditions)
         refuted = z3.Not(self.to.term(question.goal))
         mentioned = list(self.to.calls)
+        if self._alone([*place, refuted, *self.to.known], effort // _LITTLE):
+            return Proof(frozenset())
         for _ in range(_ROUNDS):
             calls = tuple(self.to.calls.values())
             axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
@@ -166,6 +169,13 @@ class _Asked:
             return _Refuted("counterexample", self._example(solver, uses, mentioned))
         out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
         return _Refuted("resource limit" if out_of_effort else "undecided")
+
+    def _alone(self, asserted: Sequence[Term], effort: int) -> bool:
+        """Return whether it takes little to prove the goal without any fact: most goals are about places of one tile."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*asserted)
+        return bool(solver.check() == z3.unsat)
 
     def _solver(
         self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int

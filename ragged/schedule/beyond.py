@@ -15,11 +15,10 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Alloc, For, If, Intrinsic, Let, Reduce, Stmt, Store
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, variables
 from ragged.passes.insert_bound_checks import accesses
 from ragged.prove import Context, Proof, Unproven, prover_of
 from ragged.schedule.fold import ONE, ZERO
-from ragged.schedule.legality import mentions
 from ragged.schedule.linear import linear
 
 _GIVEN = (Role.PAYLOAD, Role.PARAMETER)
@@ -165,9 +164,7 @@ class Beyond(Rewriter):
                 if at == index:
                     return None
                 over = next((loop for loop in site.loops if at == Ref(loop.var)), None)
-                if over is not None and not any(
-                    isinstance(part, Ref) for part in subexpressions(over.extent)
-                ):
+                if over is not None and not variables(over.extent):
                     end = over.extent
         if end is None:
             because = (

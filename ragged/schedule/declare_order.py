@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Function, Param, Ref, Source, Var
+from ragged.ir.expr import Function, Param, Source, Var
 from ragged.ir.facts import Injective, Range
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import variables
 from ragged.schedule.fold import ZERO
 from ragged.schedule.locate import the_loop
 from ragged.schedule.nest import is_total
@@ -37,7 +37,7 @@ def declare_order(program: Program, name: str, loop: Var) -> Rewritten:
     """
     old = the_loop(program, loop, "declare_order")
     check_free(program, name, "declare_order")
-    if not is_total(old.extent) or any(isinstance(part, Ref) for part in subexpressions(old.extent)):
+    if not is_total(old.extent) or variables(old.extent):
         raise ScheduleError(
             f"declare_order: cannot declare '{name}', an order of loop '{loop.name}'",
             because=f"it runs {expr_text(old.extent)} times, which is known in the program alone",

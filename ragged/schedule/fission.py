@@ -11,10 +11,10 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Block, For, If, Label, Let, LoopKind, Stmt, block
-from ragged.ir.walk import read, statements, written
+from ragged.ir.walk import mentions, read, statements, written
 from ragged.schedule.copy import Moved
 from ragged.schedule.dependence import Copies, find_conflict, storage
-from ragged.schedule.legality import labelled, mentions, refuse, require_fixed, require_no_team
+from ragged.schedule.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.schedule.locate import Replace, is_named, loop_site
 
 

@@ -11,10 +11,10 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, Let, Reduce, Stmt
-from ragged.ir.walk import statements
+from ragged.ir.walk import mentions, statements
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ZERO, at_least_zero, floordiv, modulo, times
-from ragged.schedule.legality import holds, mentions, require_fixed, require_no_team
+from ragged.schedule.legality import holds, require_fixed, require_no_team
 from ragged.schedule.locate import Replace
 from ragged.schedule.nest import Nest, find_nest, is_total
 

@@ -13,11 +13,11 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import statements
+from ragged.ir.walk import mentions, statements
 from ragged.passes.assume import assume
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ZERO, plus
-from ragged.schedule.legality import holds, mentions, require_fixed, require_no_team
+from ragged.schedule.legality import holds, require_fixed, require_no_team
 from ragged.schedule.linear import Linear, linear
 from ragged.schedule.locate import Replace
 from ragged.schedule.nest import Nest, find_nest

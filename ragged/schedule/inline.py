@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
-from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import Alloc, Block, For, Intrinsic, IntrinsicOp, Reduce, Stmt, Store
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.bindings import Bindings, bindings, is_fixed
 from ragged.schedule.linear import Linear, divided
 from ragged.schedule.span import Span, is_covered, spans
@@ -114,7 +114,7 @@ class _Inlining:
         assert isinstance(stmt, Store)
         value = Site(self.store.site.stage, stmt, inner).expand(stmt.value)
         for outer in inner:
-            if isinstance(outer, For) and outer.var not in iteration and _mentions(value, outer.var):
+            if isinstance(outer, For) and outer.var not in iteration and mentions(value, (outer.var,)):
                 raise self.refusal(read, f"the value is that of the last iteration of '{outer.var.name}'")
         here = {outer.buffer for outer in read.site.around[:depth] if isinstance(outer, Alloc)}
         for part in subexpressions(value):
@@ -144,10 +144,6 @@ def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
     for part in parts:
         found[part.var], rest = divided(rest, part.stride, known.below)
     return found
-
-
-def _mentions(expr: Expr, var: Var) -> bool:
-    return any(isinstance(part, Ref) and part.var is var for part in subexpressions(expr))
 
 
 @dataclass

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Branch, Site, sites_in
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Load
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -109,12 +109,6 @@ def stepwise(what: str) -> Iterator[None]:
         raise ScheduleError(
             what, at=error.at, because=because, example=error.example, fix=error.fix
         ) from None
-
-
-def mentions(expr: Expr, variables: Iterable[Var]) -> bool:
-    """Return whether `expr` uses one of `variables`."""
-    wanted = set(variables)
-    return any(isinstance(part, Ref) and part.var in wanted for part in subexpressions(expr))
 
 
 def _around(site: Site, outer: For | Branch) -> Site:

@@ -9,7 +9,8 @@ from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, Let, Stmt
-from ragged.schedule.legality import mentions, require_fixed, require_no_team
+from ragged.ir.walk import mentions
+from ragged.schedule.legality import require_fixed, require_no_team
 from ragged.schedule.locate import Replace, loop_site
 
 

@@ -10,8 +10,8 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Block, For, Let, Reduce, Stmt, Store
+from ragged.ir.walk import mentions
 from ragged.schedule.dependence import storage
-from ragged.schedule.legality import mentions
 from ragged.schedule.linear import growth
 
 LANES = 16

@@ -12,10 +12,9 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store, block
-from ragged.ir.walk import subexpressions, written
+from ragged.ir.walk import mentions, subexpressions, written
 from ragged.schedule.dependence import storage
 from ragged.schedule.fold import plus, times
-from ragged.schedule.legality import mentions
 from ragged.schedule.linear import linear
 from ragged.schedule.parameter_sums import ParameterSum, reads, sum_at
 from ragged.schedule.storage import appended

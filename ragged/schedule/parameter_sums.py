@@ -11,9 +11,8 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import StageKind
 from ragged.ir.stmt import For, Label, Reduce, Stmt
-from ragged.ir.walk import subexpressions, written
+from ragged.ir.walk import mentions, subexpressions, written
 from ragged.schedule.dependence import storage
-from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,8 @@ from ragged.ir.stmt import (
     Reduce,
     Store,
 )
-from ragged.ir.walk import children, expressions, subexpressions
+from ragged.ir.walk import children, expressions, mentions, subexpressions
 from ragged.schedule.dependence import Copies, earlier, find_conflict
-from ragged.schedule.legality import mentions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,7 +83,7 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
             raise ScheduleError(
                 what,
                 because="a check, or a loop of workers, in its block says whether it is read",
-                fix="leave it to the processor",
+                fix="add a fact that proves the check, or name a nest of a block without one",
             )
     copy = _Ahead(buffer).copy(nest, {})
     if copy is None:
@@ -95,7 +95,7 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
         raise ScheduleError(
             what,
             because="where it reads depends on what is written in the block",
-            fix="leave it to the processor",
+            fix="compute before the block where it reads",
         )
     rewriter = _Insert(home=home, copy=copy)
     stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)

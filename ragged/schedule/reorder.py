@@ -12,9 +12,10 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, LoopKind, Reduce, Stmt
+from ragged.ir.walk import mentions
 from ragged.schedule.dependence import Copies, find_conflict
 from ragged.schedule.fold import ZERO
-from ragged.schedule.legality import holds, labelled, mentions, refuse, require_fixed, require_no_team
+from ragged.schedule.legality import holds, labelled, refuse, require_fixed, require_no_team
 from ragged.schedule.locate import Replace
 from ragged.schedule.nest import Nest, find_nest, is_total
 

@@ -13,11 +13,11 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.prove import Proof
 from ragged.schedule.copy import Moved
 from ragged.schedule.fold import ONE, ZERO, at_least_zero, plus
-from ragged.schedule.legality import answer, mentions
+from ragged.schedule.legality import answer
 from ragged.schedule.linear import Linear, linear
 from ragged.schedule.nest import Nest
 

@@ -9,7 +9,7 @@ from ragged.ir.analysis import Branch
 from ragged.ir.expr import Const, Expr, Ref, Var, within
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, Let
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions
 from ragged.prove import Proof, prover_of
 from ragged.schedule.bindings import Bindings, is_fixed
 from ragged.schedule.fold import ZERO, times
@@ -65,8 +65,7 @@ def span(index: Expr, loops: Iterable[Var], hidden: Iterable[Var], known: Bindin
     base = form.plus(form.only(terms), -1)
     out_of_reach = set(hidden)
     for term in base.terms:
-        mentioned = (part.var for part in subexpressions(term) if isinstance(part, Ref))
-        if not is_fixed(term) or any(var in out_of_reach for var in mentioned):
+        if not is_fixed(term) or mentions(term, out_of_reach):
             return None
     parts = [Part(var, form.terms[term], known.extents[var]) for term, var in terms.items()]
     if any(part.stride < 1 for part in parts):

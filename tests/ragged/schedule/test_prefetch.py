@@ -173,7 +173,7 @@ def test_checks_and_workers_are_refused(nest):
     assert refused(prefetch, old, loop(old, "n_i"), declared(old, "x")) == (
         refusal("n_i", "x")
         + "  because: a check, or a loop of workers, in its block says whether it is read\n"
-        "  fix: leave it to the processor"
+        "  fix: add a fact that proves the check, or name a nest of a block without one"
     )
 
 
@@ -189,5 +189,5 @@ def test_where_it_reads_must_be_known_before():
     late = parse(text)
     assert refused(prefetch, late, loop(late, "n_i"), declared(late, "x")) == (
         refusal("n_i", "x") + "  because: where it reads depends on what is written in the block\n"
-        "  fix: leave it to the processor"
+        "  fix: compute before the block where it reads"
     )
