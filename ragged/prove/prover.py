@@ -22,6 +22,7 @@ Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
 
 _ROUNDS = 3
 _LITTLE = 100
+"""What a question may take is so many times what is spent on it before any fact is looked at."""
 _SMALL = (1, 2, 4, 8)
 
 
@@ -171,7 +172,7 @@ class _Asked:
         return _Refuted("resource limit" if out_of_effort else "undecided")
 
     def _alone(self, asserted: Sequence[Term], effort: int) -> bool:
-        """Return whether it takes little to prove the goal without any fact: most goals are about places of one tile."""
+        """Return whether little proves the goal without any fact: most goals are about places of one tile."""
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
         solver.add(*asserted)
