@@ -38,9 +38,10 @@ def barrier_text(shared: int, processor: str) -> str:
 
     Each arrival takes a ticket; a round is over when its last ticket is taken. Acquire and release make what was
     written before seen after. That alone would not keep LLVM from remembering what a buffer held before the
-    barrier, since no two arguments of a stage overlap and nobody else has their addresses: so the addresses of
-    the buffers that the stage writes are handed to empty pieces of assembly that may change what they point at, one
-    for each: together they might ask for more registers than there are. With one worker the barrier is one comparison.
+    barrier, since what a stage writes overlaps none of its other arguments and nobody else has its address: so the
+    addresses of the buffers that the stage writes are handed to empty pieces of assembly that may change what they
+    point at, one for each: together they might ask for more registers than there are. With one worker the barrier is
+    one comparison.
     """
     parameters = "".join(f", ptr %b{i}" for i in range(shared))
     fence = "\n  ".join(f'call void asm sideeffect "", "r,~{{memory}}"(ptr %b{i})' for i in range(shared))

@@ -119,7 +119,7 @@ class _Builder:
             body = [*emitter.unit.begin(), *body, emitter.unit.end()]
         name = symbol_name(self.program, self.stage)
         whole = sequence([*self.declarations, *body])
-        # No two buffers overlap (`Buffer`), and a buffer's alias shares its pointer.
+        # What is written overlaps no other buffer (`Buffer`), and a buffer's alias shares its pointer.
         function = tirx.PrimFunc(self.params, whole).with_attr({"global_symbol": name, "tirx.noalias": True})
         return StageFunction(
             name, function, tuple(emitter.sites.values()), emitter.team is not None, emitter.unit is not None

@@ -111,8 +111,8 @@ class Buffer:
     """An array of `dtype` and `shape`, stored row-major over `order`, a permutation of its dimensions.
 
     A LOCAL buffer is allocated by an `Alloc` statement and lives as long as its body; every other one is declared by
-    the program. `align` is the alignment in bytes that generated code may assume. No two buffers overlap
-    unless one `aliases` the other.
+    the program. `align` is the alignment in bytes that generated code may assume. What is written overlaps no
+    other buffer, unless one `aliases` the other.
     """
 
     name: str

@@ -84,13 +84,8 @@ class Beyond(Rewriter):
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
                 self.require_stored(buffer, indices)
                 return super().stmt(stmt)
-            case Intrinsic(
-                args=args
-            ):  # what is prefetched may be anywhere: where that is needs a value alone
-                elements = (arg for arg in args if isinstance(arg, Load))
-                return replace(
-                    stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements)
-                )
+            case Intrinsic():  # what is prefetched may be anywhere: where that is needs a value alone
+                return self.places(stmt)
             case _:
                 return super().stmt(stmt)
 

@@ -58,8 +58,6 @@ class Copier(FoldedSubstitution):
         match expr:
             case Ref(var=var):
                 return self.variables.get(var, expr)
-            case Load(buffer=buffer, indices=indices, at=at) if buffer in self.buffers:
-                return Load(self.buffers[buffer], self.exprs(indices), at)
             case _:
                 return super().expr(expr)
 

@@ -126,10 +126,7 @@ class _Looked(Rewriter):
     values: Mapping[Expr, Var] = field(kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, Intrinsic):
-            return super().stmt(stmt)
-        elements = (arg for arg in stmt.args if isinstance(arg, Load))
-        return replace(stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements))
+        return self.places(stmt) if isinstance(stmt, Intrinsic) else super().stmt(stmt)
 
     def expr(self, expr: Expr) -> Expr:
         found = self.values.get(expr)

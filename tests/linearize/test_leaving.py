@@ -103,6 +103,7 @@ def test_they_are_kept_as_long_as_the_result():
             return np.full(3, 7, np.float32)
 
     result = Linearizer(X).lend([Made() for _ in range(50)], ("x",))
+    assert not stays(result)  # nobody else has them
     gc.collect()
     others = [np.zeros(3, np.float32) for _ in range(200)]
     assert (gathered(result, "x") == 7).all() and len(others) == 200
