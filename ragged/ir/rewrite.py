@@ -185,7 +185,7 @@ class Rewriter:
         """Return what is read or written in place of an element of a buffer."""
         return self.buffer(buffer), self.exprs(indices)
 
-    def places(self, stmt: Intrinsic) -> Intrinsic:
+    def intrinsic(self, stmt: Intrinsic) -> Intrinsic:
         """Rewrite where the elements of an intrinsic are: it does not take their values."""
         elements = (arg for arg in stmt.args if isinstance(arg, Load))
         return replace(stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements))

@@ -85,7 +85,7 @@ class Beyond(Rewriter):
                 self.require_stored(buffer, indices)
                 return super().stmt(stmt)
             case Intrinsic():  # what is prefetched may be anywhere: where that is needs a value alone
-                return self.places(stmt)
+                return self.intrinsic(stmt)
             case _:
                 return super().stmt(stmt)
 

@@ -126,7 +126,7 @@ class _Looked(Rewriter):
     values: Mapping[Expr, Var] = field(kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        return self.places(stmt) if isinstance(stmt, Intrinsic) else super().stmt(stmt)
+        return self.intrinsic(stmt) if isinstance(stmt, Intrinsic) else super().stmt(stmt)
 
     def expr(self, expr: Expr) -> Expr:
         found = self.values.get(expr)
