@@ -45,6 +45,7 @@ def test_nobody_waits_for_rows_that_he_makes_himself(name):
     assert [barriers(model, rounded=False, own=mine) for mine in (True, False)] == [own, shared]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MODELS)
 def test_nobody_waits_for_pairs_of_them_either(name):
     model, own, shared = MODELS[name]

@@ -16,8 +16,15 @@ MODEL = models.tree_lstm(9, 5, 7)
 PAIRS = [((k, 1), (2, (k, 4))) for k in range(5)]
 
 
-@pytest.mark.parametrize("keep", ["nodes", "roots"])
-@pytest.mark.parametrize("widest", [1, 5])
+@pytest.mark.parametrize(
+    ("widest", "keep"),
+    [
+        (1, "roots"),
+        (5, "nodes"),
+        pytest.param(1, "nodes", marks=pytest.mark.thorough),
+        pytest.param(5, "roots", marks=pytest.mark.thorough),
+    ],
+)
 def test_no_bit_of_a_result_depends_on_it(widest, keep):
     params = MODEL.init_params(seed=4)
     whole, divided = (
