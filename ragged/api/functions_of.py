@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from ragged.api.dims import Dim, LengthFn
 from ragged.api.tensors import Tensor
 from ragged.errors import ModelError
-from ragged.ir.expr import Call, Expr, Function, Param, Ref, Source, Var
+from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
+from ragged.ir.facts import Range
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.layout.packed import packed
 from ragged.layout.tables import Tables
+
+_MOST = 2**31
+"""No length is so large: an array has 32 bits for each."""
 
 
 @dataclass
@@ -65,13 +69,15 @@ class Functions(Rewriter):
         layout = packed(dims, self.tables)
         if layout.first == len(dims):  # a rectangle of lengths
             function = Function(length.name, params, Source.STRUCTURE)
-            self.lengths[length] = function
+            given = function
         else:
             place, count = layout.row
             table = Function(f"{length.name}_values", (Param(Var("p"), count),), Source.STRUCTURE)
             self.tables.functions.append(table)
-            self.lengths[length] = table
+            given = table
             function = Function(length.name, params, Source.EXPRESSION, Call(table, (place,)))
+        self.lengths[length] = given
+        self.tables.facts.append(Range(given, Const(0), Const(_MOST)))
         self.tables.functions.append(function)
         self.known[length.function] = function
 

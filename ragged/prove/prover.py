@@ -16,6 +16,7 @@ from ragged.ir.program import Program
 from ragged.prove.axioms import instances
 from ragged.prove.context import Context, relevant
 from ragged.prove.question import Question, numbered, variable
+from ragged.prove.row_major import by_rows_and_columns
 from ragged.prove.terms import Term, Translator
 
 Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
@@ -73,17 +74,36 @@ class Prover:
         """
         about = relevant(goal, loops, lets, conditions)
         question, variables = numbered(goal, about)
-        answer = None if self.answers is None else self.answers.get(question)
-        if answer is None:
-            asked = _Asked(self.program.facts, Translator(self.context or z3.Context()))
-            answer = asked.answer(question, self.effort)
-        if self.answers is not None:
-            self.answers[question] = answer
+        answer = self._answer(question)
         if isinstance(answer, Proof):
             for facts in _recordings():
                 facts |= answer.facts
             return answer
         return answer.of(variables, about)
+
+    def _answer(self, question: Question) -> _Answer:
+        answer = None if self.answers is None else self.answers.get(question)
+        if answer is None:
+            asked = _Asked(question, self.program.facts, Translator(self.context or z3.Context()))
+            answer = asked.alone(self.effort // _LITTLE)
+            answer = answer or self._by_rows_and_columns(question) or asked.answer(self.effort)
+        if self.answers is not None:
+            self.answers[question] = answer
+        return answer
+
+    def _by_rows_and_columns(self, question: Question) -> Proof | None:
+        """Prove that places differ without products of unknowns, if it is about such places."""
+        about, simpler = question.about, by_rows_and_columns(question.goal)
+        if simpler is None:
+            return None
+        facts: frozenset[Fact] = frozenset()
+        for goal in (*simpler.bounds, simpler.goal):
+            part = relevant(goal, about.loops, about.lets, about.conditions)
+            answer = self._answer(numbered(goal, part)[0])
+            if not isinstance(answer, Proof):
+                return None
+            facts |= answer.facts
+        return Proof(facts)
 
 
 @contextmanager
@@ -147,20 +167,29 @@ _Answer: TypeAlias = Proof | _Refuted
 
 @dataclass(slots=True)
 class _Asked:
+    question: Question
     facts: Sequence[Fact]
     to: Translator
+    refuted: list[Term] = field(init=False)
 
-    def answer(self, question: Question, effort: int) -> _Answer:
-        about = question.about
+    def __post_init__(self) -> None:
+        about = self.question.about
         place = self._place(about.loops, about.lets, about.conditions)
-        refuted = z3.Not(self.to.term(question.goal))
+        self.refuted = [*place, z3.Not(self.to.term(self.question.goal))]
+
+    def alone(self, effort: int) -> Proof | None:
+        """Prove the goal without any fact, if so little does: most goals are about places of one tile."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*self.refuted, *self.to.known)
+        return Proof(frozenset()) if solver.check() == z3.unsat else None
+
+    def answer(self, effort: int) -> _Answer:
         mentioned = list(self.to.calls)
-        if self._alone([*place, refuted, *self.to.known], effort // _LITTLE):
-            return Proof(frozenset())
         for _ in range(_ROUNDS):
             calls = tuple(self.to.calls.values())
             axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
-            solver, uses = self._solver([*place, refuted, *self.to.known], axioms, effort)
+            solver, uses = self._solver([*self.refuted, *self.to.known], axioms, effort)
             found = solver.check(*uses.values())
             if found == z3.unsat or len(self.to.calls) == len(calls):
                 break
@@ -170,13 +199,6 @@ class _Asked:
             return _Refuted("counterexample", self._example(solver, uses, mentioned))
         out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
         return _Refuted("resource limit" if out_of_effort else "undecided")
-
-    def _alone(self, asserted: Sequence[Term], effort: int) -> bool:
-        """Return whether little proves the goal without any fact: most goals are about places of one tile."""
-        solver = z3.SimpleSolver(ctx=self.to.context)
-        solver.set("rlimit", effort)
-        solver.add(*asserted)
-        return bool(solver.check() == z3.unsat)
 
     def _solver(
         self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int

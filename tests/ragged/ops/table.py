@@ -37,10 +37,6 @@ REASONS = (
     (r"is known where .* alone", "how often the inner loop runs is known inside of the outer one alone"),
     (r"how often .* runs, .*, depends on", "a loop stays inside of what its bound depends on"),
     (r"may touch one element of", "the second nest reads what the first one stores"),
-    (
-        r"may not change places with anything",
-        "a check stands in the second nest, and what comes after relies on it",
-    ),
     (r"reduces over it, one iteration after another", "a sum's iterations come one after another"),
     (r"times, which is not constant", "how often it runs is not constant: split it first"),
     (r"^the loop '\w+' stands in it", "another loop stands in it"),

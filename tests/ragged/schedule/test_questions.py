@@ -50,14 +50,14 @@ def gates(count: int) -> str:
 def asked(monkeypatch):
     """Count the questions that come to the solver."""
     found = []
-    answer = proving._Asked.answer
+    alone = proving._Asked.alone
 
-    def counted(self, question, effort):
-        found.append(question)
-        return answer(self, question, effort)
+    def counted(self, effort):
+        found.append(self.question)
+        return alone(self, effort)
 
     with monkeypatch.context() as patch:
-        patch.setattr(proving._Asked, "answer", counted)
+        patch.setattr(proving._Asked, "alone", counted)
         yield found
 
 
