@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -111,6 +112,47 @@ def test_vectors_may_change_after_the_call():
     assert (fn([tree])["h"] != wanted).any()
 
 
+class Own(np.ndarray):
+    """An array of a class of its own."""
+
+
+def test_arrays_of_files_and_of_other_classes(tmp_path):
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=2)
+    plain = RNG.standard_normal((4, E), np.float32)
+    (tmp_path / "rows").write_bytes(plain.tobytes())
+    fixed = plain.copy()
+    fixed.flags.writeable = False
+    mapped = np.memmap(tmp_path / "rows", np.float32, "r", shape=plain.shape)
+    wanted = fn([Node([Node(x=each) for each in plain])])["h"]
+    for rows in (mapped, plain.view(Own), fixed):
+        batch = [Node([Node(x=each) for each in rows])]
+        assert lent(fn, batch) == {"x"}
+        np.testing.assert_array_equal(fn(batch)["h"], wanted)
+
+
+def test_threads_call_at_once_on_vectors_of_their_own():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=2)
+    batches = [vectors(count) for count in (3, 9, 20, 1)]
+    wanted = [fn(batch)["h"] for batch in batches]
+    with ThreadPoolExecutor(len(batches)) as pool:
+        found = pool.map(lambda each: [fn(each)["h"] for _ in range(30)], batches)
+        for each, own in zip(found, wanted, strict=True):
+            for again in each:
+                np.testing.assert_array_equal(again, own)
+
+
+def test_what_profiles_time_reads_in_place_too():
+    model = models.tree_lstm(H, E, input="vector")
+    fn = cortex.compile(model, model.init_params(), threads=1)
+    batch = vectors(6)
+    assert lent(fn, batch) == {"x"}
+    profile = fn.profile(batch, repeats=2)
+    assert profile.structures == 6 and profile.kernel_us.median > 0
+    assert len(fn.kernel_times(batch, 3)) == 3
+
+
 def test_a_place_outside_of_the_memory_is_refused():
     model = models.tree_lstm(H, E, input="vector")
     fn = cortex.compile(model, model.init_params(), threads=1)
@@ -139,10 +181,11 @@ def test_saved_functions_read_in_place_too(tmp_path):
 
 OPTIMIZED = """\
 import numpy as np, cortex
-from cortex import Node, models
+from cortex import Node, ra
 
-model = models.tree_lstm(8, 8, input="vector")
-fn = cortex.compile(model, model.init_params(), threads=1)
+x, ph = ra.node_input("x", (8,), default=0.0), ra.placeholder((ra.N, 8))
+h = ra.compute((ra.N, 8), lambda n, i: ra.sum_children(n, lambda c: ph[c, i]) + x[n, i])
+fn = cortex.compile(ra.recursion_op(ph, h), {}, threads=1)
 batch = fn.linearize([Node(x=np.ones(8, np.float32))])
 batch.payload_begin["x"][0] += 1 << 40
 try:

@@ -47,9 +47,9 @@ ArrayView::~ArrayView() {
   if (held_ && buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-// NumPy's own arrays of plain numbers are looked at without their buffer: to lend it, NumPy describes it anew each time.
+// NumPy's arrays of plain numbers are looked at without their buffer: to lend it, NumPy describes it anew each time.
 bool ArrayView::look_at_numbers() {
-  if (!PyArray_CheckExact(array_.ptr())) return false;
+  if (!PyArray_Check(array_.ptr())) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(array_.ptr());
   const int type = PyArray_TYPE(array);
   const bool is_plain = type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_HALF || PyTypeNum_ISINTEGER(type);
@@ -74,7 +74,7 @@ bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const
 }
 
 bool ArrayView::lends_entries(int first) const {
-  if (!PyArray_CheckExact(array_.ptr())) return false;
+  if (!PyArray_Check(array_.ptr())) return false;
   Py_ssize_t stride = buffer_.itemsize;
   for (int dimension = buffer_.ndim; dimension-- > first; stride *= buffer_.shape[dimension]) {
     if (buffer_.shape[dimension] != 1 && buffer_.strides[dimension] != stride) return false;

@@ -20,7 +20,7 @@ class ArrayView {
   std::size_t itemsize() const { return static_cast<std::size_t>(buffer_.itemsize); }
   Py_ssize_t extent(int dimension) const { return buffer_.shape[dimension]; }
   bool has_shape(int first, const std::vector<Py_ssize_t>& shape) const;
-  // Whether it is NumPy's own and what each index of the first dimensions has is one stretch of memory.
+  // Whether it is an array of NumPy's and what each index of the first dimensions has is one stretch of memory.
   bool lends_entries(int first) const;
 
   // Copy the elements of entry `index` of the first dimension (with `whole`, of the array) to floats of the
