@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.api.attach import check_attached
-from ragged.api.padding import require_known, require_stored_known
+from ragged.api.padding import require_known, require_shown_alike, require_stored_known, require_unpadded
 from ragged.api.program import Decisions, Piece, decide_parts, tensors_of
 from ragged.api.storage import fused_pair, linear_uses, pieces_of
 from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
@@ -76,7 +76,8 @@ class Decide:
         """Store a dimension up to a multiple. Inputs have to come stored so: `x.with_padding(...)`.
 
         Raises:
-            ScheduleError: the dimension is of no tensor here, or the multiple is less than 1.
+            ScheduleError: the dimension is of no tensor here, or the multiple is less than 1; or callers' arrays have
+                no padding there: they are NumPy's, or another extent depends on the dimension.
         """
         tensor = _tensor(dim)
         what = f"pad_dimension: cannot pad dimension '{dim.dim.name}' of '{tensor.name}'"
@@ -87,6 +88,9 @@ class Decide:
             raise ScheduleError(what, at=Location.capture(), because=because, fix="pad it first")
         self._require_apart(what, tensor, dim.position)
         require_stored_known(what, tensor, dim.position, multiple)
+        given = tensor.kind is not Kind.COMPUTED
+        if given or tensor in self.outputs:
+            require_shown_alike(what, tensor, dim.position, multiple, given=given)
         self.decisions.storage[tensor, dim.position] = multiple
         self._note("pad_dimension", self._dim_text(dim), str(multiple))
 
@@ -169,6 +173,8 @@ class Decide:
                 because="they are not rows of different lengths",
                 fix=f"pad_dimension({tensor.name}.dims[{outer.position}], ...)",
             )
+        if tensor in self.outputs:
+            require_unpadded(what, tensor, self.decisions)
         groups = list(pieces_of(tensor, self.decisions))
         mine, other = Piece(outer.position), Piece(inner.position)
         first = next((k for k, group in enumerate(groups) if group[-1] == mine), len(groups))
@@ -209,6 +215,8 @@ class Decide:
         if tensor in self.decisions.bulk:
             because = "its rows are stored as one dimension, one after another"
             raise ScheduleError(what, at=Location.capture(), because=because)
+        if tensor in self.outputs:
+            require_unpadded(what, tensor, self.decisions)
         known: set[int] = set()
         for piece in pieces:
             for part in groups[piece]:

@@ -8,7 +8,7 @@ from ragged.api.program import Decisions
 from ragged.api.tensors import Tensor
 from ragged.api.values import Value
 from ragged.errors import Location, ScheduleError
-from ragged.ir.expr import Call, Var
+from ragged.ir.expr import Call, Const, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.walk import mentions, subexpressions
 
@@ -29,6 +29,52 @@ def require_known(what: str, tensor: Tensor, position: int, decisions: Decisions
 def require_stored_known(what: str, tensor: Tensor, position: int, multiple: int) -> None:
     """Return if storage of a dimension can go on beyond its extent, up to a multiple; errors as `require_known`."""
     _refuse_lookups(what, [each.extent for each in tensor.dims], {tensor.dims[position].dim.var}, multiple)
+
+
+def require_shown_alike(what: str, tensor: Tensor, position: int, multiple: int, *, given: bool) -> None:
+    """Return if callers' arrays can have a dimension padded; `given` is whether they give the tensor, or get it.
+
+    Raises:
+        ScheduleError: the tensor is one of NumPy's arrays, which are as long as they say; or others' extents depend on
+            the dimension, of which `RaggedArray` stores no padding. A result's outermost dimension may go on: what is
+            beyond comes last in storage.
+    """
+    own = tensor.dims[position]
+    extent = own.extent.expr
+    if multiple == 1 or (isinstance(extent, Const) and int(extent.value) % multiple == 0):
+        return
+    everywhere = {each.dim.var for each in tensor.dims}
+    if not any(mentions(each.extent.expr, everywhere) for each in tensor.dims):
+        raise ScheduleError(
+            what,
+            at=Location.capture(),
+            because=f"no dimension of '{tensor.name}' varies: callers have it as an array of NumPy's, without padding",
+        )
+    for other in tensor.dims:
+        if mentions(other.extent.expr, {own.dim.var}) and (given or position > 0):
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because=f"'{other.dim.name}' extends {other.extent.text()}, which depends on it: callers have "
+                f"'{tensor.name}' without padding there",
+            )
+
+
+def require_unpadded(what: str, tensor: Tensor, decisions: Decisions) -> None:
+    """Return if no dimension of a result is padded.
+
+    Raises:
+        ScheduleError: one is, which would be no dimension of its own any more, or another one: callers would see what
+            is beyond its end.
+    """
+    for position, own in enumerate(tensor.dims):
+        if decisions.storage.get((tensor, position), 1) > 1:
+            raise ScheduleError(
+                what,
+                at=Location.capture(),
+                because=f"'{own.dim.name}' is padded, and callers of '{tensor.name}', an output, would see the padding",
+                fix=f"leave out pad_dimension({tensor.name}.dims[{position}], ...)",
+            )
 
 
 def _refuse_lookups(what: str, values: Iterable[Value], own: set[Var], multiple: int) -> None:

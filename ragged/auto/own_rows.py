@@ -58,17 +58,19 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
 def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
     """Return the statements directly in a loop that make cheap rows of what no statement before them writes, or pairs.
 
-    What loops in `own` write counts as there.
+    What loops in `own` write counts as there. Rows that others make too, or that are used before, are nobody's own.
     """
     site = loop_site(program, loop, "own_rows")
-    body = next((outer.body for outer in reversed(site.around) if isinstance(outer, For)), None)
-    if body is None:
+    around = next((outer for outer in reversed(site.around) if isinstance(outer, For)), None)
+    if around is None:
         return []
-    wanted = _wanted(program)
+    shared = _used_outside(program, around)
     made: set[Buffer] = set()
     found: list[Stmt] = []
-    for before in _before(body, loop):
+    for before in _before(around.body, loop):
         made |= written(before) if before.var not in own else set()
+        shared |= read(before) | written(before)
+    wanted = _wanted(program) - shared
     for part in parts_of(loop_of(program, loop)):
         there = all(map(_rounds, leaves(part))) or not (read(part) - written(part)) & made
         if _is_cheap(part) and written(part) <= wanted and there:
@@ -76,6 +78,16 @@ def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
         else:
             made |= written(part)
     return found
+
+
+def _used_outside(program: Program, loop: For) -> set[Buffer]:
+    """Return what statements of the kernel that are not in a loop read or write."""
+    return {
+        buffer
+        for site in sites(program)
+        if isinstance(site.stmt, Leaf) and not any(outer is loop for outer in site.around)
+        for buffer in read(site.stmt) | written(site.stmt)
+    }
 
 
 def _before(body: Stmt, loop: Var) -> Iterator[For]:

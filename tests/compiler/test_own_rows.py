@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortex import Choices, models
+from cortex import Choices, models, ra
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
@@ -43,6 +43,20 @@ def barriers(model, *, rounded, own):
 def test_nobody_waits_for_rows_that_he_makes_himself(name):
     model, own, shared = MODELS[name]
     assert [barriers(model, rounded=False, own=mine) for mine in (True, False)] == [own, shared]
+
+
+def test_rows_that_leaves_make_too_are_nobodys_own():
+    """A word's embedding is looked up at leaves and at inner nodes, where a product reads it."""
+    N = ra.N
+    word, table = ra.node_input("word", dtype="int32"), ra.input_tensor("table", (11, HIDDEN))
+    V, h = ra.input_tensor("V", (HIDDEN, HIDDEN)), ra.placeholder((N, HIDDEN))
+    e = ra.compute((N, HIDDEN), lambda n, i: table[word[n], i])
+    s = ra.compute((N, HIDDEN), lambda n, i: ra.sum_children(n, lambda k: h[k, i]))
+    z = ra.compute((N, HIDDEN), lambda n, i: ra.sum(HIDDEN, lambda j: V[i, j] * (e[n, j] + s[n, j])))
+    model = ra.recursion_op(h, ra.compute((N, HIDDEN), lambda n, i: ra.tanh(z[n, i])))
+    text = shared_out(model)
+    assert "s: workspace(float32[workers, widest_nodes, 16]" in text
+    assert "e: workspace(float32[num_nodes, 16]" in text
 
 
 @pytest.mark.thorough

@@ -89,13 +89,73 @@ def tiles(n: ragged.LengthFn, batch: ragged.Dim) -> Tensor:
 def test_storage_does_not_go_on_where_something_would_extend_less_than_nothing():
     batch = ragged.dim("batch")
     Y = tiles(ragged.length_fn("n", over=batch), batch)
-    s = Schedule(Y)
+    s = Schedule(ragged.compute("Z", Y.dims, lambda b, i, k: 2 * Y[b, i, k]))
     s.pad_dimension(Y.dims[1], 2)
     assert refusal(s.lower) == (
         "pad_dimension: cannot pad dimension 'tile' of 'Y'\n"
         "  because: 'lane' extends min(4, n(batch) - tile * 4), which may be negative beyond its end\n"
         "  example: batch = 0, tile = 1, B = 1, n(0) = 1"
     )
+
+
+def triangles() -> tuple[Tensor, Tensor, Tensor]:
+    """Return triangles of any size, twice their elements, and these and one more."""
+    batch, row, column = (ragged.dim(name) for name in ("batch", "row", "column"))
+    n = ragged.length_fn("n", over=batch)
+    x = ragged.input_tensor("x", [(batch, ragged.size("B")), (row, n(batch)), (column, row + 1)])
+    X = ragged.compute("X", x.dims, lambda b, i, j: 2 * x[b, i, j])
+    return x, X, ragged.compute("Y", x.dims, lambda b, i, j: X[b, i, j] + 1.0)
+
+
+def test_what_callers_have_is_not_padded_where_extents_depend_on_it():
+    x, X, Y = triangles()
+    s = Schedule(Y)
+    for tensor in (x, Y):
+        assert refusal(s.pad_dimension, tensor.dims[1], 2) == (
+            f"pad_dimension: cannot pad dimension 'row' of '{tensor.name}'\n"
+            "  because: 'column' extends row + 1, which depends on it: "
+            f"callers have '{tensor.name}' without padding there"
+        )
+        s.pad_dimension(tensor.dims[1], 1)
+    s.pad_dimension(X.dims[1], 2)
+    shapes = [[[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]], [], [[7.0], [8.0, 9.0]]]
+    found = ragged.compile(s)(x=ragged.array(shapes))
+    assert found.to_list() == [[[2 * each + 1 for each in row] for row in rows] for rows in shapes]
+
+
+def test_arrays_of_numpy_are_not_padded():
+    row, column = ragged.dim("row"), ragged.dim("column")
+    x = ragged.input_tensor("x", [(row, ragged.size("N")), (column, 8)])
+    Y = ragged.compute("Y", x.dims, lambda i, j: x[i, j] + 1.0)
+    s = Schedule(Y)
+    for tensor in (x, Y):
+        assert refusal(s.pad_dimension, tensor.dims[0], 4) == (
+            f"pad_dimension: cannot pad dimension 'row' of '{tensor.name}'\n"
+            f"  because: no dimension of '{tensor.name}' varies: "
+            "callers have it as an array of NumPy's, without padding"
+        )
+        s.pad_dimension(tensor.dims[1], 4)
+    values = np.arange(24, dtype=np.float32).reshape(3, 8)
+    np.testing.assert_array_equal(ragged.compile(s)(x=values), values + 1)
+
+
+def test_padding_of_an_output_is_not_shown_as_elements(layer: Layer):
+    s = Schedule(layer.Y)
+    s.pad_dimension(layer.Y.dims[1], 4)
+    because = (
+        "\n  because: 'len' is padded, and callers of 'Y', an output, would see the padding"
+        "\n  fix: leave out pad_dimension(Y.dims[1], ...)"
+    )
+    batch, length, wide = layer.Y.dims
+    assert refusal(s.reorder_dimensions, batch, length, wide) == (
+        f"reorder_dimensions: cannot store 'Y' in the order (batch, len, wide){because}"
+    )
+    assert refusal(s.fuse_dimensions, length, wide) == (
+        f"fuse_dimensions: cannot store 'len' and 'wide' of 'Y'{because}"
+    )
+    s.pad_dimension(length, 1)
+    s.reorder_dimensions(batch, length, wide)
+    layer.check(s)
 
 
 def test_storage_goes_on_where_extents_grow():
