@@ -15,7 +15,10 @@ REASONS = (
         r"is (written|read) .*, and (a row )?holds|how far .* is written",
         "what it stores, or what it reads of another nest, does not reach so far: pad that too",
     ),
-    (r"without padding", "callers have no padding there: others' extents depend on it, or arrays are NumPy's"),
+    (
+        r"without padding",
+        "callers have no padding there: others' extents depend on it, or arrays are NumPy's",
+    ),
     (r"more of it would be another value", "more of a reduction would be another value"),
     (r"its last block would not be full", "callers would see the end of the last block"),
     (
