@@ -75,6 +75,8 @@ bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const
 
 bool ArrayView::lends_entries(int first) const {
   if (!PyArray_Check(array_.ptr())) return false;
+  // A class of someone's own may lend another buffer, which lives no longer than this view.
+  if (PyArray_DATA(reinterpret_cast<PyArrayObject*>(array_.ptr())) != buffer_.buf) return false;
   Py_ssize_t stride = buffer_.itemsize;
   for (int dimension = buffer_.ndim; dimension-- > first; stride *= buffer_.shape[dimension]) {
     if (buffer_.shape[dimension] != 1 && buffer_.strides[dimension] != stride) return false;
