@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ragged.api.attach import check_attached
-from ragged.api.padding import require_known, require_shown_alike, require_stored_known, require_unpadded
+from ragged.api.padding import (
+    is_whole,
+    require_known,
+    require_shown_alike,
+    require_stored_known,
+    require_unpadded,
+)
 from ragged.api.program import Decisions, Piece, decide_parts, tensors_of
 from ragged.api.storage import fused_pair, linear_uses, pieces_of
 from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
 from ragged.errors import Location, ModelError, ScheduleError
-from ragged.ir.expr import Const
 
 
 class Decide:
@@ -133,9 +138,8 @@ class Decide:
         tensor = self._computed("split_dimension", dim)
         what = f"split_dimension: cannot split '{dim.dim.name}' of '{tensor.name}' into blocks of {factor}"
         self._decide(what, factor)
-        extent, at = dim.extent.expr, Location.capture()
-        whole = isinstance(extent, Const) and int(extent.value) % factor == 0
-        if tensor in self.outputs and not whole:
+        at = Location.capture()
+        if tensor in self.outputs and not is_whole(dim.extent, factor):
             raise ScheduleError(what, at=at, because="it is an output, and its last block would not be full")
         groups = list(pieces_of(tensor, self.decisions))
         if (Piece(dim.position),) not in groups or tensor in self.decisions.bulk:

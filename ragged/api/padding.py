@@ -31,6 +31,11 @@ def require_stored_known(what: str, tensor: Tensor, position: int, multiple: int
     _refuse_lookups(what, [each.extent for each in tensor.dims], {tensor.dims[position].dim.var}, multiple)
 
 
+def is_whole(extent: Value, multiple: int) -> bool:
+    """Return whether an extent is known to be a multiple of a number: nothing is beyond its end."""
+    return isinstance(extent.expr, Const) and int(extent.expr.value) % multiple == 0
+
+
 def require_shown_alike(what: str, tensor: Tensor, position: int, multiple: int, *, given: bool) -> None:
     """Return if callers' arrays can have a dimension padded; `given` is whether they give the tensor, or get it.
 
@@ -40,8 +45,7 @@ def require_shown_alike(what: str, tensor: Tensor, position: int, multiple: int,
             beyond comes last in storage.
     """
     own = tensor.dims[position]
-    extent = own.extent.expr
-    if multiple == 1 or (isinstance(extent, Const) and int(extent.value) % multiple == 0):
+    if multiple == 1 or is_whole(own.extent, multiple):
         return
     everywhere = {each.dim.var for each in tensor.dims}
     if not any(mentions(each.extent.expr, everywhere) for each in tensor.dims):
@@ -68,7 +72,8 @@ def require_unpadded(what: str, tensor: Tensor, decisions: Decisions) -> None:
             is beyond its end.
     """
     for position, own in enumerate(tensor.dims):
-        if decisions.storage.get((tensor, position), 1) > 1:
+        multiple = decisions.storage.get((tensor, position), 1)
+        if multiple > 1 and not is_whole(own.extent, multiple):
             raise ScheduleError(
                 what,
                 at=Location.capture(),

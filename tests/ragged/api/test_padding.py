@@ -154,6 +154,7 @@ def test_padding_of_an_output_is_not_shown_as_elements(layer: Layer):
         f"fuse_dimensions: cannot store 'len' and 'wide' of 'Y'{because}"
     )
     s.pad_dimension(length, 1)
+    s.pad_dimension(wide, 2)  # of 4: nothing is beyond its end
     s.reorder_dimensions(batch, length, wide)
     layer.check(s)
 
