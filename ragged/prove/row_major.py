@@ -51,15 +51,23 @@ def _replaced(goal: Expr, bounds: list[Expr]) -> Expr:
         case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
             return Binary(BinaryOp.OR, _replaced(lhs, bounds), _replaced(rhs, bounds))
         case Binary(op=BinaryOp.NE, lhs=lhs, rhs=rhs) if lhs.dtype is INDEX:
-            return _compared(*_apart(list(_addends(lhs)), list(_addends(rhs))), bounds) or goal
+            return (
+                _compared(*_apart(*(list(_operands(BinaryOp.ADD, side)) for side in (lhs, rhs))), bounds)
+                or goal
+            )
         case _:
             return goal
 
 
 def _compared(one: Sequence[Expr], other: Sequence[Expr], bounds: list[Expr]) -> Expr | None:
     """Return that sums differ in rows or in columns, if both have rows of one width; note what it needs."""
-    widths = [factor for addend in one for factor in dict.fromkeys(_factors(addend)) if _is_width(factor)]
-    there = {factor for addend in other for factor in _factors(addend)}
+    widths = [
+        factor
+        for addend in one
+        for factor in dict.fromkeys(_operands(BinaryOp.MUL, addend))
+        if _is_width(factor)
+    ]
+    there = {factor for addend in other for factor in _operands(BinaryOp.MUL, addend)}
     common = [factor for factor in widths if factor in there]
     if not common:
         return None
@@ -105,20 +113,12 @@ def _divided(product: Expr, factor: Expr) -> Expr | None:
             return None
 
 
-def _addends(expr: Expr) -> Iterator[Expr]:
+def _operands(operator: BinaryOp, expr: Expr) -> Iterator[Expr]:
+    """Yield what a sum adds, or what a product multiplies; of another expression itself."""
     match expr:
-        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
-            yield from _addends(lhs)
-            yield from _addends(rhs)
-        case _:
-            yield expr
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    match expr:
-        case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
-            yield from _factors(lhs)
-            yield from _factors(rhs)
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op is operator:
+            yield from _operands(operator, lhs)
+            yield from _operands(operator, rhs)
         case _:
             yield expr
 

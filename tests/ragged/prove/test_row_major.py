@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ragged.ir.expr import (
-    Binary,
-    Buffer,
-    Call,
-    Const,
-    Expr,
-    Function,
-    Load,
-    Param,
-    Ref,
-    Role,
-    Source,
-    Var,
-    add,
-)
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, add, both
 from ragged.ir.facts import Fact, PrefixSum, Range
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
@@ -28,23 +16,17 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.prove import Proof, Prover, Unproven
+from ragged.prove import prover as proving
 from ragged.prove.row_major import by_rows_and_columns
+from tests.ragged.test_prove import op, own, size, table
 
 R, J, K, L, B, N, M = (Var(name) for name in "rjklbnm")
-BATCHES = Function("batches", (), Source.STRUCTURE)
-WIDTH, HEIGHT, START = (
-    Function(name, (Param(Var("a"), Call(BATCHES)),), Source.STRUCTURE)
-    for name in ("width", "height", "start")
-)
+BATCHES = size("batches")
+WIDTH, HEIGHT, START = (table(name, Call(BATCHES)) for name in ("width", "height", "start"))
 
 
 def of(function: Function) -> Expr:
     return Call(function, (Ref(B),))
-
-
-def op(operator: BinaryOp, lhs: Expr | Var, rhs: Expr | Var | int) -> Expr:
-    sides = [Ref(x) if isinstance(x, Var) else Const(x) if isinstance(x, int) else x for x in (lhs, rhs)]
-    return Binary(operator, *sides)
 
 
 def place(row: Var, width: Expr, column: Expr | Var, start: Expr) -> Expr:
@@ -93,15 +75,7 @@ def test_what_is_loaded_may_change_between_the_two():
 
 
 factors = st.sampled_from([Ref(var) for var in (R, J, K, N, M)] + [Const(2), Const(3)])
-products = st.lists(factors, min_size=1, max_size=3).map(
-    lambda parts: (
-        parts[0]
-        if len(parts) == 1
-        else op(BinaryOp.MUL, parts[0], *parts[1:2])
-        if len(parts) == 2
-        else op(BinaryOp.MUL, op(BinaryOp.MUL, parts[0], parts[1]), parts[2])
-    )
-)
+products = st.lists(factors, min_size=1, max_size=3).map(partial(reduce, partial(op, BinaryOp.MUL)))
 rows = st.builds(
     lambda row, width, column: add(op(BinaryOp.MUL, row, width), column), factors, products, products
 )
@@ -119,19 +93,14 @@ def test_what_is_asked_instead_implies_the_goal(goal, seed):
     assume(found is not None)
     assert found is not None
     evaluator, random = Evaluator(), np.random.default_rng(seed)
-    held, simpler, bounds = (evaluator.compile(each) for each in (goal, found.goal, _all(found.bounds)))
+    held, simpler, bounds = (
+        evaluator.compile(each) for each in (goal, found.goal, reduce(both, found.bounds))
+    )
     for values in random.integers(-1, 4, (200, 7)):
         frame = Frame(dict(zip((R, J, K, L, B, N, M), map(int, values), strict=True)), {})
         assert held(frame) or not (simpler(frame) and bounds(frame)), dict(
             zip("rjklbnm", values, strict=True)
         )
-
-
-def _all(bounds: list[Expr]) -> Expr:
-    first, *others = bounds
-    for other in others:
-        first = Binary(BinaryOp.AND, first, other)
-    return first
 
 
 # Panels of 64 columns of a matrix, and the columns after the last whole panel: those of a product of matrices.
@@ -154,21 +123,25 @@ PANELS = {
 WIDTHS = Range(WIDTH, Const(0), Const(2**31))
 
 
-def prover(effort: int) -> Prover:
+def prover(effort: int, *more: Range) -> Prover:
     facts: tuple[Fact, ...] = (
         WIDTHS,
         Range(HEIGHT, Const(0), Const(2**31)),
         PrefixSum(START, WIDTH),
+        *more,
     )
-    return Prover(Program("panels", (BATCHES, WIDTH, HEIGHT, START), (), facts, ()), effort=effort)
+    functions = (BATCHES, WIDTH, HEIGHT, START, *(fact.function for fact in more))
+    return Prover(Program("panels", functions, (), facts, ()), effort=effort)
 
 
-def test_little_tells_panels_of_unknown_width_apart():
-    """The solver does not find this by itself within a hundred times as much."""
+def test_little_tells_panels_of_unknown_width_apart(monkeypatch):
+    """The solver does not find this by itself."""
     goal = op(
         BinaryOp.NE, place(R, of(WIDTH), IN_PANELS, of(START)), place(K, of(WIDTH), AFTER_THEM, of(START))
     )
     assert prover(200_000).prove(goal, **PANELS) == Proof(frozenset({WIDTHS}))
+    monkeypatch.setattr(proving, "by_rows_and_columns", lambda _: None)
+    assert prover(200_000).prove(goal, **PANELS) == Unproven("resource limit")
 
 
 def test_columns_past_their_row_are_not_taken_for_others():
@@ -177,12 +150,13 @@ def test_columns_past_their_row_are_not_taken_for_others():
     assert isinstance(prover(2_000_000).prove(goal, **PANELS), Unproven)
 
 
-def test_a_proof_has_the_facts_of_its_bounds():
-    column = Function("column", (Param(Var("a"), Call(BATCHES)),), Source.STRUCTURE)
-    inside = Range(column, Const(0), Call(WIDTH, (Ref(column.params[0].var),)))
-    goal = op(
-        BinaryOp.NE, place(R, of(WIDTH), of(column), of(START)), place(K, of(WIDTH), of(column), of(START))
-    )
-    asked = Prover(Program("columns", (BATCHES, WIDTH, START, column), (), (inside,), ()), effort=20_000)
-    differ = [op(BinaryOp.NE, R, Ref(K))]
-    assert asked.prove(goal, loops=[(B, Call(BATCHES))], conditions=differ) == Proof(frozenset({inside}))
+def test_a_proof_has_the_facts_of_its_bounds(monkeypatch):
+    column = table("column", Call(BATCHES))
+    width = Call(WIDTH, (own(column),))
+    left_over = op(BinaryOp.SUB, width, op(BinaryOp.MUL, op(BinaryOp.FLOORDIV, width, 64), 64))
+    inside = Range(column, Const(0), left_over)
+    after = op(BinaryOp.ADD, op(BinaryOp.MUL, WHOLE, 64), of(column))
+    goal = op(BinaryOp.NE, place(R, of(WIDTH), IN_PANELS, of(START)), place(K, of(WIDTH), after, of(START)))
+    assert prover(200_000, inside).prove(goal, **PANELS) == Proof(frozenset({WIDTHS, inside}))
+    monkeypatch.setattr(proving, "by_rows_and_columns", lambda _: None)
+    assert prover(200_000, inside).prove(goal, **PANELS) == Unproven("resource limit")
