@@ -17,7 +17,7 @@ from ragged.auto.round_products import RoundProducts
 from ragged.errors import ScheduleError
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
-from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass
 
 
@@ -47,7 +47,7 @@ def passes_for(
         )
     return (
         Pass(insert_order_checks, "first, while the loops over nodes are as lowering left them"),
-        Pass(insert_bound_checks, "on the program as the model says it: every access is still at its node"),
+        Pass(insert_checks, "on the program as the model says it: every access is still at its node"),
         Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
         Pass(
             check_classes, "with the facts that proofs used: loops over classes of nodes rely on more of them"

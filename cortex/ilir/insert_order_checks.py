@@ -12,7 +12,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Alloc, Block, Check, For, If, Label, Let, LoopKind, Stmt, block
 from ragged.ir.walk import expressions
-from ragged.passes.insert_bound_checks import evaluated
+from ragged.passes.obligations import evaluated
 
 
 def insert_order_checks(program: Program) -> Rewritten:

@@ -296,7 +296,10 @@ def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
     """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
     left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
     expr = Binary(op, left, right, dtype=left.dtype, at=Location.capture())
-    return replace(expr, dtype=type_of_binary(op, left.dtype, expr.text))
+    dtype = type_of_binary(op, left.dtype, expr.text)
+    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and isinstance(right, Const) and right.value == 0:
+        raise ModelError(f"'{expr.text()}' divides by 0", at=Location.capture(), because="it has no value")
+    return replace(expr, dtype=dtype)
 
 
 def unary(op: UnaryOp, value: ExprLike) -> Expr:

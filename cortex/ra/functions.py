@@ -65,17 +65,17 @@ def abs_(x: ExprLike) -> Expr:
 
 
 def relu(x: ExprLike) -> Expr:
-    """Return max(x, 0)."""
-    return maximum(x, 0.0)
+    """Return max(0, x); of NaN, NaN."""
+    return maximum(0.0, x)
 
 
 def maximum(x: ExprLike, y: ExprLike) -> Expr:
-    """Return the larger of two values."""
+    """Return the larger of two values; `y` if one of them is NaN."""
     return binary(BinaryOp.MAX, x, y)
 
 
 def minimum(x: ExprLike, y: ExprLike) -> Expr:
-    """Return the smaller of two values."""
+    """Return the smaller of two values; `y` if one of them is NaN."""
     return binary(BinaryOp.MIN, x, y)
 
 
@@ -106,7 +106,7 @@ def sum_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
 
 
 def max_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
-    """Return the largest `function(j)` over 0 <= j < extent."""
+    """Return the largest `function(j)` over 0 <= j < extent; what came before a NaN is forgotten."""
     return _over_index(Combiner.MAX, extent, function)
 
 
@@ -120,7 +120,10 @@ def sum_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
 
 
 def max_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
-    """Return the largest `function(k)` over the children k of the node; minus infinity at a leaf."""
+    """Return the largest `function(k)` over the children k of the node; minus infinity at a leaf.
+
+    What came before a NaN is forgotten, as in `max`.
+    """
     return _over_children(Combiner.MAX, node, function)
 
 

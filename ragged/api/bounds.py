@@ -12,15 +12,17 @@ from ragged.api.tensors import Kind, Reduction, Tensor
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Unary, Var, both, within
-from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var, both, within
+from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.stmt import Check, Label
+from ragged.ir.stmt import Check, Label, Stmt, block
 from ragged.ir.walk import mentions
 from ragged.layout.packed import Layout
-from ragged.passes.insert_bound_checks import evaluated
+from ragged.layout.prelude import nest
+from ragged.passes.insert_checks import check_of
+from ragged.passes.obligations import divisions, evaluated, where
 from ragged.prove import Proof, Prover, Unproven
 from ragged.schedule.fold import ZERO
 
@@ -43,9 +45,7 @@ class Access:
     @property
     def condition(self) -> Expr:
         """What has to hold where the index is used."""
-        if self.path is None:
-            return self.inside
-        return Binary(BinaryOp.OR, Unary(UnaryOp.NOT, self.path), self.inside)
+        return where(self.path, self.inside)
 
 
 @dataclass
@@ -164,7 +164,7 @@ class Bounds:
         )
 
     def checks(self, tensor: Tensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
-        """Yield the checks of the indices that are not a loop's own; `placed` puts them where loops are."""
+        """Yield the checks of divisors, and of indices not a loop's own; `placed` puts them where loops are."""
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
@@ -178,6 +178,42 @@ class Bounds:
             label = Label(f"{access.tensor.name}.bound{access.position}")
             witness = (placed(access.index), placed(access.extent))
             yield Check(label, placed(access.condition), message, witness, tensor.at)
+        within_own = self._unpadded(tensor)
+        for division in divisions(value.expr, within_own):
+            if division.condition not in seen:
+                seen.add(division.condition)
+                made = check_of(division, tensor.at)
+                yield replace(
+                    made, condition=placed(made.condition), witness=tuple(map(placed, made.witness))
+                )
+
+    def _unpadded(self, tensor: Tensor) -> Expr | None:
+        """Return that padded loops are not beyond a tensor's own extents, or None if no loop is padded."""
+        own: dict[Var, Expr] = {
+            each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
+        }
+        inside: Expr | None = None
+        for position, (each, index) in enumerate(zip(tensor.dims, tensor.indices, strict=True)):
+            if self.decisions.multiple(tensor, position) > 1:
+                end = substitute(each.extent.expr, own)
+                inside = both(inside, Binary(BinaryOp.LT, Ref(index), end))
+        return inside
+
+    def extent_checks(self, tensor: Tensor) -> Stmt:
+        """Return the checks of what extents divide by, in loops over the dimensions before: questions about lengths."""
+        extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
+        if isinstance(tensor.body, Reduction):
+            own: dict[Var, Expr] = {
+                index: Ref(each.dim.var) for each, index in zip(tensor.dims, tensor.indices, strict=True)
+            }
+            extents += [(axis.var, substitute(axis.extent.expr, own)) for axis in tensor.body.axes]
+        domain = [(var, self.functions.expr(extent)) for var, extent in extents]
+        found: list[Stmt] = []
+        for position, (_, extent) in enumerate(extents):
+            checks = {each.condition: check_of(each, tensor.at) for each in divisions(extent)}
+            if checks:
+                found.append(nest(domain[:position], self.functions.stmt(block(*checks.values()))))
+        return block(*found)
 
     def _accesses(self, value: Value) -> Iterator[tuple[Load, Access]]:
         """Yield the indices that a value is read at, and those of lengths' own arguments."""

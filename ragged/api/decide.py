@@ -10,7 +10,7 @@ from ragged.api.padding import (
     require_stored_known,
     require_unpadded,
 )
-from ragged.api.program import Decisions, Piece, decide_parts, tensors_of
+from ragged.api.program import Decisions, Piece, decide_parts, take_parts_along, tensors_of
 from ragged.api.storage import fused_pair, linear_uses, pieces_of
 from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
 from ragged.errors import Location, ModelError, ScheduleError
@@ -104,7 +104,8 @@ class Decide:
     def compute_at(self, tensor: Tensor, loop: Loop) -> None:
         """Compute a tensor inside a loop of the nest that uses it, and store no more of it than one iteration uses.
 
-        Its outermost dimensions are those of the loops around, and every use of it reads it at their indices.
+        Its outermost dimensions are those of the loops around, and every use of it reads it at their indices. Sums
+        and maxima that are parts of its expression, or read it as parts of the loop's own, are computed there too.
 
         Raises:
             ScheduleError: it is an output, its dimensions are others, or something outside of the loop reads it.
@@ -117,11 +118,19 @@ class Decide:
             raise ScheduleError(what, at=Location.capture(), because="callers give it: it is not computed")
         depth = loop.position + 1
         self._require_undecided(what, tensor, depth)
-        check_attached(what, tensor, loop.tensor, depth, self.tensors, self.outputs, self.decisions)
-        for position in range(depth):
-            multiple = self.decisions.multiple(loop.tensor, position)
-            require_known(what, tensor, position, self.decisions, multiple)
+        before = dict(self.decisions.at)
+        take_parts_along(loop.tensor, depth, self.decisions, reading=tensor)
+        try:
+            check_attached(what, tensor, loop.tensor, depth, self.tensors, self.outputs, self.decisions)
+            for position in range(depth):
+                multiple = self.decisions.multiple(loop.tensor, position)
+                require_known(what, tensor, position, self.decisions, multiple)
+        except ScheduleError:
+            self.decisions.at.clear()
+            self.decisions.at.update(before)
+            raise
         self.decisions.at[tensor] = (loop.tensor, depth)
+        take_parts_along(tensor, depth, self.decisions)
         self._note("compute_at", self._tensor_text(tensor), self._loop_text(loop))
 
     # --- dimensions --------------------------------------------------------------------------------------------

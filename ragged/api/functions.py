@@ -44,18 +44,18 @@ def abs_(x: ValueLike) -> Value:
 
 
 def maximum(x: ValueLike, y: ValueLike) -> Value:
-    """Return the larger of two values."""
+    """Return the larger of two values; `y` if one of them is NaN."""
     return _binary(BinaryOp.MAX, x, y)
 
 
 def minimum(x: ValueLike, y: ValueLike) -> Value:
-    """Return the smaller of two values."""
+    """Return the smaller of two values; `y` if one of them is NaN."""
     return _binary(BinaryOp.MIN, x, y)
 
 
 def relu(x: ValueLike) -> Value:
-    """Return max(x, 0)."""
-    return maximum(x, 0.0)
+    """Return max(0, x); of NaN, NaN."""
+    return maximum(0.0, x)
 
 
 def where(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Value:
@@ -79,7 +79,10 @@ def sum_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., Valu
 
 
 def max_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
-    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none."""
+    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none.
+
+    What came before a NaN is forgotten; so it is by `min`.
+    """
     return reduction(Combiner.MAX, extent, function)
 
 

@@ -23,7 +23,8 @@ class Functions(Rewriter):
     """Puts functions of known domains in place of those that were declared before any extent was.
 
     `lengths` are the arrays that calls give, by the function that was declared; `sizes` the numbers, by name. A length
-    over several dimensions is one array, read at the place of its indices among all (`tables` has the offsets).
+    over several dimensions is one array of its name, read at the place of its indices among all (`tables` has the
+    offsets) by a function `<name>_at`.
     """
 
     tables: Tables = field(kw_only=True)
@@ -72,10 +73,10 @@ class Functions(Rewriter):
             given = function
         else:
             place, count = layout.row
-            table = Function(f"{length.name}_values", (Param(Var("p"), count),), Source.STRUCTURE)
+            table = Function(length.name, (Param(Var("p"), count),), Source.STRUCTURE)
             self.tables.functions.append(table)
             given = table
-            function = Function(length.name, params, Source.EXPRESSION, Call(table, (place,)))
+            function = Function(f"{length.name}_at", params, Source.EXPRESSION, Call(table, (place,)))
         self.lengths[length] = given
         self.tables.facts.append(Range(given, Const(0), Const(_MOST)))
         self.tables.functions.append(function)

@@ -12,7 +12,7 @@ from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, computed, rows_of, tensors_of
 from ragged.api.storage import stored
 from ragged.api.tensors import Kind, Reduction, Tensor
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Ref, Role, Source, Var
+from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Source, Var
 from ragged.ir.facts import PrefixSum
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -33,25 +33,31 @@ ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED
 class Lowered:
     """A program, and what became of the operators in it.
 
+    `extent_checks` are what lengths have to meet for extents to have a value, statements for a prelude of their own.
     `buffers` and `layouts` are where tensors are stored, `loops` the variables of the nests' loops. `functions` say
     which arrays and sizes a call gives.
     """
 
     program: Program
+    extent_checks: Stmt
     described: Described
     buffers: Mapping[Tensor, Buffer]
     layouts: Mapping[Tensor, Layout]
     loops: Mapping[tuple[Tensor, int], Var]
     functions: Functions
 
-    def preludes(self, program: Program) -> tuple[Program, ...]:
-        """Return the programs that fill the tables which `program`, or a caller who looks at results, reads."""
+    def preludes(self, program: Program, orders: Mapping[str, Function]) -> tuple[Program, ...]:
+        """Return the programs that fill the tables which `program`, or a caller who looks at results, reads.
+
+        `orders` are the tables that the orders of iterations are made of, by the orders' names.
+        """
         known = self.functions.tables
         tables = derived_tables(program, known.tables)
         used = {function for function in program.functions if function.source is Source.PRELUDE}
         used |= {table.function for table in tables if isinstance(table, Values)}
         new = [function for function in program.functions if function not in known.functions]
-        return prelude_programs(program.name, (*known.functions, *new), tables, used)
+        made = {each: orders[each.name] for each in program.functions if each.name in orders}
+        return prelude_programs(program.name, (*known.functions, *new), tables, used, made)
 
 
 def lower(name: str, outputs: Sequence[Tensor], decisions: Decisions) -> Lowered:
@@ -87,7 +93,8 @@ class _Lowering:
         body = block(*(self.nest(each) for each in computed(tensors) if each not in self.decisions.at))
         program = self.program(body)
         described = describe(tensors, self.outputs, self.layouts, functions, self.decisions)
-        return Lowered(program, described, self.buffers, self.layouts, self.loops, functions)
+        checks = block(*map(self.bounds.extent_checks, tensors))
+        return Lowered(program, checks, described, self.buffers, self.layouts, self.loops, functions)
 
     def buffer(self, tensor: Tensor) -> Buffer:
         layout = self.layouts[tensor]

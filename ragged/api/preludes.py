@@ -16,14 +16,26 @@ from ragged.passes.drop_unused import called
 def programs_of(schedule: Schedule) -> tuple[Program, ...]:
     """Return a schedule's program, and its preludes in the order in which they run.
 
-    First come those that fill tables, then the one that checks what the kernel assumes of them, if it assumes
-    anything, and last the one that counts the work.
+    First come those that fill tables, then those that check what the kernel assumes of them, and what extents divide
+    by, if there is anything to check, and last the one that counts the work.
     """
     program, checks = without_checks(schedule.lower())
+    checks = (*checks, *extent_checks(schedule))
     work = work_program(schedule.lowered.program)
     read = (*program.functions, *(each for part in (*checks, work) for each in part.functions))
-    tables = schedule.lowered.preludes(replace(program, functions=tuple(dict.fromkeys(read))))
+    tables = schedule.preludes_of(replace(program, functions=tuple(dict.fromkeys(read))))
     return (program, *tables, *checks, work)
+
+
+def extent_checks(schedule: Schedule) -> tuple[Program, ...]:
+    """Return the program that checks what extents divide by; none if they divide by numbers alone."""
+    body = schedule.lowered.extent_checks
+    used = called(all_expressions(body))
+    if not used:
+        return ()
+    known = (each for each in schedule.lowered.functions.tables.functions if each in used)
+    stage = Stage(StageKind.KERNEL, body)
+    return (Program(f"{schedule.lowered.program.name}_extents", tuple(known), (), (), (stage,)),)
 
 
 def without_checks(program: Program) -> tuple[Program, tuple[Program, ...]]:

@@ -108,12 +108,30 @@ def decide_parts(tensors: Sequence[Tensor], decisions: Decisions) -> None:
         if not tensor.part:
             continue
         (reader,) = (other for other in tensors if tensor in set(reads(other)))
-        depth = 0
-        pairs = list(zip(tensor.dims, reader.dims, strict=False))
-        while depth < min(len(pairs), rows_of(reader)) and pairs[depth][0].dim is pairs[depth][1].dim:
-            depth += 1
+        depth = _part_depth(tensor, reader, rows_of(reader))
         if depth:
             decisions.at[tensor] = (reader, depth)
+
+
+def take_parts_along(tensor: Tensor, depth: int, decisions: Decisions, reading: Tensor | None = None) -> None:
+    """Compute the parts of a tensor's expression that are left where `decide_parts` put them inside `depth` loops.
+
+    With `reading` only those that read it.
+    """
+    for part in reads(tensor):
+        if reading is not None and reading not in reads(part):
+            continue
+        own = _part_depth(part, tensor, rows_of(tensor))
+        if part.part and decisions.at.get(part) == (tensor, own):
+            decisions.at[part] = (tensor, max(own, _part_depth(part, tensor, depth)))
+
+
+def _part_depth(part: Tensor, reader: Tensor, most: int) -> int:
+    """Return how many dimensions, `most` at most, a part begins with that its reader begins with too."""
+    pairs = zip(part.dims[:most], reader.dims, strict=False)
+    return next(
+        (k for k, (own, other) in enumerate(pairs) if own.dim is not other.dim), min(most, len(part.dims))
+    )
 
 
 def rows_of(tensor: Tensor) -> int:

@@ -66,7 +66,7 @@ class Schedule(Decide):
         super().__init__(*outputs, name=name)
         self._lowered: Lowered | None = None
         self._loops: LoopSchedule | None = None
-        self._orders: list[Order] = []
+        self._orders: list[tuple[Order, Function]] = []
 
     # --- loops -------------------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class Schedule(Decide):
             raise
         extent = functions.expr(dim.extent.expr)
         table = functions.tables.values([(dim.dim.var, extent)], functions.expr(work.expr), extent)
-        self._orders.append(Order(name, table_name(table), policy))
+        self._orders.append((Order(name, table_name(table), policy), table))
         return made
 
     @staticmethod
@@ -246,7 +246,7 @@ class Schedule(Decide):
     @property
     def described(self) -> Described:
         """What calls give and get."""
-        return replace(self.lowered.described, orders=tuple(self._orders))
+        return replace(self.lowered.described, orders=tuple(order for order, _ in self._orders))
 
     def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
         """Return the variable of a loop as it is now; one may be named, as `log` does.
@@ -303,7 +303,11 @@ class Schedule(Decide):
 
     def preludes(self) -> tuple[Program, ...]:
         """Return the programs that fill the tables of the program as it is now, in the order in which they run."""
-        return self.lowered.preludes(self.lower())
+        return self.preludes_of(self.lower())
+
+    def preludes_of(self, program: Program) -> tuple[Program, ...]:
+        """Return the programs that fill the tables that `program` reads."""
+        return self.lowered.preludes(program, {order.name: table for order, table in self._orders})
 
     def log(self) -> str:
         """Return the steps so far, as code that takes them again on a schedule `s` of the same operators."""

@@ -134,6 +134,10 @@ def binary(op: BinaryOp, lhs: ValueLike, rhs: ValueLike) -> Value:
         raise _mixes(expr_text(made), f"the operator is for {kind}", "combine truth values with &, | and ~")
     if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and left.dtype.is_float:
         raise _mixes(expr_text(made), "the operator is for integers", "divide floats with /")
+    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and right.expr == Const(0):
+        raise ModelError(
+            f"'{expr_text(made)}' divides by 0", at=Location.capture(), because="it has no value"
+        )
     return Value(made, {**left.sources, **right.sources})
 
 

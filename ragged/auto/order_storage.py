@@ -90,7 +90,7 @@ def _follow(schedule: Schedule, first: Buffer) -> bool:
             schedule.apply(set_order, buffer, _last(buffer, dimension))
         else:
             order = _last(buffer, dimension)
-            schedule.apply(pack, buffer, f"{buffer.name}_packed", (), order)
+            schedule.apply(pack, buffer, schedule.program.free_name(f"{buffer.name}_packed"), (), order)
     return True
 
 

@@ -115,6 +115,8 @@ def _product(site: Site, update: Reduce) -> Product | None:
     init = _init(site, update)
     if axis.var is not update.axes[0] or init is None or not outputs:
         return None
+    if any(output.extent == Const(0) for output in outputs):  # nobody looks at it
+        return None
     sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
     if sides.vector is None and not isinstance(axis.extent, Const):
         return None

@@ -236,14 +236,14 @@ def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage:
         return
     dimension, width = next(iter(ways))
     extent = buffer.shape[dimension]
-    name, last = f"{buffer.name}_packed", len(buffer.shape)
+    name, last = schedule.program.free_name(f"{buffer.name}_packed"), len(buffer.shape)
     tiles: tuple[tuple[int, int], ...] = ()
     order = (*(place for place in range(last) if place != dimension), dimension)
     if len(ways) == 1 and isinstance(extent, Const) and extent.value % width == 0:
         tiles = ((dimension, width),)
         order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
     if stage is StageKind.BIND:
-        schedule.apply(pack, buffer, f"{name}_first", tiles, order, first=True)
+        schedule.apply(pack, buffer, schedule.program.free_name(f"{name}_first"), tiles, order, first=True)
     else:
         schedule.apply(pack, buffer, name, tiles, order)
 

@@ -202,15 +202,25 @@ def dot_bf16(w: Writer, a: Operand, b: Operand, c: Operand) -> Operand:
 
 
 def floor_division(w: Writer, a: Operand, b: Operand) -> Operand:
-    """Return the quotient of integers, rounded toward minus infinity."""
-    quotient = w.op("sdiv", a, b)
-    return w.select(_is_rounded_up(w, a, b), w.op("sub", quotient, w.type.number(1)), quotient)
+    """Return the quotient of integers, rounded toward minus infinity; 0 if `b` is 0."""
+    traps, by = _divisor(w, b)
+    quotient = w.op("sdiv", a, by)
+    rounded = w.select(_is_rounded_up(w, a, by), w.op("sub", quotient, w.type.number(1)), quotient)
+    return w.select(traps, w.op("mul", a, b), rounded)
 
 
 def floor_remainder(w: Writer, a: Operand, b: Operand) -> Operand:
-    """Return what floor division leaves, which has the sign of `b`."""
-    rest = w.op("srem", a, b)
-    return w.select(_is_rounded_up(w, a, b), w.op("add", rest, b), rest)
+    """Return what floor division leaves, which has the sign of `b`; `a` if `b` is 0."""
+    traps, by = _divisor(w, b)
+    rest = w.op("srem", a, by)
+    rounded = w.select(_is_rounded_up(w, a, by), w.op("add", rest, by), rest)
+    return w.select(traps, w.op("and", a, w.op("xor", b, w.type.number(-1))), rounded)
+
+
+def _divisor(w: Writer, b: Operand) -> tuple[Operand, Operand]:
+    """Return whether `b` is 0 or -1, where the machine's division may trap, and a divisor by which it does not."""
+    traps = w.op("icmp ult", w.op("add", b, w.type.number(1)), w.type.number(2))
+    return traps, w.select(traps, w.type.number(1), b)
 
 
 def _is_rounded_up(w: Writer, a: Operand, b: Operand) -> Operand:

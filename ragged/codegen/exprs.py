@@ -107,6 +107,8 @@ class Expressions:
             return add(lhs, rhs)
         elif op is BinaryOp.MUL:
             return mul(lhs, rhs)
+        elif op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and _is_zero(rhs):  # which TVM would refuse to fold
+            return rhs if op is BinaryOp.FLOORDIV else lhs
         return _NODES[op](lhs, rhs)
 
     def _call(self, function: Function, args: tuple[Expr, ...]) -> TirExpr:
@@ -188,6 +190,10 @@ def mul(a: TirExpr, b: TirExpr) -> TirExpr:
             return tirx.IntImm(a.ty, x * y)
         case _:
             return tirx.Mul(a, b)
+
+
+def _is_zero(value: TirExpr) -> bool:
+    return _number(value.value if isinstance(value, tirx.Broadcast) else value) == 0
 
 
 def _number(value: TirExpr) -> int | None:

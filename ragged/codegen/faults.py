@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Select
+from ragged.ir.expr import Binary, Call, Expr, Load, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import subexpressions
 
 
 def may_fault(expr: Expr) -> bool:
-    """Return whether evaluating `expr` could do harm out of its place: it reads memory, or divides integers."""
+    """Return whether evaluating `expr` could do harm out of its place: it reads memory."""
     return any(_may_fault(part) for part in subexpressions(expr))
 
 
@@ -31,7 +31,5 @@ def _may_fault(expr: Expr) -> bool:
             return True
         case Call(function=function):
             return function.is_array or (function.body is not None and may_fault(function.body))
-        case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD, rhs=rhs):
-            return not (isinstance(rhs, Const) and rhs.value > 0)
         case _:
             return False

@@ -21,9 +21,12 @@ class UnaryOp(Enum):
 class BinaryOp(Enum):
     """An operator of two operands; its value is how it prints.
 
-    FLOORDIV and MOD round toward minus infinity and are for integers; DIV is for floats. PAIR rounds two float32 to
-    bfloat16, each to the nearest, the even one of two that are as near, and DOT is the sum of the products of two such
-    pairs, in float32: the product of the second ones is added to that of the first ones, which is exact.
+    FLOORDIV and MOD round toward minus infinity and are for integers. `x // 0` is 0 and `x % 0` is x, so that neither
+    faults wherever it is put; that no model divides by zero, checks see to. DIV is for floats.
+
+    PAIR rounds two float32 to bfloat16, each to the nearest, the even one of two that are as near, and DOT is the sum
+    of the products of two such pairs, in float32: the product of the second ones is added to that of the first ones,
+    which is exact.
     """
 
     ADD = "+"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import assert_never
 
 from ragged.errors import InternalError
@@ -22,12 +23,17 @@ MOST = 2**31 - 1
 
 
 def prelude_programs(
-    name: str, functions: Sequence[Function], tables: Sequence[Table], wanted: Collection[Function]
+    name: str,
+    functions: Sequence[Function],
+    tables: Sequence[Table],
+    wanted: Collection[Function],
+    made_between: Mapping[Function, Function] = MappingProxyType({}),
 ) -> tuple[Program, ...]:
     """Return the programs that fill the `wanted` tables, in the order in which they run.
 
     Each is a kernel whose outputs are tables, with the name of the function that reads them and `_table`; it reads
-    lengths, and the tables of those before it. `functions` are what the tables are made of, in an order of declaration.
+    lengths, and the tables of those before it. `functions` are what the tables are made of, in an order of declaration;
+    `made_between` are those that a caller makes of a table between one program and the next, and that table's function.
 
     A length that is negative, or a sum that int32 cannot hold, is a `DataError` of the run.
     """
@@ -37,7 +43,8 @@ def prelude_programs(
     while needed:
         now: list[Table] = []
         for table in needed:  # its shape has to be known when its program begins
-            if _shape_of(table) <= done and _made_of(table) <= done | {each.function for each in now}:
+            before = _shape_of(table) | {made_between[each] for each in _read(table) if each in made_between}
+            if before <= done and _made_of(table) <= done | {each.function for each in now}:
                 now.append(table)
         if not now:
             names = ", ".join(f"'{table.function.name}'" for table in needed)
@@ -65,15 +72,20 @@ def _needed(tables: Sequence[Table], wanted: Collection[Function]) -> list[Table
 
 def _made_of(table: Table) -> set[Function]:
     """Return the tables whose values a table is filled from."""
+    return _filled(_read(table))
+
+
+def _read(table: Table) -> set[Function]:
+    """Return the functions that a table is filled from."""
     match table:
         case (
             Offsets(domain=domain, volume=value)
             | Largest(domain=domain, value=value)
             | Values(domain=domain, value=value)
         ):
-            return _filled(called((*(extent for _, extent in domain), value)))
+            return set(called((*(extent for _, extent in domain), value)))
         case Owners(offsets=offsets):
-            return _made_of(offsets) | _filled((offsets.function,))
+            return _read(offsets) | {offsets.function}
         case _:
             assert_never(table)
 

@@ -73,7 +73,7 @@ def attention(
     place, key = ragged.dim("place"), ragged.dim("key")
     outer: list[DimLike] = [(head, heads), (b0, queries.size)]
     rows: list[DimLike] = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
-    scale = width**-0.5
+    scale = max(width, 1) ** -0.5
     k_own = ragged.compute(
         f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
     )

@@ -85,10 +85,11 @@ def normalized(
     The variance is the mean of squared differences from the mean, as computed before.
     """
     rows, feature = x.dims[:2], ragged.dim("feature")
+    share = 1.0 / max(width, 1)
     weight = declare(f"{name}_weight", [(feature, width)]) if scale else None
     bias = declare(f"{name}_bias", [(feature, width)]) if shift else None
     mean = reduce_rows(
-        f"{name}_mean", rows, width, lambda b, t, i: x[b, t, i], then=lambda total: total * (1.0 / width)
+        f"{name}_mean", rows, width, lambda b, t, i: x[b, t, i], then=lambda total: total * share
     )
     centred = ragged.compute(
         f"{name}_centred", [*rows, (feature, width)], lambda b, t, i: x[b, t, i] - mean.result[b, t]
@@ -98,7 +99,7 @@ def normalized(
         rows,
         width,
         lambda b, t, i: centred[b, t, i] * centred[b, t, i],
-        then=lambda total: 1.0 / ragged.sqrt(total * (1.0 / width) + eps),
+        then=lambda total: 1.0 / ragged.sqrt(total * share + eps),
     )
 
     def element(b: Value, t: Value, i: Value) -> Value:

@@ -35,7 +35,7 @@ def discharge_checks(program: Program) -> Rewritten:
             lh[node, i] = h[left(node), i]
 
     A check that is not proven stays where it is; a loop that held nothing else goes with those that are. The notes say
-    of each check whether it went, by which facts, or why not (`list_checks`). Comes after `insert_bound_checks`.
+    of each check whether it went, by which facts, or why not (`list_checks`). Comes after `insert_checks`.
     """
     rewriter = _Discharge(prover=prover_of(program))
     stages = {

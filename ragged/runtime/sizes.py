@@ -85,9 +85,17 @@ def _tuple(items: Iterable[str]) -> str:
 
 
 def _evaluated(text: str, values: Mapping[str, Any]) -> Callable[..., Any]:
-    builtins: dict[str, Any] = {"min": min, "max": max, "int": int}
+    builtins: dict[str, Any] = {"min": min, "max": max, "int": int, "floordiv": _floordiv, "mod": _mod}
     result: Callable[..., Any] = eval(text, {"__builtins__": builtins, **values})  # the text is our own
     return result
+
+
+def _floordiv(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _mod(a: int, b: int) -> int:
+    return a % b if b else a
 
 
 def _functions(expr: Expr) -> list[Function]:
@@ -112,6 +120,10 @@ def _text(expr: Expr, names: Mapping[Function, str], values: Mapping[Var, str]) 
             return f"({op.value} {text(operand)})"
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX as op, lhs=lhs, rhs=rhs):
             return f"{op.value}({text(lhs)}, {text(rhs)})"
+        case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=rhs) if not isinstance(
+            rhs, Const
+        ):
+            return f"{op.name.lower()}({text(lhs)}, {text(rhs)})"
         case Binary(op=op, lhs=lhs, rhs=rhs) if op is not BinaryOp.DIV:
             return f"({text(lhs)} {op.value} {text(rhs)})"
         case Select(condition=condition, if_true=if_true, if_false=if_false):

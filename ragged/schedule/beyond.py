@@ -16,7 +16,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Alloc, For, If, Intrinsic, Let, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, variables
-from ragged.passes.insert_bound_checks import accesses
+from ragged.passes.obligations import accesses
 from ragged.prove import Context, Proof, Unproven, prover_of
 from ragged.schedule.fold import ONE, ZERO
 from ragged.schedule.linear import linear

@@ -14,7 +14,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Check, For, Label, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
-from ragged.passes.insert_bound_checks import accesses
+from ragged.passes.obligations import accesses
 from ragged.prove import Unproven, prover_of
 from ragged.schedule.bindings import bindings
 from ragged.schedule.copied import Copied, check_alike, check_unwritten

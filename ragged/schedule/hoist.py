@@ -12,7 +12,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions, written
-from ragged.passes.insert_bound_checks import Access, accesses, element
+from ragged.passes.obligations import Access, accesses, element
 from ragged.prove import Unproven, prover_of
 from ragged.schedule.bindings import bindings
 from ragged.schedule.locate import loop_site

@@ -14,11 +14,11 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, Intrinsic, Let, LoopKind, Stmt
 from ragged.ir.walk import operands, statements, subexpressions, written
 from ragged.passes.assume import assume
+from ragged.passes.obligations import accesses
 from ragged.prove import Proof
 from ragged.schedule.dependence import storage
 from ragged.schedule.legality import answer
 from ragged.schedule.locate import Replace, loop_site
-from ragged.schedule.place import obligations
 
 
 def hoist_loads(program: Program, loop: Var) -> Rewritten:
@@ -79,7 +79,7 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
             for part in _largest(expr, known, changed):
                 if part in found:
                     continue
-                proofs = [answer(program, site, goal) for goal in obligations(part)]
+                proofs = [answer(program, site, access.condition) for access in accesses(part)]
                 if all(isinstance(proof, Proof) for proof in proofs):
                     found[part] = Var(_name(part), part.dtype)
                     facts |= {fact for proof in proofs if isinstance(proof, Proof) for fact in proof.facts}

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Role, Unary
+from ragged.ir.expr import Call, Expr, Load, Ref, Role
 from ragged.ir.facts import Fact
-from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, For, Let
 from ragged.ir.walk import subexpressions
-from ragged.passes.insert_bound_checks import accesses, evaluated
+from ragged.passes.obligations import obligations
 from ragged.prove import Unproven
 from ragged.schedule.legality import answer
 
@@ -33,8 +32,10 @@ def require_index(program: Program, site: Site, expr: Expr, known: Expr, what: s
         raise ScheduleError(what, because=f"{text} is {expr.dtype.value}, and no index")
     for name in _unknown(program, site, expr):
         raise ScheduleError(what, because=f"{text} names '{name}', which is not known there")
-    needed, facts = set(obligations(known)), frozenset[Fact]()
-    for goal in obligations(expr):
+    needed = {each.condition for each in obligations(known)}
+    facts: frozenset[Fact] = frozenset()
+    for each in obligations(expr):
+        goal = each.condition
         if goal in needed:
             continue
         found = answer(program, site, goal)
@@ -64,20 +65,3 @@ def _unknown(program: Program, site: Site, expr: Expr) -> Iterator[str]:
                 yield buffer.name
             case _:
                 pass
-
-
-def obligations(expr: Expr) -> Iterator[Expr]:
-    """Yield what has to hold for `expr` to have a value."""
-    for access in accesses(expr):
-        yield access.condition
-    for part, path in evaluated(expr):
-        match part:
-            case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD, rhs=rhs) if not _is_a_number(rhs):
-                nonzero = Binary(BinaryOp.NE, rhs, Const(0, rhs.dtype))
-                yield nonzero if path is None else Binary(BinaryOp.OR, Unary(UnaryOp.NOT, path), nonzero)
-            case _:
-                pass
-
-
-def _is_a_number(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value != 0

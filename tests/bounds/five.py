@@ -57,7 +57,7 @@ class Compiled:
     @property
     def checked(self) -> Program:
         """The program with all of its checks, before they are looked at."""
-        return next(step.program for step in self.steps if step.name == "insert_bound_checks")
+        return next(step.program for step in self.steps if step.name == "insert_checks")
 
 
 @cache

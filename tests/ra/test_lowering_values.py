@@ -12,7 +12,7 @@ import cortex
 from cortex import Node, ra
 from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.linearize import linearize
-from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.insert_checks import insert_checks
 from tests.support.agreement import check_agreement, interpreted, schedules
 
 N, K, H = ra.N, ra.K, 3
@@ -48,7 +48,7 @@ def check(output, structures, *, placeholder, structure=None):
     for name, schedule in schedules(model).items():
         program, linearized = schedule.lower(), linearize(schedule.plan(), structures)
         check_agreement(interpreted(program, linearized, params), expected, name)
-        checked = insert_bound_checks(insert_order_checks(program).program).program
+        checked = insert_checks(insert_order_checks(program).program).program
         check_agreement(interpreted(checked, linearized, params), expected, f"{name}, checked")
 
 
@@ -211,3 +211,15 @@ def test_a_compute_of_inner_nodes_that_reads_one_that_looks_something_up(h):
     each = ra.compute((N, K, H), lambda n, k, i: scaled[n, i] * h[k, i])
     body = ra.compute((N, H), lambda n, i: ra.tanh(0.5 + ra.sum_children(n, lambda k: each[n, k, i])))
     check(body, of_any_arity(), placeholder=h)
+
+
+def test_relu_of_nan_is_nan():
+    x, ph = ra.node_input("x", (H,)), ra.placeholder((N, H))
+    h = ra.compute(
+        (N, H), lambda n, i: ra.sum_children(n, lambda k: 0.0 * ph[k, i]) + ra.relu(x[n, i]), name="h"
+    )
+    model = ra.recursion_op(ph, h)
+    given = np.resize(np.array([np.nan, -1.0, 2.0], np.float32), H)
+    result = cortex.compile(model, {})(Node([], x=given))["h"][0]
+    np.testing.assert_array_equal(result, np.where(given < 0, np.float32(0), given))
+    np.testing.assert_array_equal(ra.evaluate(model, {}, [Node([], x=given)])[0]["h"][0], result)

@@ -21,7 +21,7 @@ from ragged.ir.rewrite import Forwarding, Rewritten, labels_of, loops_of
 from ragged.ir.walk import leaves
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.discharge_checks import discharge_checks
-from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.insert_checks import insert_checks
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.split import Tail
 from tests.support.random_loop_steps import STEPS
@@ -29,7 +29,7 @@ from tests.support.random_places import Places
 from tests.support.tally import Tally
 
 Pass = Callable[[Program], Rewritten]
-CHECKED: tuple[Pass, ...] = (insert_order_checks, insert_bound_checks)
+CHECKED: tuple[Pass, ...] = (insert_order_checks, insert_checks)
 STARTS: dict[str, tuple[Pass, ...]] = {
     "lowered": (),
     "discharged": (*CHECKED, discharge_checks),

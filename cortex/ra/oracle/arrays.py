@@ -102,6 +102,16 @@ def inside(place: Value, extent: int, mask: NDArray[np.bool_] | None, text: str)
     return np.where(outside, 0, place)
 
 
+def divisor(value: Value, mask: NDArray[np.bool_] | None, text: str) -> Value:
+    """Return what integers are divided by, not zero where it is needed, and 1 where it is not."""
+    zero = np.asarray(value) == 0
+    if not zero.any():
+        return value
+    if (zero if mask is None else zero & mask).any():
+        raise DataError(f"evaluate: '{text}' divides by 0", fix="ra.where(divisor != 0, ..., ...)")
+    return np.where(zero, 1, value)
+
+
 def take(base: NDArray[Any], places: Sequence[Value], extents: Sequence[int | None], depth: int) -> Value:
     """Return base[places] in a scope of `depth` axes.
 

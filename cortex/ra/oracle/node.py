@@ -108,6 +108,13 @@ class NodeRun:
                 return np.asarray(self.value(operand, scope), np.float64)
             case Unary(op=op, operand=operand):
                 return arrays.UNARY[op](self.value(operand, scope))
+            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+                first = np.asarray(self.value(lhs, scope))
+                other = scope.where(first if op is BinaryOp.AND else ~first)
+                return arrays.BINARY[op](first, self.value(rhs, other)) if other.needed else first
+            case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=rhs):
+                divisor = arrays.divisor(self.value(rhs, scope), scope.mask, expr.text())
+                return arrays.BINARY[op](self.value(lhs, scope), divisor)
             case Binary(op=op, lhs=lhs, rhs=rhs):
                 return arrays.BINARY[op](self.value(lhs, scope), self.value(rhs, scope))
             case Where():

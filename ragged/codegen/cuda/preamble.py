@@ -5,11 +5,13 @@ Floats are left as the program says them: `nvcc -fmad=false` fuses no multiplica
 
 PREAMBLE = """\
 template <typename T> __device__ __forceinline__ T ragged_floordiv(T a, T b) {
+  if (b == 0) return 0;
   const T quotient = a / b;
   return quotient - (a % b != 0 && (a % b < 0) != (b < 0));
 }
 
 template <typename T> __device__ __forceinline__ T ragged_mod(T a, T b) {
+  if (b == 0) return a;
   const T rest = a % b;
   return rest + (rest != 0 && (rest < 0) != (b < 0) ? b : 0);
 }

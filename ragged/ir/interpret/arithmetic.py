@@ -84,10 +84,10 @@ def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
             return lambda a, b: a / b
         case BinaryOp.FLOORDIV:
             _require(dtype.is_int, op, dtype)
-            return lambda a, b: fit(a // _divisor(a, b), dtype)
+            return lambda a, b: fit(a // b, dtype) if b else 0
         case BinaryOp.MOD:
             _require(dtype.is_int, op, dtype)
-            return lambda a, b: a % _divisor(a, b)
+            return lambda a, b: a % b if b else a
         # Of a NaN and a number, or of -0 and 0, the second operand: what `a < b ? a : b` gives.
         case BinaryOp.MIN:
             return lambda a, b: a if a < b else b
@@ -194,12 +194,6 @@ def _rounded(
     _require(dtype.is_float, op, dtype)
     scalar = dtype.numpy.type
     return lambda a: scalar(function(np.float64(a)))
-
-
-def _divisor(a: int, b: int) -> int:
-    if b == 0:
-        raise Overflow(f"{a} is divided by zero")
-    return b
 
 
 def _require(holds: bool, op: UnaryOp | BinaryOp, dtype: DType) -> None:

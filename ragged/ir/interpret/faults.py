@@ -25,7 +25,7 @@ class OutOfDomain(Fault):
 
 
 class Overflow(Fault):
-    """The value of an integer operator does not fit its dtype, or there is none (a division by zero)."""
+    """The value of an integer operator does not fit its dtype."""
 
 
 class NotWritable(Fault):

@@ -68,9 +68,11 @@ class _Call:
         for prelude in self.schedule.preludes():
             for name, values in self.execute(prelude).items():
                 self.arrays[name.removesuffix("_table")] = values
-        for order in self.schedule.described.orders:
-            work = self.arrays[order.table.removesuffix("_table")]
-            self.arrays[order.name] = dealt(work, 2) if order.policy is Policy.DEALT else longest_first(work)
+            for order in self.schedule.described.orders:  # later preludes may read them
+                work = self.arrays.get(order.table.removesuffix("_table"))
+                if work is not None:
+                    made = dealt(work, 2) if order.policy is Policy.DEALT else longest_first(work)
+                    self.arrays[order.name] = made
         oracle = self.data.oracle
         for tensor, buffer in lowered.buffers.items():
             if tensor.kind is not Kind.COMPUTED:

@@ -282,3 +282,23 @@ def test_threads_that_are_no_number(threads):
 def test_importing_ragged_imports_no_compiler():
     script = "import sys, ragged; print(sorted({'tvm', 'z3', 'torch', 'ragged.api'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_lengths_over_two_dimensions_are_given_by_their_name():
+    b, t, u = ragged.dim("b"), ragged.dim("t"), ragged.dim("u")
+    n, k = ragged.length_fn("n", over=b), ragged.length_fn("k", over=(b, t))
+    X = ragged.input_tensor("X", [(b, ragged.size("B")), (t, n(b))])
+    fn = ragged.compile(ragged.compute("Y", [*X.dims, (u, k(b, t))], lambda b, t, u: X[b, t] + u))
+    x = ragged.array([[1.0, 2.0], [3.0]])
+    assert fn(X=x, k=np.array([2, 0, 1], np.int32)).to_list() == [[[1.0, 2.0], []], [[3.0]]]
+    with pytest.raises(DataError, match=r"Y: 'k' is not known(.|\n)*fix: give it by name: Y\(..., k=...\)"):
+        fn(X=x)
+
+
+def test_relu_of_nan_is_nan():
+    n = ragged.size("n")
+    i = ragged.dim("i")
+    X = ragged.input_tensor("X", [(i, n)])
+    fn = ragged.compile(ragged.compute("Y", X.dims, lambda i: ragged.relu(X[i])))
+    x = np.resize(np.array([np.nan, -1.0, 2.0, np.inf, -np.inf], np.float32), 37)
+    np.testing.assert_array_equal(fn(X=x), np.where(x < 0, np.float32(0), x))

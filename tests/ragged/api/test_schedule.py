@@ -363,6 +363,17 @@ def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
         np.testing.assert_allclose(result["R"], np.asarray(want, np.float32), atol=1e-5)
 
 
+@pytest.mark.parametrize("policy", Policy)
+def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
+    s = Schedule(rows.X)
+    s.remap(rows.X.loops[0], rows.n(rows.b) * 2, policy)  # where fused rows begin depends on their order
+    s.fuse_loops(rows.X.loops[0], rows.X.loops[1])
+    function = ragged.compile(s, threads=2)
+    for lengths in (LENGTHS, [4], [0, 0], [7, 1, 1, 1, 1]):
+        x = ragged.array([np.full((k, 4), i, np.float32) for i, k in enumerate(lengths)])
+        assert [row.tolist() for row in function(A=x).rows()] == [(row + 1).tolist() for row in x.rows()]
+
+
 def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
     s = Schedule(rows.X)
     because = "the order of an operator's outermost loop can be chosen, by work that depends on it alone"
@@ -398,3 +409,24 @@ def test_decisions_that_computing_elsewhere_would_undo_are_refused(rows: Rows):
     s = Schedule(rows.Y)
     s.pad_dimension(rows.X.dims[1], 4)
     assert refusal(s.compute_at, rows.X, rows.Y.loops[1]) == message
+
+
+def test_sums_inside_an_expression_go_with_it(rows: Rows):
+    head, place = ragged.dim("head"), ragged.dim("place")
+    X = ragged.input_tensor("X", [*rows.X.dims[:2], (head, 2), (place, 3)])
+    row = X.dims[:3]
+    half = ragged.compute("half", [*row, (place, 3)], lambda b, t, h, i: X[b, t, h, i] * 0.5)
+    total = ragged.compute("total", row, lambda b, t, h: 1.0 / ragged.sum(3, lambda i: half[b, t, h, i]))
+    Y = ragged.compute("Y", X.dims, lambda b, t, h, i: X[b, t, h, i] * total[b, t, h])
+    s = Schedule(Y)
+    s.compute_at(total, Y.loops[2])
+    s.compute_at(half, Y.loops[2])
+    assert " ".join(str(s.lower()).split()).count("for h in") == 1
+    x = ragged.array([np.arange(1.0, 1.0 + 6 * k, dtype=np.float32).reshape(k, 2, 3) for k in (2, 0, 1)])
+    for mine, own in zip(ragged.compile(s)(X=x), x, strict=True):
+        np.testing.assert_allclose(mine, own / (own * 0.5).sum(-1, keepdims=True), rtol=1e-6)
+
+    both, untouched = Schedule(total, half), Schedule(total, half)  # a refusal leaves the sum where it was
+    assert "it is an output" in refusal(both.compute_at, half, total.loops[2])
+    assert str(both.lower()) == str(untouched.lower())
+    assert str(both.lower()).count("for h in") == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -160,10 +162,10 @@ def test_the_larger_and_the_smaller_of_special_values(operator, width):
 
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
 @pytest.mark.parametrize("operator", ["//", "%"])
-@pytest.mark.parametrize("divisor", [None, 1, 3, 8, -3, -8])
+@pytest.mark.parametrize("divisor", [None, 0, 1, 3, 8, -1, -3, -8])
 @pytest.mark.parametrize("width", [None, 8])
-def test_division_of_integers_rounds_down(dtype, operator, divisor, width):
-    x, y = np.meshgrid(np.arange(-9, 10), [-8, -3, -1, 1, 2, 3, 8])
+def test_division_of_integers_rounds_down_and_by_zero_gives_zero(dtype, operator, divisor, width):
+    x, y = np.meshgrid(np.arange(-9, 10), [-8, -3, -1, 0, 1, 2, 3, 8])
     x, y = x.ravel().astype(dtype.numpy), y.ravel().astype(dtype.numpy)
     what = elementwise(
         lambda a, b: op(operator, a, b if divisor is None else Const(divisor, dtype)),
@@ -171,3 +173,13 @@ def test_division_of_integers_rounds_down(dtype, operator, divisor, width):
         width=width,
     )
     check_both(what, n=len(x), x=x, y=y)
+
+
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+@pytest.mark.parametrize("width", [None, 8])
+def test_the_one_quotient_that_is_no_integer_wraps_and_ends_no_process(dtype, width):
+    least = np.iinfo(dtype.numpy).min
+    x, y = np.full(19, least, dtype.numpy), np.full(19, -1, dtype.numpy)
+    for operator, result in (("//", least), ("%", 0)):
+        what = elementwise(partial(op, operator), dtype=dtype, width=width)
+        assert set(run(compile_program(what), n=19, x=x, y=y)["out"].tolist()) == {result}

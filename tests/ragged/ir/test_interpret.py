@@ -208,6 +208,8 @@ def test_pairs_of_what_is_no_number():
         (BinaryOp.FLOORDIV, -7, 2, -4),
         (BinaryOp.MOD, -7, 2, 1),
         (BinaryOp.MOD, 7, -2, -1),
+        (BinaryOp.FLOORDIV, -7, 0, 0),
+        (BinaryOp.MOD, -7, 0, -7),
         (BinaryOp.MIN, 3, -1, -1),
         (BinaryOp.MAX, 3, -1, 3),
         (BinaryOp.NE, 3, 3, False),
@@ -221,7 +223,7 @@ def test_integer_operators(op: BinaryOp, a: int, b: int, result: int):
     "value",
     [
         Binary(BinaryOp.ADD, Const(2**31 - 1, DType.INT32), Const(1, DType.INT32)),
-        Binary(BinaryOp.FLOORDIV, Const(1), Const(0)),
+        Binary(BinaryOp.FLOORDIV, Const(-(2**63)), Const(-1)),
         Unary(UnaryOp.NEG, Const(-(2**63))),
         Cast(DType.INT32, Const(float("nan"), F32)),
     ],

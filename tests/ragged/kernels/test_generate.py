@@ -16,7 +16,7 @@ from ragged.kernels.cached import KernelCache, find_or_make
 from ragged.kernels.generate import generate_kernel, list_code
 from ragged.kernels.kernel import LoadedKernel
 from ragged.kernels.key import Recipe
-from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass
 from ragged.runtime.call import Caller
 
@@ -38,7 +38,7 @@ with kernel:
     check(n < 7, "{0} is too many", n, label=many)
     t[0] = int32(n + 1)
 """
-PASSES = (Pass(insert_bound_checks, "so that there are checks"),)
+PASSES = (Pass(insert_checks, "so that there are checks"),)
 
 
 def recipe(file: str = "here.py", lines: int = 0) -> Recipe:

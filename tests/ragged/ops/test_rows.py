@@ -106,6 +106,36 @@ def test_softmax_of_numbers(lengths, seed):
         assert error(mine, theirs[: len(mine)]) <= 1e-5
 
 
+@pytest.mark.parametrize("inner", [(2, 17), (9, 2), (3, 8), (2, 3, 33)])
+@pytest.mark.parametrize("operator", [ops.softmax, ops.sum_pool, ops.mean_pool, ops.max_pool])
+def test_each_dimension_of_rows_of_matrices(inner, operator):
+    x = rows([3, 0, 5], *inner)
+    for axis in range(2, 2 + len(inner)):
+        for mine, row in zip(operator(x, axis=axis), x, strict=True):
+            wide, own = np.asarray(row, np.float64), axis - 1
+            powers = np.exp(wide - wide.max(own, keepdims=True, initial=-np.inf))
+            expected = {
+                ops.softmax: powers / powers.sum(own, keepdims=True),
+                ops.sum_pool: wide.sum(own),
+                ops.mean_pool: wide.mean(own),
+                ops.max_pool: wide.max(own),
+            }[operator]
+            assert mine.shape == expected.shape
+            if len(row):
+                assert error(mine, expected) <= 1e-5
+
+
+def test_widths_of_zero_give_results_of_none():
+    none, some = rows([3, 2], 0), rows([3, 2], 5)
+    assert ops.linear(some, np.ones((0, 5), np.float32)).shape == (2, None, 0)
+    assert ops.layer_norm(none).shape == ops.softmax(none).shape == (2, None, 0)
+    assert ops.scaled_dot_product_attention(none, none, none).shape == (2, None, 0)
+    assert (
+        ops.linear(none, np.ones((4, 0), np.float32), np.full(4, 2.0, np.float32)).values.tolist()
+        == [2.0] * 20
+    )
+
+
 def test_softmax_of_large_numbers():
     x = ops.mul(rows([4, 20], 33), 200.0)
     check(ops.softmax(x), reference.softmax(reference.padded(x), 2), x)

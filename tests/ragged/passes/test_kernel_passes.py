@@ -14,12 +14,12 @@ from ragged.ir.verify import verify
 from ragged.ir.walk import leaves
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.discharge_checks import discharge_checks
-from ragged.passes.insert_bound_checks import insert_bound_checks
+from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass, run_passes
 from ragged.passes.serialize_loops import serialize_loops
 from tests.ragged.passes.programs import TREE, tree_data
 
-PASSES = (insert_bound_checks, discharge_checks, serialize_loops, contract_storage)
+PASSES = (insert_checks, discharge_checks, serialize_loops, contract_storage)
 
 
 def test_the_example_prints_as_it_is_written():
@@ -67,7 +67,7 @@ def test_labels_are_forwarded():
 
 
 def test_every_check_of_the_example_is_proven():
-    program = discharge_checks(insert_bound_checks(parse(TREE)).program).program
+    program = discharge_checks(insert_checks(parse(TREE)).program).program
     assert not [leaf for leaf in leaves(program.kernel) if isinstance(leaf, Check)]
     prelude = program.stage(StageKind.PRELUDE)
     assert [leaf for leaf in leaves(prelude.body) if isinstance(leaf, Check)]
@@ -75,7 +75,7 @@ def test_every_check_of_the_example_is_proven():
 
 def test_a_check_that_no_fact_proves_stays():
     text = TREE.replace("-1 <= word(n) < 10", "-1 <= word(n) < 11")
-    rewritten = discharge_checks(insert_bound_checks(parse(text)).program)
+    rewritten = discharge_checks(insert_checks(parse(text)).program)
     left = [leaf for leaf in leaves(rewritten.program.kernel) if isinstance(leaf, Check)]
     assert [check.label.name for check in left] == ["emb.bound0"]
     kept = [note for note in rewritten.notes if note.startswith("kept")]

@@ -1,0 +1,98 @@
+"""Put a check before every statement that may access what is not there, or divide by zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ragged.errors import Location
+from ragged.ir.expr import Const, Expr, Ref, Unary, Var
+from ragged.ir.ops import UnaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Label, Reduce, Stmt, Store, block
+from ragged.ir.walk import expressions
+from ragged.passes.obligations import Access, Division, Obligation, element, obligations
+
+
+def insert_checks(program: Program) -> Rewritten:
+    """Return the kernel with every access guarded that is not a loop's own variable under the same bound.
+
+    So are divisions of integers by what may be zero.
+
+    before::
+
+        for i in serial(256):
+            h[node, i] = emb[word(node), i]
+
+    after::
+
+        for i in serial(256):
+            check(0 <= node and node < num_nodes, ...)
+            check(0 <= word(node) and word(node) < 10000, ...)
+            h[node, i] = emb[word(node), i]
+
+    Comes before `discharge_checks`, which takes out those that facts prove.
+    """
+    rewriter = _Insert()
+    stages = tuple(
+        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
+        for stage in program.stages
+    )
+    return rewriter.finish(program, replace(program, stages=stages))
+
+
+def check_of(needed: Obligation, at: Location | None) -> Check:
+    """Return the check that ends a program where an obligation is not met."""
+    if isinstance(needed, Division):
+        message = f"'{expr_text(needed.expr)}' divides by {{0}}"
+        return Check(Label("divisor"), needed.condition, message, (needed.divisor,), at)
+    message = f"index {{0}} of dimension {needed.position} of '{needed.what}' is outside [0, {{1}})"
+    witness = (needed.index, needed.extent)
+    return Check(Label(f"{needed.what}.bound{needed.position}"), needed.condition, message, witness, at)
+
+
+@dataclass
+class _Insert(Rewriter):
+    extents: dict[Var, Expr] = field(default_factory=dict)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For):
+            self.extents[stmt.var] = stmt.extent
+        if isinstance(stmt, Block | Alloc | Barrier):
+            return super().stmt(stmt)
+        return block(*self.checks(stmt), super().stmt(stmt))
+
+    def checks(self, stmt: Stmt) -> Iterator[Check]:
+        """Yield the checks that `stmt` needs just before it, each once."""
+        seen: set[Expr] = set()
+        for needed in self.obligations(stmt):
+            if (isinstance(needed, Access) and self.plain(needed)) or needed.condition in seen:
+                continue
+            seen.add(needed.condition)
+            yield check_of(needed, stmt.at)
+
+    def obligations(self, stmt: Stmt) -> Iterator[Obligation]:
+        if isinstance(stmt, Check):
+            yield from obligations(stmt.condition)
+            for expr in stmt.witness:
+                yield from obligations(expr, Unary(UnaryOp.NOT, stmt.condition))
+            return
+        for expr in expressions(stmt):
+            yield from obligations(expr)
+        if isinstance(stmt, Store | Reduce):
+            yield from element(stmt.buffer.name, stmt.indices, stmt.buffer.shape, None)
+
+    def plain(self, access: Access) -> bool:
+        """True if the index is a literal in range, or a loop's variable under a bound not over the extent."""
+        match access.index, access.extent:
+            case Const(value=value), Const(value=extent):
+                return 0 <= value < extent
+            case Ref(var=var), extent if var in self.extents:
+                bound = self.extents[var]
+                if isinstance(bound, Const) and isinstance(extent, Const):
+                    return bound.value <= extent.value
+                return bound == extent
+            case _:
+                return False
