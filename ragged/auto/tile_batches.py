@@ -14,6 +14,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.stack import STACK_BYTES, stack_bytes
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import leaves, read, statements, written
 from ragged.schedule.cache_write import cache_write
@@ -24,24 +25,32 @@ from ragged.schedule.schedule import Schedule
 from ragged.schedule.specialize import specialize
 from ragged.schedule.split import Tail, split
 
+_MOST_ON_STACK = STACK_BYTES * 3 // 4
+"""The bytes of local buffers that leave room for the tiles of products."""
+
 
 def tile_batches(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Run loops over batches some iterations at a time (`Choices.tile`), sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter, or with what all
-    iterations share: a matrix that is
-    read once for four nodes comes from the caches a quarter as often. Temporaries of an iteration get room for all.
-    What a primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
+    iterations share: a matrix that is read once for four nodes comes from the caches a quarter as often. Temporaries of
+    an iteration get room for all; where the stack is too small for that, fewer iterations run together. What a
+    primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
     for loop, count, on_unit in list(_batches(schedule.program, machine, choices)):
         before = schedule.checkpoint()
-        try:
-            if on_unit:
-                _in_short_blocks(schedule, loop, count)
-            else:
-                _together(schedule, loop, count)
-        except ScheduleError:
-            schedule.restore(before)
+        for together in (count,) if on_unit else range(count, 1, -1):
+            try:
+                if on_unit:
+                    _in_short_blocks(schedule, loop, count)
+                else:
+                    _together(schedule, loop, together)
+            except ScheduleError:
+                schedule.restore(before)
+                break
+            if on_unit or stack_bytes(schedule.program.kernel) <= _MOST_ON_STACK:
+                break
+            schedule.restore(before)  # what is left over has temporaries of its own for each number of it
 
 
 def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[tuple[Var, int, bool]]:

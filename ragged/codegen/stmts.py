@@ -18,6 +18,7 @@ from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
+from ragged.ir.stack import STACK_BYTES
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -42,8 +43,6 @@ ALIGN = 64
 """Bytes of a cache line, at multiples of which local buffers begin on the stack: no vector crosses one."""
 STACK_ALIGN = 16
 """At multiples of how many bytes TVM puts an array on the stack, whatever it is asked for."""
-STACK_BYTES = 256 * 1024
-"""What a stage's local buffers may take of the stack; a thread has 8 MiB, or less where the host says so."""
 
 
 @dataclass

@@ -31,7 +31,7 @@ def body(function, shape=(N, H)):
         (lambda n, i: 1 / x[n, i] * 2, "1.0 / x[n, i] * 2.0"),
         (lambda n, i: -(x[n, i] * 2), "-(x[n, i] * 2.0)"),
         (lambda n, i: abs(x[n, i]), "abs(x[n, i])"),
-        (lambda n, i: ra.relu(x[n, i]), "maximum(x[n, i], 0.0)"),
+        (lambda n, i: ra.relu(x[n, i]), "maximum(0.0, x[n, i])"),
         (lambda n, i: ra.minimum(1, x[n, i]), "minimum(1.0, x[n, i])"),
         (lambda n, i: x[n, (i + 1) % H], "x[n, (i + 1) % 4]"),
         (lambda n, i: kind[n] / 2, "float(kind[n]) / 2.0"),

@@ -430,3 +430,27 @@ def test_sums_inside_an_expression_go_with_it(rows: Rows):
     assert "it is an output" in refusal(both.compute_at, half, total.loops[2])
     assert str(both.lower()) == str(untouched.lower())
     assert str(both.lower()).count("for h in") == 3
+
+
+def test_wide_tiles_beside_what_reads_them_fit_the_stack():
+    batch, time, wide, tile, lane = (ragged.dim(name) for name in ("batch", "time", "wide", "tile", "lane"))
+    n = ragged.length_fn("n", over=batch)
+    width, lanes = 65, 48
+    X = ragged.input_tensor("X", [(batch, ragged.size("B")), (time, n(batch)), (wide, width)])
+    Y = ragged.compute(
+        "Y",
+        [X.dims[0], (tile, (n(batch) + (lanes - 1)) // lanes), (wide, width), (lane, lanes)],
+        lambda b, q, d, w: X[b, ragged.minimum(q * lanes + w, n(b) - 1), d],
+    )
+    U = ragged.compute(
+        "U",
+        [Y.dims[0], Y.dims[1], Y.dims[3]],
+        lambda b, q, w: ragged.sum(width, lambda d: Y[b, q, d, w] * Y[b, q, d, 0]),
+    )
+    s = Schedule(U)
+    s.compute_at(Y, U.loops[0])
+    x = ragged.array([np.random.default_rng(k).standard_normal((k, width)).astype("f4") for k in (3, 0, 100)])
+    for row, own in zip(ragged.compile(s, threads=1)(X=x), x, strict=True):
+        for q, tiles in enumerate(np.asarray(row)):
+            places = np.minimum(q * lanes + np.arange(lanes), len(own) - 1)
+            np.testing.assert_allclose(tiles, own[places] @ own[q * lanes], rtol=1e-4, atol=1e-4)

@@ -11,6 +11,7 @@ from ragged.auto.machine import Machine
 from ragged.auto.tile_batches import tile_batches
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
+from ragged.ir.stack import STACK_BYTES, stack_bytes
 from ragged.ir.verify import verify
 from ragged.schedule.schedule import Schedule
 
@@ -119,6 +120,17 @@ def test_fewer_iterations_where_temporaries_have_no_room():
         parse(CELL.format(hidden=96))
     ).notes
     assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log
+
+
+@pytest.mark.parametrize(("hidden", "rows"), [(2048, 4), (2560, 3), (3072, 3)])
+def test_fewer_iterations_where_what_is_left_over_has_no_room(hidden, rows):
+    head, body = CELL.format(hidden=hidden).split("    for n in serial(count, N):\n")
+    body = "".join(f"    {line}\n" for line in body.splitlines())
+    text = f"{head}    for b in serial(count, B):\n        for n in serial(count, N):\n{body}"
+    schedule = together(text)  # of 1 to rows - 1 iterations, each with temporaries of its own
+    assert f"s.apply(split, s.loop('n'), {rows}, Tail.PEEL)" in schedule.log()
+    each = 2 * 4 * hidden
+    assert stack_bytes(schedule.program.kernel) == each * rows * (rows + 1) // 2 <= STACK_BYTES * 3 // 4
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 8), (16, 4)])
