@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cortex.ilir.plan import Presence
 from cortex.linearize import Linearized, Linearizer, Node, reference
-from tests.linearize.support import DAG, TREE, assert_same, check_against_reference
+from tests.linearize.support import DAG, TREE, assert_same, carrying, check_against_reference, word
 
 
 class Plain:
@@ -113,6 +118,38 @@ def test_attributes_in_dicts():
     vars(empty).clear()
     vars(empty)["children"] = ()
     assert isinstance(check_against_reference(TREE, Plain([seen, other, odd, empty])), Linearized)
+
+
+def deleted(node: Plain) -> Plain:
+    del vars(node)["tag"]
+    return node
+
+
+DICTS = {
+    "asked for": lambda node: (vars(node), node)[1],
+    "unpickled": lambda node: pickle.loads(pickle.dumps(node)),
+    "copied": copy.deepcopy,
+    "filled at once": lambda node: vars_of(Plain, **vars(node)),
+    "filled backwards": lambda node: vars_of(Plain, **dict(reversed(vars(node).items()))),
+    "with more in it": lambda node: vars_of(Plain, **{f"more_{k}": k for k in range(40)}, **vars(node)),
+    "with less in it": deleted,
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, *DICTS]), st.booleans()), min_size=1, max_size=8))
+def test_dicts_however_they_came_to_be(drawn):
+    leaves = []
+    for number, (made, has_word) in enumerate(drawn):
+        node = Plain(tag=number, **({"word": number} if has_word else {}))
+        leaves.append(node if made is None else DICTS[made](node))
+    assert isinstance(check_against_reference(TREE, Plain(leaves)), Linearized)
+
+
+def test_a_word_that_says_that_there_is_none():
+    root = Plain([Plain(word=-1), Plain([Plain(word=2)], word=-1)], word=-1)
+    assert isinstance(check_against_reference(TREE, root), Linearized)
+    required = carrying(word(Presence.LEAVES))
+    assert "-1" in str(check_against_reference(required, root))
 
 
 def test_a_name_that_came_as_another_string():

@@ -44,9 +44,9 @@ bool Ways::fits_by_dict(PyObject* object) {
   return dict == nullptr || is_plain_dict(dict);
 }
 
-Found Ways::from_dict(PyObject* object, const Way& way) {
+Found Ways::from_dict(PyObject* object, const Way& way) const {
   PyObject* dict = instance_dict(object);
-  PyObject* value = dict == nullptr ? nullptr : PyDict_GetItemWithError(dict, way.name);
+  PyObject* value = dict == nullptr ? nullptr : value_in_dict(dict, names_, way.name, way.index, way.place);
   return {value != nullptr ? value : way.of_class, false};
 }
 

@@ -49,12 +49,13 @@ class Ways {
     Py_ssize_t offset = 0;         // of a slot in the instance
     Py_ssize_t index = -1;         // among the instance's values
     PyObject* of_class = nullptr;  // borrowed: what stands where the instance has none
+    mutable Py_ssize_t place = 0;  // in the last instance's dict
   };
 
   bool find_all(PyTypeObject* type, const std::vector<nb::object>& names);
   static bool find(PyTypeObject* type, const SharedNames& names, Way& way);
   static bool fits_by_dict(PyObject* object);
-  static Found from_dict(PyObject* object, const Way& way);
+  Found from_dict(PyObject* object, const Way& way) const;
 
   PyTypeObject* type_ = nullptr;  // only compared: another class at this address has another version
   unsigned int version_ = 0;

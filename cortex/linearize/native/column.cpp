@@ -1,6 +1,7 @@
 #include "column.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -14,6 +15,30 @@ namespace cortex {
 namespace {
 
 PyArrayObject* as_numpy(PyObject* array) { return reinterpret_cast<PyArrayObject*>(array); }
+
+// The bytes of an array's elements: PyArray_NBYTES is a call into NumPy.
+std::size_t bytes_in(PyArrayObject* array) {
+  auto bytes = static_cast<std::size_t>(PyArray_ITEMSIZE(array));
+  for (int dimension = 0; dimension < PyArray_NDIM(array); ++dimension) {
+    bytes *= static_cast<std::size_t>(PyArray_DIM(array, dimension));
+  }
+  return bytes;
+}
+
+// Whether an array has elements of this type and shape, in native byte order and one after another.
+bool is_whole(PyArrayObject* array, DType dtype, const std::vector<Py_ssize_t>& shape) {
+  const int type = dtype == DType::Float32 ? NPY_FLOAT : NPY_DOUBLE;
+  if (PyArray_TYPE(array) != type || !PyArray_ISNOTSWAPPED(array)) return false;
+  if (PyArray_NDIM(array) != static_cast<int>(shape.size())) return false;
+  Py_ssize_t stride = PyArray_ITEMSIZE(array);
+  for (int dimension = PyArray_NDIM(array); dimension-- > 0;) {
+    const Py_ssize_t extent = shape[static_cast<std::size_t>(dimension)];
+    if (PyArray_DIM(array, dimension) != extent) return false;
+    if (extent != 1 && PyArray_STRIDE(array, dimension) != stride) return false;
+    stride *= extent;
+  }
+  return true;
+}
 
 template <class T>
 void scatter_scalars(const std::int32_t* ids, std::size_t rows, const char* from, void* to) {
@@ -34,9 +59,16 @@ void Column::clear() {
   for (const Lender& lender : lenders) Py_DECREF(lender.array);
 }
 
+bool Column::lend_vector(PyObject* value) {
+  if (!lends_ || !PyArray_Check(value) || !is_whole(as_numpy(value), payload_->dtype, payload_->shape)) return false;
+  add_lender(value);
+  lend(static_cast<const char*>(PyArray_DATA(as_numpy(value))));
+  return true;
+}
+
 void Column::add_lender(nb::handle array) {
   PyArrayObject* numpy = as_numpy(array.ptr());
-  lenders_.push({array.inc_ref().ptr(), PyArray_DATA(numpy), static_cast<std::size_t>(PyArray_NBYTES(numpy))});
+  lenders_.push({array.inc_ref().ptr(), PyArray_DATA(numpy), bytes_in(numpy)});
 }
 
 // An array keeps its memory unless it is told to resize without a count of who refers to it. A finalizer may, which the
@@ -44,7 +76,7 @@ void Column::add_lender(nb::handle array) {
 void Column::check_lenders() const {
   for (const Lender& lender : lenders_) {
     PyArrayObject* numpy = as_numpy(lender.array);
-    bool same = PyArray_DATA(numpy) == lender.data && static_cast<std::size_t>(PyArray_NBYTES(numpy)) == lender.bytes;
+    bool same = PyArray_DATA(numpy) == lender.data && bytes_in(numpy) == lender.bytes;
     if (!same) fault("resized", payload_->payload);
   }
 }
@@ -73,23 +105,25 @@ void Column::scatter(const std::int32_t* ids, std::size_t rows, void* to) const 
 std::optional<Column::Place> Column::leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin) {
   if (!lends_ || rows == 0) return std::nullopt;
   check_lenders();
-  const auto width = static_cast<std::uintptr_t>(bytes_of(payload_->dtype));
+  const std::uintptr_t width = bytes_of(payload_->dtype);
+  const int bits = std::countr_zero(width);  // to divide by a number that is known only here takes longer than all else
   auto address = [&](std::size_t row) { return reinterpret_cast<std::uintptr_t>(lent_[row]); };
   std::uintptr_t low = address(0), high = low, odd = 0;
   for (std::size_t row = 0; row < rows; ++row) {
     low = std::min(low, address(row));
     high = std::max(high, address(row));
-    odd |= address(row) % width;
+    odd |= address(row) & (width - 1);
   }
   if (odd != 0) return std::nullopt;
   for (std::size_t row = 0; row < rows; ++row) {
-    begin[ids[row]] = static_cast<std::int64_t>((address(row) - low) / width);
+    begin[ids[row]] = static_cast<std::int64_t>((address(row) - low) >> bits);
   }
-  nb::list keepers;
-  const std::size_t lenders = lenders_.size();
-  lenders_.clear();  // what is held is the list's from here on
-  for (std::size_t i = 0; i < lenders; ++i) keepers.append(nb::steal(lenders_[i].array));
-  const std::uintptr_t elements = (high - low) / width + payload_->size;
+  nb::list keepers = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(lenders_.size())));
+  if (!keepers.is_valid()) throw nb::python_error();
+  PyObject** keeper = PySequence_Fast_ITEMS(keepers.ptr());
+  for (const Lender& lender : lenders_) *keeper++ = lender.array;
+  lenders_.clear();  // what was held is the list's from here on
+  const std::uintptr_t elements = ((high - low) >> bits) + payload_->size;
   return Place{reinterpret_cast<const void*>(low), static_cast<Py_ssize_t>(elements), std::move(keepers)};
 }
 

@@ -49,6 +49,8 @@ class Column {
   }
 
   bool lends() const { return lends_; }
+  // Append a row that is an array of NumPy's as the payload has to be, by where it is; false for any other object.
+  bool lend_vector(PyObject* value);
   // Keep an array of NumPy's that lends rows; then append such a row.
   void add_lender(nb::handle array);
   void lend(const char* value) { lent_.push(value); }

@@ -29,6 +29,21 @@ bool is_plain_dict(PyObject* dict) {
   return PyDict_CheckExact(dict) && reinterpret_cast<PyDictObject*>(dict)->ma_keys->dk_kind != DICT_KEYS_GENERAL;
 }
 
+PyObject* value_in_dict(PyObject* dict, const SharedNames& names, PyObject* name, Py_ssize_t index, Py_ssize_t& place) {
+  auto* of = reinterpret_cast<PyDictObject*>(dict);
+  PyDictKeysObject* keys = of->ma_keys;
+  if (of->ma_values != nullptr && keys == names.keys) return index >= 0 ? of->ma_values->values[index] : nullptr;
+  const bool has_places = of->ma_values == nullptr && keys->dk_kind == DICT_KEYS_UNICODE;
+  auto is_at = [&](Py_ssize_t at) { return at < keys->dk_nentries && DK_UNICODE_ENTRIES(keys)[at].me_key == name; };
+  if (has_places && is_at(place)) return DK_UNICODE_ENTRIES(keys)[place].me_value;
+  PyObject* value = PyDict_GetItemWithError(dict, name);
+  if (has_places && value != nullptr) {
+    place = 0;
+    while (place < keys->dk_nentries && !is_at(place)) ++place;
+  }
+  return value;
+}
+
 }  // namespace cortex
 
 #endif

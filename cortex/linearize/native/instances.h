@@ -32,6 +32,11 @@ Py_ssize_t index_of(const SharedNames& names, PyObject* name);
 // Whether looking up a string in the dict runs no code of anyone's: all its keys are strings.
 bool is_plain_dict(PyObject* dict);
 
+// What such a dict holds by an interned name, borrowed; nullptr where there is nothing. A dict that shares the names of its
+// class has it at `index`, as the instance would; of one with names of its own `place` says where it was in the last one,
+// which is looked at first: instances are mostly filled in one order.
+PyObject* value_in_dict(PyObject* dict, const SharedNames& names, PyObject* name, Py_ssize_t index, Py_ssize_t& place);
+
 inline PyObject** instance_values(PyObject* object) { return reinterpret_cast<PyObject***>(object)[-4]; }
 inline PyObject* instance_dict(PyObject* object) { return reinterpret_cast<PyObject**>(object)[-3]; }
 
@@ -40,6 +45,7 @@ inline PyObject* instance_dict(PyObject* object) { return reinterpret_cast<PyObj
 inline SharedNames shared_names(PyTypeObject*) { return {}; }
 inline Py_ssize_t index_of(const SharedNames&, PyObject*) { return -1; }
 inline bool is_plain_dict(PyObject*) { return false; }
+inline PyObject* value_in_dict(PyObject*, const SharedNames&, PyObject*, Py_ssize_t, Py_ssize_t&) { return nullptr; }
 inline PyObject** instance_values(PyObject*) { return nullptr; }
 inline PyObject* instance_dict(PyObject*) { return nullptr; }
 

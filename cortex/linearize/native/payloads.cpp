@@ -107,17 +107,6 @@ nb::object read_array(const PayloadSpec& payload, PyObject* value, const Spot& s
   }
 }
 
-// Append an array by where it is; returns whether it was, which it can be where nothing is to be converted.
-bool lend_array(const PayloadSpec& payload, PyObject* value, const Spot& spot, Column& column) {
-  if (!column.lends() || !is_ndarray(value)) return false;
-  ArrayView view(nb::borrow(value), true);
-  check_array(payload, view, 0, spot);
-  if (!view.lends_entries(0)) return false;
-  column.add_lender(value);
-  column.lend(view.first());
-  return true;
-}
-
 void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot, char* to) {
   ArrayView view(read_array(payload, value, spot), true);
   check_array(payload, view, 0, spot);
@@ -175,7 +164,7 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
     column.append_default();
     return;
   }
-  if (lend_array(payload, value, spot, column)) return;
+  if (column.lend_vector(value)) return;
   rows.lend_no_more();
   char* to = column.append();
   if (payload.shape.empty()) {

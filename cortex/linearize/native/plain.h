@@ -1,4 +1,4 @@
-// Payloads as most nodes have them: nothing, an int, a float. Reading these runs no code of anyone's.
+// Payloads as most nodes have them: nothing, an int, a float, a vector of NumPy's. Reading these runs no code of anyone's.
 #pragma once
 
 #include <cmath>
@@ -48,12 +48,14 @@ inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf,
     column.append_default();
     return true;
   }
-  if (payload.plain == Plain::None) return false;
+  if (payload.plain == Plain::None) return column.lend_vector(value);
   bool is_float = payload.plain >= Plain::Float32;
   if (PyFloat_CheckExact(value)) return is_float && append_float(payload, PyFloat_AS_DOUBLE(value), column);
   std::int64_t number;
   if (is_float || !PyLong_CheckExact(value) || !read_small(value, number)) return false;
-  if (number < payload.plain_low || number >= payload.plain_high) return false;
+  if (number < payload.plain_low || number >= payload.plain_high) {
+    if (number != payload.default_int || payload.required(leaf)) return false;  // it says that it carries nothing
+  }
   if (payload.plain == Plain::Int32) {
     append_value(static_cast<std::int32_t>(number), column);
   } else {
