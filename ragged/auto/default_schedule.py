@@ -10,6 +10,7 @@ from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.jam_rows import jam_rows
+from ragged.auto.join_children import join_children
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
@@ -72,6 +73,7 @@ class DefaultSchedule:
         columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
         if self.choices.matrices:
             fuse_slices(schedule)
+        join_children(schedule)
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
         batches = batches_of(schedule.program) if self.choices.rebase else ()

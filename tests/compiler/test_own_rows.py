@@ -67,8 +67,24 @@ def test_nobody_waits_for_pairs_of_them_either(name):
     assert barriers(model, rounded=True, own=False) >= shared
 
 
+def compared():
+    """Return a cell whose gates of all children are compared before any of them is used."""
+    N, K, H = ra.N, ra.K, HIDDEN
+    U, h, x = ra.input_tensor("U", (H, H)), ra.placeholder((N, H)), ra.node_input("x", (H,))
+    Uh = ra.compute((N, K, H), lambda n, k, i: ra.sum(H, lambda j: U[i, j] * h[k, j]))
+    gate = ra.compute((N, K, H), lambda n, k, i: ra.sigmoid(Uh[n, k, i] + x[n, i]), name="gate")
+    most = ra.compute((N, H), lambda n, i: ra.max_children(n, lambda k: gate[n, k, i]))
+    less = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: most[n, i] - gate[n, k, i]))
+    new = ra.compute((N, H), lambda n, i: ra.where(ra.isleaf(n), x[n, i], ra.tanh(less[n, i])))
+    return ra.recursion_op(h, new)
+
+
 @pytest.mark.parametrize(("threads", "rooms"), [(4, True), (5, False)])
 def test_shares_of_few_workers_have_rooms(threads, rooms):
-    text = shared_out(models.tree_lstm(HIDDEN, HIDDEN, 30), threads=threads)
-    assert ("gate_f: workspace(float32[workers, widest_edges, 16]" in text) == rooms
-    assert ("gate_f: workspace(float32[num_edges, 16]" in text) != rooms
+    text = shared_out(compared(), threads=threads)
+    assert ("gate: workspace(float32[workers, widest_edges, 16]" in text) == rooms
+    assert ("gate: workspace(float32[num_edges, 16]" in text) != rooms
+
+
+def test_what_is_made_of_one_child_at_a_time_needs_no_room_for_edges():
+    assert "gate_f: workspace" not in shared_out(models.tree_lstm(HIDDEN, HIDDEN, 30))
