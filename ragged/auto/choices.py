@@ -12,9 +12,10 @@ from ragged.errors import ScheduleError, UserError
 _WHY = "why"
 _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
 """Rows of a tile, where matrices stay in the first cache and where they do not, and its vectors."""
-_SUMS, _MOST_SHARING = 16, 8
-"""Sums of a tile whose columns are few vectors, without parameters, and the most rows that they make; eight sums hide
-the latency of a multiply-add, four cycles, of which two start in each."""
+ENOUGH_SUMS = 8
+"""So many sums hide the latency of a multiply-add, four cycles, of which two start in each."""
+_SUMS, _MOST_SHARING = 16, ENOUGH_SUMS
+"""Sums of a tile whose columns are few vectors, without parameters, and the most rows that they make."""
 _REGISTERS = 32
 """Those that a tile of the most rows and a column of its operands take."""
 _WIDE, _WIDE_ON_UNIT = 12, 8

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ragged.auto.bodies import loop_of
-from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.choices import DEFAULT, ENOUGH_SUMS, Choices
 from ragged.auto.machine import Machine
 from ragged.auto.products import Product, products
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
@@ -126,19 +126,22 @@ def _tile_once(
     parts = schedule.apply(split, loop.var, width, Tail.PEEL)
     outer, inner = parts.loops[loop.var][:2]
     rest = tuple(label for label in parts.labels[product.update] if label is not product.update)
-    around = [inner]
     if rest:  # so that each part of the columns is in a nest of its own
         at = outer
         for output in reversed(product.outputs[: product.outputs.index(loop)]):
             at = schedule.apply(fission, output.var, at).loops[output.var][0]
+    outside, around = [each.var for each in product.outputs if each is not loop], [inner]
     if rows > 1 and product.rows is not None:
         blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
-        others = (loop.var for loop in product.outputs if loop not in (product.rows, product.vector))
-        schedule.apply(reorder, (*others, blocks, outer, row, inner))
+        outside = [*(var for var in outside if var is not product.rows.var), blocks]
         around = [row, inner]
-    elif loop is not product.outputs[-1]:
-        others = (each.var for each in product.outputs if each is not loop)
-        schedule.apply(reorder, (*others, outer, inner))
+    vectors = _pieces(width, lanes)
+    alike = _alike(product, loop, rows * vectors, machine) if vectors < most_vectors else None
+    if alike is not None:
+        outside.remove(alike.var)
+        around.insert(0, alike.var)
+    if len(around) > 1 or loop is not product.outputs[-1]:
+        schedule.apply(reorder, (*outside, outer, *around))
     kept = schedule.apply(cache_write, product.update, outer)
     written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
@@ -256,6 +259,20 @@ def _rows_that_share_a_packing(product: Product, rows: int, machine: Machine, ch
     most, _ = choices.tile_on(machine)
     few = product.packed is not None and product.rows is not None and _extent(product.rows) < most
     return most if few else rows
+
+
+def _alike(product: Product, columns: For, sums: int, machine: Machine) -> For | None:
+    """Return a loop over products of the same rows, a cell's gates, that are one tile where each has too few sums.
+
+    These would wait for each other, however fast the matrix comes. All of them fit in registers, with a vector of
+    columns of each.
+    """
+    others = [each for each in product.outputs if each is not product.rows and each is not columns]
+    if product.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
+        return None
+    count = _extent(others[0])
+    held = count * sums + count + 1
+    return others[0] if 1 < count and held <= machine.vector_registers else None
 
 
 def _dividing(product: Product, most: int) -> int:

@@ -10,6 +10,7 @@ from ragged.auto.tile_products import tile_products
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
@@ -33,6 +34,24 @@ with kernel:
                 P[n, i, j] = 0.0
                 for k in serial({inner}):
                     P[n, i, j] += W[i, k] * M[n, k, j]
+"""
+
+GATES = """\
+program("gates")
+
+count: structure()
+U: parameter(float32[{gates}, {columns}, 3])
+x: payload(float32[count, {rows}, 3])
+y: output(float32[count, {rows}, {gates}, {columns}])
+
+with kernel:
+    for n in serial(count):
+        for g in serial({gates}):
+            for r in serial({rows}):
+                for i in serial({columns}):
+                    y[n, r, g, i] = 0.0
+                    for k in serial(3):
+                        y[n, r, g, i] += U[g, i, k] * x[n, r, k]
 """
 
 MATRIX_OF_THE_NODE = """\
@@ -86,6 +105,24 @@ def test_a_matrix_times_a_matrix(rows, columns):
         "M": random.standard_normal((2, 3, columns)).astype(np.float32),
     }
     check_same_bits(MATMUL.format(rows=rows, columns=columns, inner=3), {"count": 2}, arrays, "P")
+
+
+@pytest.mark.parametrize(
+    ("gates", "rows", "columns", "together"),
+    [(3, 1, 4, True), (3, 2, 4, True), (2, 1, 12, True), (3, 1, 16, False), (3, 4, 8, False), (14, 1, 4, False)],
+    ids=["a vector", "two rows", "three vectors", "a whole tile's columns", "enough sums", "too many gates"],
+)
+def test_gates_of_few_sums_are_one_tile(gates, rows, columns, together):
+    text = GATES.format(gates=gates, rows=rows, columns=columns)
+    random = np.random.default_rng(rows)
+    arrays = {
+        "U": random.standard_normal((gates, columns, 3)).astype(np.float32),
+        "x": random.standard_normal((2, rows, 3)).astype(np.float32),
+    }
+    check_same_bits(text, {"count": 2}, arrays, "y")
+    printed = to_text(tiled(text).program)
+    assert ("for g in serial" in printed) != together
+    assert ("for g in unrolled" in printed) == together
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 8, 11])
