@@ -272,7 +272,7 @@ def _alike(product: Product, columns: For, sums: int, machine: Machine) -> For |
         return None
     count = _extent(others[0])
     held = count * sums + count + 1
-    return others[0] if 1 < count and held <= machine.vector_registers else None
+    return others[0] if count > 1 and held <= machine.vector_registers else None
 
 
 def _dividing(product: Product, most: int) -> int:
