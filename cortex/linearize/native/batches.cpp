@@ -12,13 +12,23 @@ class Division {
  public:
   Division(std::int32_t first, std::int32_t nodes, std::int32_t widest)
       : first_(first), nodes_(nodes), quarters_(widest < nodes && widest >= 4 ? 4 : 1),
-        part_(std::min(widest, std::max(nodes, 1)) / quarters_) {}
+        part_(std::min(widest, std::max(nodes, 1)) / quarters_), left_of_quarter_(quarter_end(0)), left_of_part_(part_),
+        batch_(first) {}
 
   std::int32_t parts() const { return (quarter_end(0) + part_ - 1) / part_; }
   // The batch of the next node, by row.
   std::int32_t next() {
-    if (node_ == quarter_end(quarter_)) begin_ = quarter_end(quarter_++);
-    return first_ + (node_++ - begin_) / part_;
+    if (left_of_quarter_ == 0) {
+      left_of_quarter_ = quarter_end(quarter_ + 1) - quarter_end(quarter_);
+      ++quarter_;
+      left_of_part_ = part_;
+      batch_ = first_;
+    } else if (left_of_part_ == 0) {
+      left_of_part_ = part_;
+      ++batch_;
+    }
+    --left_of_quarter_, --left_of_part_;
+    return batch_;
   }
 
  private:
@@ -29,7 +39,7 @@ class Division {
   }
 
   std::int32_t first_, nodes_, quarters_, part_;
-  std::int32_t node_ = 0, quarter_ = 0, begin_ = 0;
+  std::int32_t quarter_ = 0, left_of_quarter_, left_of_part_, batch_;  // of the next node
 };
 
 }  // namespace
