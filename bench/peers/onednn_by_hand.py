@@ -8,12 +8,12 @@ barrier. Levels are made in Python, as for the other peers: from flat arrays on 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from bench.peers.job import SEQUENTIAL, Answers, Array, Cell, Job, gated, stacked, ternary
+from bench.peers.job import Answers, Array, Cell, Job, gated, reset_after, stacked, ternary
 from bench.peers.levels import Levels, levels_of
 from bench.peers.native.build import library
 from bench.peers.peer import Peer
@@ -48,7 +48,6 @@ class Measured(Peer):
 
     rounded: ClassVar[bool] = False
     """Whether factors of products are rounded to bfloat16."""
-    lacks: ClassVar[Mapping[Cell, str]] = dict.fromkeys(SEQUENTIAL, "not written for sequences")
 
     def __init__(self, job: Job) -> None:
         self._model, self._kept = 0, dict(job.params)
@@ -87,6 +86,20 @@ class Measured(Peer):
             case Cell.GATED_DAG:
                 p["U_zu"], p["b_zu"] = stacked(job, "U", "zu"), stacked(job, "b", "zu")
                 return self._of(job, "gated_dag", "U_zu", "b_zu", "U_e", "b_e")
+            case Cell.LSTM:
+                p |= {f"{name}_iofu": stacked(job, name, "iofu") for name in "WbU"}
+                return self._of(job, "lstm", "W_iofu", "b_iofu", "U_iofu")
+            case Cell.GRU:
+                p |= {
+                    "W": stacked(job, "W", "rzg"),
+                    "b": stacked(job, "b", "rzg"),
+                    "U": stacked(job, "U", "rz"),
+                }
+                return self._of(job, "gru", "W", "b", "U", "U_g")
+            case Cell.GRU_RESET_AFTER:
+                p["U"], d = reset_after(job)
+                p |= {"W": stacked(job, "W", "rzg"), "b": stacked(job, "b", "rzg"), "d": d[2 * job.hidden :]}
+                return self._of(job, "gru_reset_after", "W", "b", "U", "d")
             case _:
                 return self._gated(job)
 

@@ -2,6 +2,7 @@
 #include "dags.hpp"
 #include "gated.hpp"
 #include "plain.hpp"
+#include "sequences.hpp"
 #include "trees.hpp"
 
 extern "C" {
@@ -35,6 +36,18 @@ Model* dag_rnn(int workers, int64_t hidden, const float* U, const float* b) {
 
 Model* gated_dag(int workers, int64_t hidden, const float* U, const float* b, const float* U_e, const float* b_e) {
   return new GatedDag(workers, hidden, U, b, U_e, b_e);
+}
+
+Model* lstm(int workers, int64_t hidden, const float* W, const float* b, const float* U) {
+  return new LSTM(workers, hidden, W, b, U);
+}
+
+Model* gru(int workers, int64_t hidden, const float* W, const float* b, const float* U, const float* U_g) {
+  return new GRU(workers, hidden, W, b, U, U_g);
+}
+
+Model* gru_reset_after(int workers, int64_t hidden, const float* W, const float* b, const float* U, const float* d) {
+  return new GRUResetAfter(workers, hidden, W, b, U, d);
 }
 
 // Whether models made from now on round the factors of their products to bfloat16.
