@@ -34,7 +34,9 @@ def sum_in(stmt: Stmt) -> Sum | None:
                 body = body.body
             if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
                 return Sum(stmt, init, over, body.label)
-    return None
+            return None
+        case _:
+            return None
 
 
 def turn_sum(schedule: Schedule, found: Sum) -> tuple[Var, Var]:
