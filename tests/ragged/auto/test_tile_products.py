@@ -109,7 +109,14 @@ def test_a_matrix_times_a_matrix(rows, columns):
 
 @pytest.mark.parametrize(
     ("gates", "rows", "columns", "together"),
-    [(3, 1, 4, True), (3, 2, 4, True), (2, 1, 12, True), (3, 1, 16, False), (3, 4, 8, False), (14, 1, 4, False)],
+    [
+        (3, 1, 4, True),
+        (3, 2, 4, True),
+        (2, 1, 12, True),
+        (3, 1, 16, False),
+        (3, 4, 8, False),
+        (14, 1, 4, False),
+    ],
     ids=["a vector", "two rows", "three vectors", "a whole tile's columns", "enough sums", "too many gates"],
 )
 def test_gates_of_few_sums_are_one_tile(gates, rows, columns, together):
