@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bench.models import MODELS
-from bench.peers.job import Cell, Job
+from bench.peers.job import SEQUENTIAL, Cell, Job
 from bench.peers.native import build
 from bench.peers.numpy_levels import Measured as NumPy
 from bench.peers.onednn_by_hand import Measured
 from bench.peers.onednn_rounded import Measured as Rounded
-from bench.trees import Tree, flatten, grids, perfect_trees, ternary_trees, unflatten
+from bench.trees import Tree, flatten, grids, perfect_trees, sequences, ternary_trees, unflatten
 
 H, VOCAB = 40, 11
 LEAF, CHAIN = Tree(word=3), Tree([Tree([Tree(word=1), Tree([Tree(word=2), Tree(word=0)])]), Tree(word=5)])
@@ -29,6 +29,11 @@ def batches_of(cell, payloads):
             made = [*grids(2, 4, VOCAB, seed=2), *grids(1, 1, VOCAB, seed=2), *grids(1, 7, VOCAB, seed=3)]
             made = [unflatten(flatten(grid), payloads) for grid in made]
             return [made[:1], made[2:3], made, made[:2]]
+        case _ if cell in SEQUENTIAL:
+            made = [
+                unflatten(flatten(sequences(1, steps, VOCAB, steps)[0]), payloads) for steps in (1, 7, 4, 7)
+            ]
+            return [made[1:2], made[:1], made, [made[1], made[3]]]
         case Cell.TERNARY_LSTM:
             made = ternary_trees(5, VOCAB, seed=2)
             return [made[:1], [LEAF], [*made, LEAF], made[1:]]
@@ -36,7 +41,7 @@ def batches_of(cell, payloads):
             return [[CHAIN], [LEAF], [*perfect_trees(5, 3, VOCAB, seed=2), CHAIN, LEAF], [CHAIN, CHAIN]]
 
 
-@pytest.mark.parametrize("cell", [cell for cell in Cell if cell not in Measured.lacks])
+@pytest.mark.parametrize("cell", Cell)
 def test_workers_share_the_columns_of_states(cell):
     other = NumPy(job(cell, 1))
     batches = batches_of(cell, job(cell, 1).payloads)
@@ -49,7 +54,7 @@ def test_workers_share_the_columns_of_states(cell):
                 np.testing.assert_allclose(answers[name], array, atol=2e-6)
 
 
-@pytest.mark.parametrize("cell", [cell for cell in Cell if cell not in Measured.lacks])
+@pytest.mark.parametrize("cell", Cell)
 def test_factors_of_products_are_rounded(cell):
     """Small trees of small states: answers differ from those in float32, by what eight bits are."""
     batch = batches_of(cell, job(cell, 1).payloads)[2]

@@ -15,9 +15,9 @@ SPREAD = {"median": float, "low": float, "high": float}
 COMPILED = ["torch-compiled", "jax"]
 OTHERS = [name for name in PEERS if name not in (OWN, ROUNDED, BY_HAND_ROUNDED, *COMPILED)]
 LACKING = dict.fromkeys(RECURSIVE, ("torch-rnn",)) | {
-    "lstm": ("torch-nodes", "jax", "onednn"),
-    "gru": ("torch-nodes", "jax", "torch-rnn", "onednn"),
-    "gru_reset_after": ("torch-nodes", "jax", "onednn"),
+    "lstm": ("torch-nodes", "jax"),
+    "gru": ("torch-nodes", "jax", "torch-rnn"),
+    "gru_reset_after": ("torch-nodes", "jax"),
 }
 """The peers that a workload is not written for."""
 
