@@ -22,12 +22,12 @@ def vectorize_columns(schedule: Schedule, machine: Machine, leave: Collection[La
     The order of each sum stays. The sums that the statements `leave` update are left as they are, and what a primitive
     refuses is left to the code generator.
     """
-    for found in [found for loop in _kernel_loops(schedule.program) if (found := sum_in(loop)) is not None]:
-        if found.update in leave:
+    for each in [found for loop in _kernel_loops(schedule.program) if (found := sum_in(loop)) is not None]:
+        if each.update in leave:
             continue
         before = schedule.checkpoint()
         try:
-            turn_sum(schedule, found)
+            turn_sum(schedule, each)
         except ScheduleError:
             schedule.restore(before)
     lanes = machine.lanes(4)
