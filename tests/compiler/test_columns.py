@@ -146,7 +146,12 @@ def test_slices_of_the_matrices_stay_in_the_second_cache():
     assert slices_of(TWO_CORES, 64) == {"16"}
     small = dataclasses.replace(TWO_CORES, l2_bytes=10 * 1024)
     assert slices_of(small, 64) == {"8"}
-    assert slices_of(dataclasses.replace(TWO_CORES, l2_bytes=1), 64) == {"4"}
+
+
+def test_a_slice_that_would_be_one_vector_only_to_stay_is_as_wide_as_a_tile():
+    """All rows are read for each slice, and a tile of one vector is slow; the matrices come from afar either way."""
+    assert slices_of(dataclasses.replace(TWO_CORES, l2_bytes=9 * 1024), 64) == {"8"}
+    assert slices_of(dataclasses.replace(TWO_CORES, l2_bytes=8 * 1024), 64) == {"16"}
 
 
 @pytest.mark.parametrize(
