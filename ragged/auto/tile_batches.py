@@ -11,12 +11,12 @@ from ragged.auto.products import bytes_of, products, shared
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
-from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Buffer, Call, Const, Function, Ref, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stack import STACK_BYTES, stack_bytes
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import leaves, read, statements, written
+from ragged.ir.walk import leaves, read, statements, subexpressions, written
 from ragged.schedule.cache_write import cache_write
 from ragged.schedule.expand_storage import expand_storage
 from ragged.schedule.fission import fission
@@ -112,10 +112,10 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
 
 def _together(schedule: Schedule, loop: Var, count: int) -> None:
     _hold_scattered(schedule, loop)
-    repeats = _repeats(schedule.program, loop)
+    short = _may_be_short(schedule.program, loop)
     _, inner, *tails = schedule.apply(split, loop, count, Tail.PEEL).loops[loop]
     _product_by_product(schedule, inner)
-    for tail in tails if repeats else ():  # a loop that is padded leaves none
+    for tail in tails if short else ():  # a loop that is padded leaves none
         for fewer in schedule.apply(specialize, tail, tuple(range(1, count))).loops[tail]:
             _product_by_product(schedule, fewer)
 
@@ -127,12 +127,31 @@ def _in_short_blocks(schedule: Schedule, loop: Var, count: int) -> None:
     _product_by_product(schedule, inner)
 
 
-def _repeats(program: Program, loop: Var) -> bool:
-    """True if a loop runs once for each batch: what is left over counts, for many batches are small."""
-    around = [
-        outer for outer in loop_site(program, loop, "tile_batches").loops if outer.kind is LoopKind.SERIAL
-    ]
+def _may_be_short(program: Program, loop: Var) -> bool:
+    """True if a loop runs over a batch, of which many are small: what tiles leave over counts.
+
+    It runs once for each batch, or as often as a loop that does would for one of them: over the first batch.
+    """
+    site = loop_site(program, loop, "tile_batches")
+    if _repeats(site):
+        return True
+    repeating = (each for each in sites(program) if each.stage.kind is StageKind.KERNEL and _repeats(each))
+    lengths = {function for each in repeating for function in _lengths(each.stmt)}
+    return not lengths.isdisjoint(_lengths(site.stmt))
+
+
+def _repeats(site: Site) -> bool:
+    """True if a statement runs once for each batch."""
+    around = (outer for outer in site.loops if outer.kind is LoopKind.SERIAL)
     return any(not isinstance(outer.extent, Const) and outer.dim is not None for outer in around)
+
+
+def _lengths(stmt: Stmt) -> set[Function]:
+    """Return the functions, of something, that say how often a loop runs."""
+    if not isinstance(stmt, For):
+        return set()
+    calls = (part.function for part in subexpressions(stmt.extent) if isinstance(part, Call))
+    return {function for function in calls if function.params}
 
 
 def _product_by_product(schedule: Schedule, rows: Var) -> None:

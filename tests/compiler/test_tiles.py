@@ -58,3 +58,13 @@ def test_results(name, hidden, threads):
     names = list(output)
     rows = [{each: output.nodes(each)[s] for each in names} for s in range(len(TREES))]
     check_agreement(rows, ra.evaluate(model, params, TREES), f"{name}, {hidden}")
+
+
+def test_what_tiles_leave_over_of_leaves_is_a_tile_of_their_number():
+    """Leaves are few, or may be; inner nodes with words of their own are run over once in a call, and stay apart."""
+    steps = lowering_steps(default_schedule(MODELS["tree_lstm"](16)).lower(), threads=2)
+    program = next(step.program for step in steps if step.name == "default_schedule")
+    names = {site.stmt.label.name for site in products(program) if isinstance(site.stmt, Reduce)}
+    for product in ("Wx_o_leaf", "Uh_f", "Uh_o"):
+        assert {f"{product}.t.is{rest}" for rest in (1, 2, 3)} <= names
+    assert {"Wx_o", "Wx_o.t"} <= names and "Wx_o.t.is1" not in names
