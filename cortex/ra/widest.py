@@ -15,17 +15,21 @@ CACHE = 1 << 21
 """The bytes of a core's second cache."""
 NODES = 96
 """So many nodes are whole tiles of up to sixteen rows for two cores, and of six for four."""
+WORK = 40 << 20
+"""So many bytes of weights, each read once for each node, are work beside which the end of a batch is short."""
 
 
 def widest_batch(model: Model) -> int:
     """Return a multiple of `NODES`: as many nodes as the cache has room for all that is computed at, and enough.
 
     Enough are `NODES` for each time that the weights fill the cache: each batch reads them all once more. Those that
-    inputs alone are multiplied with are read once for all batches.
+    inputs alone are multiplied with are read once for all batches. And more than what is work enough are not better:
+    they take more memory.
     """
     made = sum(_bytes(compute) for compute in model.computes)
     read = sum(_bytes(weights) for weights in _multiplied(model))
-    return NODES * max(1, -(-read // CACHE), CACHE // (NODES * max(1, made)))
+    room = CACHE // (NODES * max(1, made))
+    return NODES * max(1, -(-read // CACHE), min(room, -(-WORK // (NODES * read))) if read else room)
 
 
 def _multiplied(model: Model) -> set[InputTensor]:

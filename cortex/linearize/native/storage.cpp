@@ -8,7 +8,7 @@ namespace cortex {
 namespace {
 
 // So many ranges of free rows are remembered: what there is to search for each batch.
-constexpr std::size_t kMostRanges = 64;
+constexpr std::size_t kMostRanges = 512;
 
 struct Range {
   std::int32_t begin, end;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-MOST_RANGES = 64
+MOST_RANGES = 512
 """So many ranges of free rows are remembered, the longest ones: what there is to search for each batch."""
 
 
