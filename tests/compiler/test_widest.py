@@ -67,6 +67,12 @@ def test_as_many_by_default_as_a_cache_has_room_for():
     assert logs == [f"s.dynamic_batch(widest={widest})" for widest in (96, 1920, 7680)]
 
 
+def test_no_more_than_are_work_enough():
+    """At 256 a node of DAG-RNN reads 256 KiB of weights, one of TreeFC 512: 160 times and 80 are enough."""
+    cells = (models.dag_rnn(256, 256), models.tree_fc(256, 7), models.tree_fc(64, 7))
+    assert [default_schedule(cell).plan().widest for cell in cells] == [192, 96, 1344]
+
+
 def test_more_where_weights_are_larger_than_the_cache():
     """The weights of the recursion: neither those of inputs, which are read before, nor a table that is looked up."""
     for embed, vocab in ((1, 7), (2048, 7), (1, 1_000_000)):

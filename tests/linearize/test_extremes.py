@@ -95,7 +95,25 @@ def scattered(length: int) -> Forest:
 
 def test_free_rows_that_are_scattered():
     """As many ranges of free rows as there are nodes: to search them all for each batch would take minutes."""
-    check_against_reference(replace(DAG, recycled=True), scattered(400))
+    check_against_reference(replace(DAG, recycled=True), scattered(1200))
     result = linearize(replace(DAG, recycled=True), scattered(200_000))
     assert result.num_nodes == 600_002
     assert 200_000 < result.storage_rows < 200_020
+
+
+def grids(count: int, side: int) -> Forest:
+    """Return grids, each node with those above it, to its left, and between these as its children."""
+    below: list[list[int]] = []
+    for first in range(0, count * side * side, side * side):
+        for place in range(side * side):
+            row, column = divmod(place, side)
+            near = ((row - 1, column - 1), (row - 1, column), (row, column - 1))
+            below.append([first + r * side + c for r, c in near if min(r, c) >= 0])
+    return Forest(np.cumsum([0, *map(len, below)]), np.concatenate([np.array(each, int) for each in below]))
+
+
+def test_rows_of_many_small_batches_are_used_again():
+    """A thousand batches in turn free a range each, of which more than 64 are free at a time."""
+    result = linearize(replace(DAG, recycled=True, widest=96), grids(1000, 10))
+    assert (result.num_batches, result.num_nodes) == (1041, 100_000)
+    assert result.storage_rows < 21_000
