@@ -51,18 +51,19 @@ void scatter_scalars(const std::int32_t* ids, std::size_t rows, const char* from
 
 void Column::clear() {
   values_.clear();
-  lent_.clear();
   lends_ = may_lend_;
-  if (lenders_.empty()) return;
+  lent_.clear();
+  if (vectors_.empty() && lenders_.empty()) return;
   // An array's end may run Python code, which must find nothing half-emptied.
+  Room<PyObject*> vectors = std::move(vectors_);
   Room<Lender> lenders = std::move(lenders_);
+  for (PyObject* vector : vectors) Py_XDECREF(vector);
   for (const Lender& lender : lenders) Py_DECREF(lender.array);
 }
 
 bool Column::lend_vector(PyObject* value) {
   if (!lends_ || !PyArray_Check(value) || !is_whole(as_numpy(value), payload_->dtype, payload_->shape)) return false;
-  add_lender(value);
-  lend(static_cast<const char*>(PyArray_DATA(as_numpy(value))));
+  lend(static_cast<const char*>(PyArray_DATA(as_numpy(value))), Py_NewRef(value));
   return true;
 }
 
@@ -74,10 +75,13 @@ void Column::add_lender(nb::handle array) {
 // An array keeps its memory unless it is told to resize without a count of who refers to it. A finalizer may, which the
 // interpreter runs when it likes.
 void Column::check_lenders() const {
-  for (const Lender& lender : lenders_) {
-    PyArrayObject* numpy = as_numpy(lender.array);
-    bool same = PyArray_DATA(numpy) == lender.data && bytes_in(numpy) == lender.bytes;
+  auto check = [&](PyObject* array, const void* data, std::size_t bytes) {
+    bool same = PyArray_DATA(as_numpy(array)) == data && bytes_in(as_numpy(array)) == bytes;
     if (!same) fault("resized", payload_->payload);
+  };
+  for (const Lender& lender : lenders_) check(lender.array, lender.data, lender.bytes);
+  for (std::size_t row = 0; row < vectors_.size(); ++row) {
+    if (vectors_[row] != nullptr) check(vectors_[row], lent_[row], payload_->bytes);
   }
 }
 
@@ -102,7 +106,23 @@ void Column::scatter(const std::int32_t* ids, std::size_t rows, void* to) const 
   }
 }
 
-std::optional<Column::Place> Column::leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin) {
+// What we held is the list's from here on.
+nb::list Column::take_lenders(nb::handle keeper) {
+  auto held = static_cast<std::size_t>(
+      std::count_if(vectors_.begin(), vectors_.end(), [](PyObject* vector) { return vector != nullptr; }));
+  nb::list keepers = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(held + lenders_.size() + 1)));
+  if (!keepers.is_valid()) throw nb::python_error();
+  PyObject** next = PySequence_Fast_ITEMS(keepers.ptr());
+  *next++ = keeper.inc_ref().ptr();
+  next = std::copy_if(vectors_.begin(), vectors_.end(), next, [](PyObject* vector) { return vector != nullptr; });
+  for (const Lender& lender : lenders_) *next++ = lender.array;
+  vectors_.clear();
+  lenders_.clear();
+  return keepers;
+}
+
+std::optional<Column::Place> Column::leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin,
+                                           nb::handle keeper) {
   if (!lends_ || rows == 0) return std::nullopt;
   check_lenders();
   const std::uintptr_t width = bytes_of(payload_->dtype);
@@ -118,13 +138,8 @@ std::optional<Column::Place> Column::leave(const std::int32_t* ids, std::size_t 
   for (std::size_t row = 0; row < rows; ++row) {
     begin[ids[row]] = static_cast<std::int64_t>((address(row) - low) >> bits);
   }
-  nb::list keepers = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(lenders_.size())));
-  if (!keepers.is_valid()) throw nb::python_error();
-  PyObject** keeper = PySequence_Fast_ITEMS(keepers.ptr());
-  for (const Lender& lender : lenders_) *keeper++ = lender.array;
-  lenders_.clear();  // what was held is the list's from here on
   const std::uintptr_t elements = ((high - low) >> bits) + payload_->size;
-  return Place{reinterpret_cast<const void*>(low), static_cast<Py_ssize_t>(elements), std::move(keepers)};
+  return Place{reinterpret_cast<const void*>(low), static_cast<Py_ssize_t>(elements), take_lenders(keeper)};
 }
 
 }  // namespace cortex

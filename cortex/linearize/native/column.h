@@ -23,8 +23,8 @@ class Column {
 
   // Forget the values, and keep the room.
   void clear();
-  std::size_t bytes() const { return values_.bytes() + lent_.bytes() + lenders_.bytes(); }
-  std::size_t used() const { return values_.used() + lent_.used() + lenders_.used(); }
+  std::size_t bytes() const { return values_.bytes() + lent_.bytes() + vectors_.bytes() + lenders_.bytes(); }
+  std::size_t used() const { return values_.used() + lent_.used() + vectors_.used() + lenders_.used(); }
 
   // Return room for the values of so many more rows.
   char* append(std::size_t rows = 1) {
@@ -40,7 +40,7 @@ class Column {
 
   // What a node has that carries nothing.
   void append_default() {
-    if (lends_) return lent_.push(payload_->default_bytes.data());
+    if (lends_) return lend(payload_->default_bytes.data());
     if (payload_->bytes == 4) {  // a copy of known length is no call
       std::memcpy(values_.append(4), payload_->default_bytes.data(), 4);
     } else if (payload_->bytes > 0) {
@@ -53,7 +53,7 @@ class Column {
   bool lend_vector(PyObject* value);
   // Keep an array of NumPy's that lends rows; then append such a row.
   void add_lender(nb::handle array);
-  void lend(const char* value) { lent_.push(value); }
+  void lend(const char* value) { lend(value, nullptr); }
   void lend_no_more() {
     if (lends_) [[unlikely]] copy_lent();
   }
@@ -68,24 +68,32 @@ class Column {
     nb::list keepers;
   };
   // Leave the values where they are, if all of them are lent and stand at multiples of their elements' size. Of row i, of
-  // so many, the `ids[i]`-th place of `begin` says how many elements of the memory come before its value.
-  std::optional<Place> leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin);
+  // so many, the `ids[i]`-th place of `begin` says how many elements of the memory come before its value. `keeper` keeps
+  // what nodes have that carry nothing.
+  std::optional<Place> leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin, nb::handle keeper);
 
  private:
-  // An array that we hold, and where its memory was as it lent some.
+  // An array of several rows that we hold, and where its memory was as it lent some.
   struct Lender {
     PyObject* array;
     const void* data;
     std::size_t bytes;
   };
 
+  // `vector` is the array that is the row, if one is, and a new reference to it.
+  void lend(const char* value, PyObject* vector) {
+    lent_.push(value);
+    vectors_.push(vector);
+  }
   void copy_lent();
   void check_lenders() const;
+  nb::list take_lenders(nb::handle keeper);
 
   const PayloadSpec* payload_;
   bool may_lend_, lends_;
   Room<char> values_;         // empty as long as it lends
   Room<const char*> lent_;    // where each row's value is
+  Room<PyObject*> vectors_;   // the array that is the row, which we hold, or nullptr
   Room<Lender> lenders_;
 };
 

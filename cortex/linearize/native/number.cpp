@@ -97,8 +97,7 @@ nb::object place_values(const PayloadSpec& payload, Column& column, const std::i
   const int may_stay = PySequence_Contains(lending.names.ptr(), payload.name.ptr());
   if (may_stay < 0) throw nb::python_error();
   if (may_stay != 0) {
-    if (auto place = column.leave(ids, count, begin)) {
-      place->keepers.append(lending.keeper);  // of what nodes have that carry nothing
+    if (auto place = column.leave(ids, count, begin, lending.keeper)) {
       return arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->keepers));
     }
   }
