@@ -11,7 +11,9 @@ from ragged.ir.stmt import Alloc, Block, For, Label, Let, Reduce, Stmt, Store
 
 def loop_of(program: Program, var: Var) -> For:
     """Return the loop over `var`, which is one of the program's."""
-    return index_of(program).places[var].loop
+    found = index_of(program).find(var)
+    assert found is not None, "it is one of the program's"
+    return found.loop
 
 
 def parts_of(loop: For) -> list[Stmt]:

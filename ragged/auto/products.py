@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from ragged.auto.bodies import loop_of
 from ragged.auto.strides import stepped
 from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role, Var
-from ragged.ir.index import index_of
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
@@ -61,7 +61,7 @@ def matrices(program: Program) -> int:
 
 def matrices_in(program: Program, loop: Var) -> int:
     """Return the bytes of those that the products in a loop pack."""
-    inside = {leaf.label for leaf in leaves(index_of(program).places[loop].loop)}
+    inside = {leaf.label for leaf in leaves(loop_of(program, loop))}
     packed = {
         each.packed[0] for each in products(program) if each.packed is not None and each.update in inside
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragged.errors import InternalError
+from ragged.ir.index import forget_programs
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
 from ragged.ir.verify import verify
@@ -49,4 +50,5 @@ def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
         except InternalError as error:
             raise InternalError(f"pass '{each.name}' left an invalid program: {error.what}") from error
         steps.append(Step(each.name, new.program, new.forwarding, new.notes, new.shares_columns))
+    forget_programs()
     return tuple(steps)

@@ -22,7 +22,7 @@ def loop_site(program: Program, loop: Var, primitive: str) -> Site:
     Raises:
         ScheduleError: the program has no such loop; `primitive` is who asks.
     """
-    found = index_of(program).places.get(loop)
+    found = index_of(program).find(loop)
     if found is not None:
         around = (
             Branch(way.outer, way.taken) if isinstance(way.outer, If) else way.outer for way in found.around()

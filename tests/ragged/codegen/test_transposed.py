@@ -6,6 +6,7 @@ import pytest
 from ragged.codegen.build import compile_program
 from ragged.ir.index import index_of
 from ragged.ir.parser import parse
+from ragged.schedule.locate import the_loop
 from ragged.schedule.transposed_tile import transposed_tile
 from tests.ragged.codegen.hand import check_both
 
@@ -33,8 +34,8 @@ def square(side, *, kind="serial", out="i * 2 + 1, j + 3", rows="j, i + 5", colu
 
 
 def found(program):
-    (loop,) = (place.loop for var, place in index_of(program).places.items() if var.name == "i")
-    return transposed_tile(loop)
+    (var,) = (var for var in index_of(program).loops if var.name == "i")
+    return transposed_tile(the_loop(program, var, "the test"))
 
 
 @pytest.mark.parametrize("kind", ["serial", "unrolled"])

@@ -1,0 +1,89 @@
+"""What is where in a program, of parts that are remembered from the programs before it, is what a walk finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from cortex import models
+from cortex.compiler.generate import lowering_steps
+from cortex.ra.schedule import default_schedule
+from ragged.ir import index
+from ragged.ir.analysis import Branch, sites
+from ragged.ir.index import forget_programs, index_of
+from ragged.ir.parser import parse
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, If
+from ragged.ir.walk import leaves
+from ragged.schedule.split import Tail, split
+from ragged.schedule.unroll import unroll
+
+TWO = """\
+program("two")
+
+n: structure()
+x: output(float32[n + 8])
+
+with kernel:
+    for i in serial(n):
+        x[i]: first = 0.0
+    if n < 3:
+        for j in serial(8):
+            x[j]: second = 1.0
+    else:
+        for k in serial(7):
+            x[k]: third = 2.0
+"""
+
+
+def check_index(program: Program) -> None:
+    found = index_of(program)
+    bodies = [stage.body for stage in program.stages]
+    assert found.labels == tuple(leaf.label for body in bodies for leaf in leaves(body))
+    loops = [site for site in sites(program) if isinstance(site.stmt, For)]
+    assert found.loops == tuple(site.stmt.var for site in loops if isinstance(site.stmt, For))
+    for site in loops:
+        assert isinstance(site.stmt, For)
+        there = found.find(site.stmt.var)
+        assert there is not None and there.loop is site.stmt and there.stage is site.stage
+        ways = [
+            Branch(way.outer, way.taken) if isinstance(way.outer, If) else way.outer for way in there.around()
+        ]
+        assert tuple(ways) == site.around
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_every_step_of_a_model_is_indexed_as_it_is(known):
+    for step in lowering_steps(default_schedule(models.tree_lstm(8, 8, 7)).lower(), threads=2):
+        if not known:
+            forget_programs()
+        check_index(step.program)
+
+
+def test_steps_that_copy_and_move_statements():
+    program = parse(TWO)
+    check_index(program)
+    (i, j, k) = index_of(program).loops
+    for rewritten in (split(program, i, 4, Tail.PEEL), split(program, k, 2, Tail.GUARD), unroll(program, j)):
+        check_index(rewritten.program)
+        first, *_ = index_of(rewritten.program).loops
+        check_index(split(rewritten.program, first, 3, Tail.GUARD).program)
+    assert index_of(split(program, j, 3).program).find(j) is None
+
+
+def test_a_statement_with_much_in_it_is_not_remembered(monkeypatch):
+    monkeypatch.setattr(index, "_LARGE", 1)
+    forget_programs()
+    check_index(parse(TWO))
+    assert not any(isinstance(part.stmt, For) for part in index._PARTS.values())
+
+
+def test_no_more_parts_are_remembered_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(index, "_MOST_PARTS", 2)
+    for _ in range(3):
+        check_index(parse(TWO))
+        assert len(index._PARTS) <= 2
+
+
+def test_a_compilation_leaves_nothing_behind():
+    assert lowering_steps(default_schedule(models.tree_fc(8, 7)).lower(), threads=1)
+    assert not index._PARTS and not index._RECENT
