@@ -1,6 +1,7 @@
 """What every test can rely on: deterministic property tests, and golden files that one flag renews."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,10 @@ TESTS = Path(__file__).resolve().parent
 
 # Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
 os.environ["CORTEX_CACHE_DIR"] = ""
+
+# Who starts tests in the background may have them ignore Ctrl-C, and the processes that they start: some send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones. Hypothesis
 # mixes in constants of the local modules that a process has imported by then, which are others in each worker.
