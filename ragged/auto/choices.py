@@ -31,8 +31,9 @@ class Choices:
     Attributes:
         tile: rows and vectors of columns of a matrix product's register tile: rows * vectors sums are held at once.
             None is (4, 4), and (6, 4) where a batch's matrices are larger than the first cache and registers suffice;
-            (12, 2) where they are larger than the second one, and a slice of them has so few columns; eight rows for
-            a product without parameters whose columns are one or two vectors, as attention's scores.
+            (12, 2) where they are larger than the second one, a slice of them has so few columns, and so many rows
+            take half of the first one or less; eight rows for a product without parameters whose columns are one or
+            two vectors, as attention's scores.
         row_vectors: vectors of columns of a tile of one row.
         nodes: iterations of a batch (nodes, edges) that are computed together; None is as many as a tile has rows.
         slice_vectors: the most vectors of columns in a slice: what a core takes at a time of a batch's columns.
@@ -64,7 +65,8 @@ class Choices:
     # 8 rows of 1 vector take 0.88 of 4's time for attention over RACE's lengths; 12 take 0.98 of 8's, and half as long
     # again to compile. TreeLSTM, TreeGRU, TreeFC at 32 take
     # 0.95, 0.89 and 0.86, ten trees, but with the tails of all gates three times as long to compile.
-    # 12 rows of 2 vectors take 0.85 of what 6 of 2 do for ternary TreeLSTM at 512, whose matrices are 18 MiB.
+    # 12 rows of 2 vectors take 0.85 of what 6 of 2 do for ternary TreeLSTM at 512, whose matrices are 18 MiB, where the
+    # first cache has 48 KiB; for TreeLSTM at 1024, with rows of 4 KiB where it has 32, they take 1.12.
     tile: tuple[int, int] | None = field(
         default=None,
         metadata={
@@ -157,11 +159,11 @@ class Choices:
             return self.tile
         return (_MOST_ROWS if machine.vector_registers >= _REGISTERS else _ROWS), _VECTORS
 
-    def together(self, machine: Machine, matrices: int, vectors: int) -> tuple[int, ...]:
+    def together(self, machine: Machine, matrices: int, vectors: int, row: int) -> tuple[int, ...]:
         """Return how many iterations of a batch are computed together, first what is best.
 
         `matrices` are the bytes of the parameters that they are multiplied with, `vectors` those of the most columns
-        that they have.
+        that they have, `row` the bytes that a sum of one of them reads besides.
         """
         if self.nodes is not None:
             return (self.nodes,)
@@ -172,9 +174,8 @@ class Choices:
             return (max(_ROWS, min(_MOST_SHARING, -(-_SUMS // vectors))), _ROWS)
         if rows == _ROWS:
             return (rows,)
-        if (
-            matrices > machine.l2_bytes and 2 * vectors <= most_vectors
-        ):  # more rows where there are few columns
+        few_columns = 2 * vectors <= most_vectors
+        if matrices > machine.l2_bytes and few_columns and 2 * rows * row <= machine.l1_bytes // 2:
             return (2 * rows, rows, _ROWS)
         return (rows, _ROWS) if matrices > machine.l1_bytes else (_ROWS,)
 

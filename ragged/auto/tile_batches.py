@@ -62,6 +62,7 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     suit = _on_unit(program) if choices.on_unit(machine) else set()
     packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
     vectors = {p.update: vectors_of(p, machine) for p in products(program) if p.vector is not None}
+    depths = {p.update: p.axis.extent for p in products(program)}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -78,7 +79,8 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
             continue
         matrices = {packed[update] for update in updates if update in packed}
         most_vectors = max(vectors[update] for update in here)
-        counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors)
+        depth = max((int(e.value) for e in map(depths.__getitem__, here) if isinstance(e, Const)), default=0)
+        counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors, 4 * depth)
         room = _bytes_of_temporaries(loop)
         if (
             here & suit

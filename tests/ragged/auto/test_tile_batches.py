@@ -99,11 +99,21 @@ def test_rows_and_steps_follow_the_matrix(hidden, registers, rows, steps):
 
 
 @pytest.mark.parametrize(
-    ("columns", "l2_bytes", "rows"), [(8, 1024, 12), (16, 1024, 6), (8, 8192, 6), (4, 1024, 12)]
+    ("columns", "l1_bytes", "l2_bytes", "rows"),
+    [
+        (8, 9216, 1024, 12),
+        (4, 9216, 1024, 12),
+        pytest.param(16, 512, 1024, 6, id="many_columns"),
+        pytest.param(8, 512, 8192, 6, id="small_matrix"),
+        pytest.param(8, 512, 1024, 6, id="large_rows"),
+    ],
 )
-def test_more_rows_where_a_slice_of_a_large_matrix_has_few_columns(columns, l2_bytes, rows):
-    """So many bytes are read again for each few rows; a tile of few columns has registers for more of these."""
-    machine = replace(SMALL, vector_registers=32, l1_bytes=512, l2_bytes=l2_bytes)
+def test_more_rows_where_a_slice_of_a_large_matrix_has_few_columns(columns, l1_bytes, l2_bytes, rows):
+    """So many bytes are read again for each few rows; a tile of few columns has registers for more of these.
+
+    And the first cache for them: twelve rows of 96 numbers are 4,608 bytes, and have half of it.
+    """
+    machine = replace(SMALL, vector_registers=32, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
     text = CELL.format(hidden=96).replace(
         "U: parameter(float32[96, 96])", f"U: parameter(float32[{columns}, 96])"
     )
