@@ -23,8 +23,8 @@ def widest_batch(model: Model) -> int:
     """Return a multiple of `NODES`: as many nodes as the cache has room for all that is computed at, and enough.
 
     Enough are `NODES` for each time that the weights fill the cache: each batch reads them all once more. Those that
-    inputs alone are multiplied with are read once for all batches. And more than what is work enough are not better:
-    they take more memory.
+    inputs alone are multiplied with are read once for all batches. And more than are work enough take more memory,
+    and hardly less time.
     """
     made = sum(_bytes(compute) for compute in model.computes)
     read = sum(_bytes(weights) for weights in _multiplied(model))

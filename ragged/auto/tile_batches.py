@@ -60,9 +60,10 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
     that is one.
     """
     suit = _on_unit(program) if choices.on_unit(machine) else set()
-    packed = {p.update: p.packed[0] for p in products(program) if p.packed is not None}
-    vectors = {p.update: vectors_of(p, machine) for p in products(program) if p.vector is not None}
-    depths = {p.update: p.axis.extent for p in products(program)}
+    found = list(products(program))
+    packed = {p.update: p.packed[0] for p in found if p.packed is not None}
+    vectors = {p.update: vectors_of(p, machine) for p in found if p.vector is not None}
+    depths = {p.update: p.axis.extent for p in found}
     for site in sites(program):
         loop = site.stmt
         if (
@@ -132,7 +133,7 @@ def _in_short_blocks(schedule: Schedule, loop: Var, count: int) -> None:
 def _may_be_short(program: Program, loop: Var) -> bool:
     """True if a loop runs over a batch, of which many are small: what tiles leave over counts.
 
-    It runs once for each batch, or as often as a loop that does would for one of them: over the first batch.
+    It runs once for each batch, or is as long as a loop that does would be for one of them, such as the leaves'.
     """
     site = loop_site(program, loop, "tile_batches")
     if _repeats(site):

@@ -108,13 +108,13 @@ void Column::scatter(const std::int32_t* ids, std::size_t rows, void* to) const 
 
 // What we held is the list's from here on.
 nb::list Column::take_lenders(nb::handle keeper) {
-  auto held = static_cast<std::size_t>(
-      std::count_if(vectors_.begin(), vectors_.end(), [](PyObject* vector) { return vector != nullptr; }));
+  auto is_held = [](PyObject* vector) { return vector != nullptr; };
+  auto held = static_cast<std::size_t>(std::count_if(vectors_.begin(), vectors_.end(), is_held));
   nb::list keepers = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(held + lenders_.size() + 1)));
   if (!keepers.is_valid()) throw nb::python_error();
   PyObject** next = PySequence_Fast_ITEMS(keepers.ptr());
   *next++ = keeper.inc_ref().ptr();
-  next = std::copy_if(vectors_.begin(), vectors_.end(), next, [](PyObject* vector) { return vector != nullptr; });
+  next = std::copy_if(vectors_.begin(), vectors_.end(), next, is_held);
   for (const Lender& lender : lenders_) *next++ = lender.array;
   vectors_.clear();
   lenders_.clear();
