@@ -45,6 +45,8 @@ class Choices:
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
         rebase: whether temporaries of a batch have room for the widest batch and not for all nodes, where that costs no
             time.
+        block: iterations, for each core, of a loop that stands in no other one, as that over the leaves, for which rows
+            that products read are copied at a time.
         matrices: whether products of matrices of parameters with those of nodes are computed in columns of their own:
             what nodes have is stored as they read it, a core takes all slices of a node, and the rows of a tile are
             used right after they are computed.
@@ -101,6 +103,11 @@ class Choices:
     rebase: bool = field(
         default=True, metadata={_WHY: "the next batch has the same room, and finds it in the caches"}
     )
+    # TreeLSTM with embeddings, 2 cores of 1 MiB each: 0.96 of the time of all leaves at once at 256, ten trees and a
+    # hundred, 0.99 to 1.0 at 512; as long with two, four and eight times as many.
+    block: int = field(
+        default=24, metadata={_WHY: "copies of rows stay in the second cache, and have room for these"}
+    )
     # MV-RNN, ten trees, 2 cores: 0.81 of the time at 64, 0.80 at 128.
     matrices: bool = field(
         default=True,
@@ -141,6 +148,7 @@ class Choices:
                 "nodes",
                 "slice_vectors",
                 "wide",
+                "block",
                 "steps",
                 "scalar_steps",
                 "temporaries",

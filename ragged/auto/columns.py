@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from ragged.auto.block_rows import block_rows
 from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
@@ -65,9 +66,10 @@ def share_columns(
                 continue
             width = partial(_width, machine, choices.slice_vectors, matrices_in(schedule.program, part))
             before = schedule.checkpoint()
-            pieces = tuple(own_rows(schedule, part, own)) if team and choices.own else ((part, False),)
+            rows = block_rows(schedule, part, choices.block * machine.cores)
+            pieces = tuple(own_rows(schedule, rows, own)) if team and choices.own else ((rows, False),)
             done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
-            if len(pieces) > 1 and not any(done):
+            if pieces != ((part, False),) and not any(done):
                 schedule.restore(before)
                 pieces, done = ((part, False),), [slice_loop(schedule, part, width)]
             sliced |= any(done)

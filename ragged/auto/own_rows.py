@@ -30,7 +30,7 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
     current = loop
     while True:
         parts = parts_of(loop_of(schedule.program, current))
-        found = _cheap(schedule.program, current, own)
+        found = cheap_parts(schedule.program, current, own)
         at = next((i for i, part in enumerate(parts) if part in found), None)
         if at is None or len(parts) == 1:
             yield current, at is not None
@@ -55,7 +55,7 @@ def own_rows(schedule: Schedule, loop: Var, own: Collection[Var] = ()) -> Iterat
         current = rest
 
 
-def _cheap(program: Program, loop: Var, own: Collection[Var]) -> list[Stmt]:
+def cheap_parts(program: Program, loop: Var, own: Collection[Var] = ()) -> list[Stmt]:
     """Return the statements directly in a loop that make cheap rows of what no statement before them writes, or pairs.
 
     What loops in `own` write counts as there. Rows that others make too, or that are used before, are nobody's own.

@@ -14,7 +14,8 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Let, LoopKind
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import mentions, subexpressions
+from ragged.schedule.linear import linear
 from ragged.schedule.rebase_storage import rebase_storage
 from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
@@ -75,14 +76,17 @@ def _rows(program: Program, site: Site) -> Iterator[Batches]:
     ]
     if inner.kind is not LoopKind.PARALLEL or not around or not isinstance(inner.body, Let):
         return
-    match site.expand(inner.body.value):
-        case Binary(op=BinaryOp.ADD, lhs=begin, rhs=Ref(var=var)) if var is inner.var:
-            rows = site.expand(inner.extent)
-            for length, widest in _bounds(program, rows):
-                yield Batches(around[0].var, begin, length, widest)
-            for first, below in _below(program, begin, rows):
-                for length, widest in _bounds(program, below):
-                    yield Batches(around[0].var, first, length, widest)
+    begin = linear(site.expand(inner.body.value)).plus(linear(Ref(inner.var)), -1).expr
+    if mentions(begin, (inner.var,)):
+        return
+    rows = site.expand(inner.extent)
+    if isinstance(rows, Binary) and rows.op is BinaryOp.MIN and isinstance(rows.rhs, Const):
+        yield Batches(around[0].var, begin, rows, rows.rhs)
+    for length, widest in _bounds(program, rows):
+        yield Batches(around[0].var, begin, length, widest)
+    for first, below in _below(program, begin, rows):
+        for length, widest in _bounds(program, below):
+            yield Batches(around[0].var, first, length, widest)
 
 
 def _below(program: Program, begin: Expr, length: Expr) -> Iterator[tuple[Expr, Expr]]:

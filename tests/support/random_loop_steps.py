@@ -41,6 +41,7 @@ from ragged.schedule.rebase_storage import rebase_storage
 from ragged.schedule.remap_iterations import remap_iterations
 from ragged.schedule.reorder import reorder
 from ragged.schedule.roll import roll
+from ragged.schedule.serial import serial
 from ragged.schedule.set_order import set_order
 from ragged.schedule.set_scope import set_scope
 from ragged.schedule.simplify_guards import simplify_guards
@@ -70,6 +71,10 @@ def _innermost(d: Places, attempt: Attempt) -> Asked:
 
 def _serial(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.loop(lambda loop: loop.kind is LoopKind.SERIAL),))
+
+
+def _parallel(d: Places, attempt: Attempt) -> Asked:
+    return Asked((d.loop(lambda loop: loop.kind is LoopKind.PARALLEL),))
 
 
 def _somewhere(d: Places, attempt: Attempt) -> Asked:
@@ -247,6 +252,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     remap_iterations: remapped,
     reorder: _swapped,
     roll: rolled,
+    serial: _parallel,
     set_order: _set_order,
     set_scope: _set_scope,
     simplify_guards: _somewhere,

@@ -1,9 +1,10 @@
-"""vectorize, unroll, parallel: how the iterations of a loop run."""
+"""vectorize, unroll, parallel, serial: how the iterations of a loop run."""
 
 import pytest
 
 from ragged.ir.parser import parse
 from ragged.schedule.parallel import parallel
+from ragged.schedule.serial import serial
 from ragged.schedule.split import split
 from ragged.schedule.unroll import unroll
 from ragged.schedule.vectorize import vectorize
@@ -43,7 +44,13 @@ def of(*lines, head="serial(8)"):
 def test_text(golden):
     program = parse(MATVEC)
     texts = [body(program)]
-    for primitive, name, nth in ((vectorize, "i", 1), (unroll, "i", 0), (unroll, "j", 0), (parallel, "n", 0)):
+    for primitive, name, nth in (
+        (vectorize, "i", 1),
+        (unroll, "i", 0),
+        (unroll, "j", 0),
+        (parallel, "n", 0),
+        (serial, "n", 0),
+    ):
         var = loop(program, name, nth)
         result = accepted(primitive, program, var)
         assert result.forwarding.loops[var] == (var,)
@@ -70,6 +77,18 @@ def test_a_batch_of_nodes_is_parallel_by_its_facts():
     check_same(program, new, TREE_DATA)
     unknown = parse(TREE.replace("parallel", "serial").replace(", follows(batch_begin, batch_length)", ""))
     assert "'lh' and 'h' may touch one element of 'h'" in refused(parallel, unknown, loop(unknown, "n", 1))
+
+
+def test_only_a_parallel_loop_becomes_serial():
+    program, n = of("x[n] = a[n]")
+    assert refused(serial, program, n) == (
+        "serial: cannot run the iterations of loop 'n' one after another\n"
+        "  because: it is serial, not parallel\n"
+        "  fix: name a parallel loop"
+    )
+    unrolled = accepted(unroll, program, n).program
+    assert "because: it is unrolled, not parallel" in refused(serial, unrolled, n)
+    assert accepted(serial, accepted(parallel, program, n).program, n).program == program
 
 
 def test_batches_are_not_parallel():
