@@ -67,9 +67,12 @@ def cheap_parts(program: Program, loop: Var, own: Collection[Var] = ()) -> list[
     shared = _used_outside(program, around)
     made: set[Buffer] = set()
     found: list[Stmt] = []
-    for before in _before(around.body, loop):
-        made |= written(before) if before.var not in own else set()
-        shared |= read(before) | written(before)
+    before, after = _others(around.body, loop)
+    for other in before:
+        made |= written(other) if other.var not in own else set()
+        shared |= read(other) | written(other)
+    for other in after:
+        shared |= written(other)
     wanted = _wanted(program) - shared
     for part in parts_of(loop_of(program, loop)):
         there = all(map(_rounds, leaves(part))) or not (read(part) - written(part)) & made
@@ -90,13 +93,15 @@ def _used_outside(program: Program, loop: For) -> set[Buffer]:
     }
 
 
-def _before(body: Stmt, loop: Var) -> Iterator[For]:
-    """Yield the parallel loops in a statement that stand before one."""
-    for stmt in statements(body):
-        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-            if stmt.var is loop:
-                return
-            yield stmt
+def _others(body: Stmt, loop: Var) -> tuple[list[For], list[For]]:
+    """Return the parallel loops in a statement that stand before one, and those that stand after it."""
+    found = _parallel(body)
+    here = next(place for place, stmt in enumerate(found) if stmt.var is loop)
+    return found[:here], found[here + 1 + len(_parallel(found[here].body)) :]
+
+
+def _parallel(body: Stmt) -> list[For]:
+    return [stmt for stmt in statements(body) if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL]
 
 
 def _is_cheap(part: Stmt) -> bool:

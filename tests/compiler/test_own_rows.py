@@ -59,6 +59,23 @@ def test_rows_that_leaves_make_too_are_nobodys_own():
     assert "e: workspace(float32[num_nodes, 16]" in text
 
 
+def test_rows_that_nodes_of_each_class_make_are_nobodys_own():
+    """Nodes that carry a word and nodes that do not have a loop each in a batch, and add up their children there."""
+    N, H = ra.N, 2 * HIDDEN
+    word = ra.node_input("word", dtype="int32", default=-1)
+    table, U, h = ra.input_tensor("table", (11, H)), ra.input_tensor("U", (H, H)), ra.placeholder((N, H))
+    x = ra.compute((N, H), lambda n, i: ra.where(word[n] >= 0, table[word[n], i], 0.5), name="x")
+    s = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h[k, i]), name="s")
+    z = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: U[i, j] * s[n, j]), name="z")
+    model = ra.recursion_op(h, ra.compute((N, H), lambda n, i: ra.tanh(x[n, i] + z[n, i])))
+    schedule = ra.Schedule(model)
+    schedule.dynamic_batch()
+    schedule.specialize(lambda n: word[n] >= 0)
+    program = DefaultSchedule(TWO_CORES, 2)(schedule.lower())
+    assert "s: workspace(float32[num_nodes, 32]" in to_text(program.program)
+    assert not [note for note in program.notes if note.startswith("# one worker")]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", MODELS)
 def test_nobody_waits_for_pairs_of_them_either(name):

@@ -10,6 +10,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from cortex import Node, ra
+from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.errors import ScheduleError
@@ -45,7 +46,10 @@ def check(model: ra.Model, params: dict[str, Any], batch: list[Node], expected: 
     for name, schedule in schedules(model):
         program = schedule.lower()
         verify(program)
-        check_agreement(interpreted(program, linearize(schedule.plan(), batch), params), expected, name)
+        linearized = linearize(schedule.plan(), batch)
+        check_agreement(interpreted(program, linearized, params), expected, name)
+        checked = insert_order_checks(program).program
+        check_agreement(interpreted(checked, linearized, params), expected, f"{name}, its order checked")
         assert schedule.finite <= set(model.inputs)
 
 

@@ -149,7 +149,7 @@ def test_leaves_of_trees_compute_theirs_where_they_use_them():
     batch, params = trees(), tree.init_params(seed=2)
     for model, loops, rows in ((tree, "num_inner_with_word", "Wx_leaf"), (graph, "num_with_word", "Wx")):
         before, _, leaves = to_text(default_schedule(model).lower()).partition("parallel(batch_length(0)")
-        assert f"in parallel({loops}, N)" in before and f"{rows}[" in leaves
+        assert f"in parallel({loops}, place)" in before and f"{rows}[" in leaves
     one, other = (cortex.compile(model, params, threads=1)(batch)["h"] for model in (tree, graph))
     np.testing.assert_array_equal(one, other)
 
@@ -190,6 +190,18 @@ def check(model, batch, params=None):
     default = default_schedule(model)
     results = interpreted(default.lower(), linearize(default.plan(), batch), params)
     check_agreement(results, expected, "default schedule")
+
+
+def test_a_product_at_nodes_that_carry_a_word_of_what_is_there_at_all_nodes():
+    """The scaled embedding has a row for each node, the product one for each that carries a word."""
+    cell = Cell(default=-1)
+    scaled = ra.compute((N, E), lambda n, i: cell.x[n, i] * cell.b[i], name="scaled")
+    Wx = cell.product(scaled)
+    model, batch = cell.close(lambda n, i: Wx[n, i]), trees()
+    params = model.init_params(seed=3)
+    check(model, batch, params)
+    results = cortex.compile(model, params, threads=1)(batch).nodes("h")
+    check_agreement([{"h": rows} for rows in results], ra.evaluate(model, params, batch), "compiled")
 
 
 @pytest.mark.parametrize("place", PLACES)

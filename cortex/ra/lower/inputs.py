@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 
-from cortex.ilir.structure import NODE, StructureFunctions
+from cortex.ilir.structure import NODE, PLACE, StructureFunctions
 from cortex.ra import expr as ra
 from cortex.ra.base import Tensor
 from cortex.ra.cases import handles
@@ -184,7 +184,7 @@ class Inputs:
         place = Var("n")
         nests = self._nests(place, Carrier(payload, Ref(place)))
         body = block(*(nests.fill(each, self.buffer(each), 0.0) for each in computes))
-        return For(place, Const(1), body, LoopKind.PARALLEL, NODE)
+        return For(place, Const(1), body, LoopKind.PARALLEL, PLACE)
 
     def _over_carriers(self, domain: Domain, payload: str, computes: list[Compute]) -> Stmt:
         """Return the loop over the nodes that carry a payload with the nests of each of `computes`."""
@@ -194,7 +194,7 @@ class Inputs:
         number, own = add(begin, Ref(step)), Carrier(payload, Ref(place))
         body = block(*(self._nests(node, own).compute(each, self.buffer(each)) for each in computes))
         at = Let(place, add(number, 1), Let(node, Call(carriers.node, (number,)), body))
-        return For(step, extent, at, LoopKind.PARALLEL, NODE)
+        return For(step, extent, at, LoopKind.PARALLEL, PLACE)
 
     def _nests(self, node: Var, carrier: Carrier | None = None) -> Nests:
         return Nests(self.buffers, Decisions(), self._result, Ref(node), carrier=carrier)

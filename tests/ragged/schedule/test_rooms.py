@@ -189,6 +189,7 @@ def test_which_fit():
     assert fitting_rooms(old, [room, other]) == (room,)
     mirrored = program(MIRRORED)
     assert fitting_rooms(mirrored, [Room(buffer(mirrored), *rows_of(mirrored))]) == ()
+    assert fitting_rooms(old, [room], [loop(old, "s2")]) == ()  # what it writes is a result, and nobody's own
     assert refusal(old, Room(buffer(mirrored), *rows_of(old))).startswith(
         "distribute_over_team: the program has no buffer 't'"
     )
