@@ -38,6 +38,8 @@ class Output:
 
         Raises KeyError for a name that is no output.
         """
+        if name not in self._roots:
+            raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._roots))}")
         rows = self._roots[name]
         if rows is None:
             assert self._arrays is not None
@@ -60,6 +62,8 @@ class Output:
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
+        if name not in self._arrays:
+            raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._arrays))}")
         rows = _rows_of(self._arrays[name], self._way_back.rows)
         return np.split(rows, self._way_back.row_begin[1:-1]) if len(self) else []
 

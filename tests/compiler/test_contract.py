@@ -152,6 +152,13 @@ def test_results_are_the_callers(tree_lstm, trees):
     np.testing.assert_array_equal(first["h"], kept[0])
 
 
+def test_a_name_that_is_no_output(trees, tree_lstm):
+    out = tree_lstm[2](trees[:1])
+    for read in (out.__getitem__, out.nodes):
+        with pytest.raises(KeyError, match="'x' is no output: there is 'h', 'c'"):
+            read("x")
+
+
 def test_keep_roots(vocab, trees, tree_lstm):
     model, params, fn = tree_lstm
     out = cortex.compile(model, params, keep="roots")(trees[:3])

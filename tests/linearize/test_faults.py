@@ -15,7 +15,7 @@ from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"Names", "Place", "path", "graph_node"}
-ELSEWHERE = {"too_large", "other_shape", "resized", "storage_beyond", "storage_lost"}
+ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost"}
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
     ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),

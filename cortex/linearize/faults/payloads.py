@@ -96,16 +96,6 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
     )
 
 
-def resized(payload: Payload) -> DataError:
-    """An array that got other memory between being met and being copied, or lent."""
-    return DataError(
-        f"linearize: an array that is payload `{payload.name}` of a node was resized while the batch was read",
-        because="it is looked at again once the whole batch is known, and its memory was given back by then",
-        example="numpy.ndarray.resize(..., refcheck=False) in a finalizer",
-        fix="change no structure while a call reads it",
-    )
-
-
 def wrong_dtype(place: Place, payload: Payload, array: npt.NDArray[Any]) -> DataError:
     """An array of another dtype: nothing is converted behind the caller's back."""
     return DataError(

@@ -156,14 +156,16 @@ def few_children(place: Place, number: int, plan: Plan, value: object) -> DataEr
 def many_children(place: Place, number: int, plan: Plan, value: object) -> DataError:
     """A node with more children than the plan's most."""
     if plan.kind is StructureKind.SEQUENCE:
-        because = "in a sequence a step has one predecessor"
+        because, fix = "in a sequence a step has one predecessor", "split the node"
     else:
-        because = f"the model was declared with at most {count(plan.most_children or 0, 'child')}"
+        behind = "the first" if plan.most_children == 1 else f"the first {plan.most_children}"
+        because = f"the model reads no child after {behind}, or was declared so"
+        fix = f"split the node, or declare the model with structure=ra.Tree(max_children={number})"
     return DataError(
         f"linearize: {place}: {count(number, 'child')} where an inner node has {_arity_text(plan)}",
         because=because,
         example=short(value),
-        fix="split the node, or declare the model for more children",
+        fix=fix,
     )
 
 

@@ -10,8 +10,8 @@
 namespace cortex {
 
 // A vector that stands in an array of NumPy's is lent: only where it is, is written down, and it is copied once, to where
-// its node is numbered. That is as good as a copy for as long as no code of anyone's runs, which could write there;
-// who is about to run some calls `lend_no_more`, and all is copied at once, then and from then on.
+// its node is numbered. That is as good as a copy for as long as no code of anyone's runs, which could write there, or give
+// the array other memory; who is about to run some calls `lend_no_more`, and all is copied at once, then and from then on.
 class Column {
  public:
   explicit Column(const PayloadSpec& payload)
@@ -48,6 +48,7 @@ class Column {
     }
   }
 
+  bool may_lend() const { return may_lend_; }
   bool lends() const { return lends_; }
   // Append a row that is an array of NumPy's as the payload has to be, by where it is; false for any other object.
   bool lend_vector(PyObject* value);
@@ -65,7 +66,7 @@ class Column {
   struct Place {
     const void* memory;
     Py_ssize_t elements;
-    nb::list keepers;
+    nb::object keepers;
   };
   // Leave the values where they are, if all of them are lent and stand at multiples of their elements' size. Of row i, of
   // so many, the `ids[i]`-th place of `begin` says how many elements of the memory come before its value. `keeper` keeps
@@ -73,28 +74,20 @@ class Column {
   std::optional<Place> leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin, nb::handle keeper);
 
  private:
-  // An array of several rows that we hold, and where its memory was as it lent some.
-  struct Lender {
-    PyObject* array;
-    const void* data;
-    std::size_t bytes;
-  };
-
   // `vector` is the array that is the row, if one is, and a new reference to it.
   void lend(const char* value, PyObject* vector) {
     lent_.push(value);
     vectors_.push(vector);
   }
   void copy_lent();
-  void check_lenders() const;
-  nb::list take_lenders(nb::handle keeper);
+  nb::object take_lenders(nb::handle keeper);
 
   const PayloadSpec* payload_;
   bool may_lend_, lends_;
   Room<char> values_;         // empty as long as it lends
   Room<const char*> lent_;    // where each row's value is
   Room<PyObject*> vectors_;   // the array that is the row, which we hold, or nullptr
-  Room<Lender> lenders_;
+  Room<PyObject*> lenders_;   // arrays of several rows, which we hold
 };
 
 }  // namespace cortex

@@ -29,6 +29,7 @@ class Engine {
   nb::object linearize(nb::object data, nb::object lent) const {
     Borrowed scratch(scratches_, plan_, limit_);
     Rows& rows = scratch.room->rows;
+    rows.begin();
     Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.room};
     if (!PyList_CheckExact(data.ptr())) {
       read_member(context, data, rows);

@@ -20,7 +20,12 @@ class Room {
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
   Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
+  Room& operator=(Room&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
   ~Room() { std::free(data_); }
 
   // Return room for so many more elements.

@@ -23,6 +23,7 @@ void Rows::clear() {
   least_width = std::numeric_limits<std::size_t>::max();
   most_width = 0;
   has_holes = false;
+  undisturbed_.reset();
   keys.clear();
   room_ = 0;
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "column.h"
 #include "keys.h"
+#include "undisturbed.h"
 
 namespace cortex {
 
@@ -12,7 +15,11 @@ class Rows {
  public:
   Rows(const PlanSpec& plan, std::int64_t limit);
 
-  // Forget the batch, and keep the room.
+  // Begin a batch.
+  void begin() {
+    if (std::any_of(columns.begin(), columns.end(), std::mem_fn(&Column::may_lend))) undisturbed_.emplace();
+  }
+  // Forget it, and keep the room.
   void clear();
   // What it takes, and what of that the batch needs.
   std::size_t bytes() const;
@@ -46,9 +53,10 @@ class Rows {
   void make_room() {
     if (count() >= room_) [[unlikely]] make_more_room();
   }
-  // Before any code runs that could change what nodes carry.
+  // Before any code runs that could change what nodes carry. Until then no garbage is collected, if columns may lend.
   void lend_no_more() {
     for (Column& column : columns) column.lend_no_more();
+    undisturbed_.reset();
   }
   void add_root(std::int32_t row) { roots.push(row); }
   void end_structure() { end_structure(count()); }
@@ -107,6 +115,7 @@ class Rows {
   void make_more_room();
 
   std::int64_t limit_;
+  std::optional<Undisturbed> undisturbed_;
   std::size_t room_ = 0;  // so many rows have room, as long as this structure is read
 };
 
