@@ -38,8 +38,7 @@ class Output:
 
         Raises KeyError for a name that is no output.
         """
-        if name not in self._roots:
-            raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._roots))}")
+        self._check(name)
         rows = self._roots[name]
         if rows is None:
             assert self._arrays is not None
@@ -62,8 +61,7 @@ class Output:
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
-        if name not in self._arrays:
-            raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._arrays))}")
+        self._check(name)
         rows = _rows_of(self._arrays[name], self._way_back.rows)
         return np.split(rows, self._way_back.row_begin[1:-1]) if len(self) else []
 
@@ -71,6 +69,10 @@ class Output:
         """Return the caller's node, key or token behind each row of `nodes(...)[structure]`."""
         way = self._way_back
         return way.keys_between(*way.row_begin[structure : structure + 2])
+
+    def _check(self, name: str) -> None:
+        if name not in self._roots:
+            raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._roots))}")
 
     @property
     def _way_back(self) -> WayBack:

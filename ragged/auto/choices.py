@@ -103,8 +103,8 @@ class Choices:
     rebase: bool = field(
         default=True, metadata={_WHY: "the next batch has the same room, and finds it in the caches"}
     )
-    # TreeLSTM with embeddings, 2 cores of 1 MiB each: 0.96 of the time of all leaves at once at 256, ten trees and a
-    # hundred, 0.99 to 1.0 at 512; as long with two, four and eight times as many.
+    # TreeLSTM with embeddings, 2 cores of 1 MiB each: 0.96 to 1.0 of the time of all leaves at once at 256, 0.99 to 1.0
+    # at 512, 1.0 to 1.01 at 64; as long with two, four and eight times as many.
     block: int = field(
         default=24, metadata={_WHY: "copies of rows stay in the second cache, and have room for these"}
     )

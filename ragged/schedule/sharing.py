@@ -136,11 +136,11 @@ class Shareable:
 def fitting_rooms(program: Program, rooms: Iterable[Room], own: Iterable[Var] = ()) -> tuple[Room, ...]:
     """Return those of `rooms` that `Shareable.of` would take with `crossed` and `own`."""
     _, phases = _phases_of(program)
-    fitting: list[Room] = []
     try:
         owned = Own.of(program, phases, own, "rooms: none", crossed=True)
     except ScheduleError:
         return ()
+    fitting: list[Room] = []
     for room in rooms:
         with suppress(ScheduleError):
             rebased(program, phases, owned, [room], "rooms: none")

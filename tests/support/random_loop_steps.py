@@ -69,12 +69,8 @@ def _innermost(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.loop(lambda loop: isinstance(loop.extent, Const) and not loops_in(loop.body)),))
 
 
-def _serial(d: Places, attempt: Attempt) -> Asked:
-    return Asked((d.loop(lambda loop: loop.kind is LoopKind.SERIAL),))
-
-
-def _parallel(d: Places, attempt: Attempt) -> Asked:
-    return Asked((d.loop(lambda loop: loop.kind is LoopKind.PARALLEL),))
+def _of_kind(kind: LoopKind) -> Callable[[Places, Attempt], Asked]:
+    return lambda d, attempt: Asked((d.loop(lambda loop: loop.kind is kind),))
 
 
 def _somewhere(d: Places, attempt: Attempt) -> Asked:
@@ -246,13 +242,13 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     move: _moved,
     pack: _pack,
     pad_loop: _pad_loop,
-    parallel: _serial,
+    parallel: _of_kind(LoopKind.SERIAL),
     prefetch: _prefetch,
     rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,
     roll: rolled,
-    serial: _parallel,
+    serial: _of_kind(LoopKind.PARALLEL),
     set_order: _set_order,
     set_scope: _set_scope,
     simplify_guards: _somewhere,
