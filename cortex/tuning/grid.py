@@ -24,6 +24,7 @@ _LOOPS: Grid = {
     "nodes": (1, 8),
     "columns": (False,),
     "own": (False,),
+    "apart": (False,),
     "turns": (False,),
     "matrices": (False,),
     "prefetch": (False,),

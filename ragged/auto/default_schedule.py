@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ragged.auto.alternate_columns import alternate_columns
@@ -14,7 +14,13 @@ from ragged.auto.join_children import join_children
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
-from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
+from ragged.auto.rebase_batches import (
+    Batches,
+    batches_of,
+    rebase_batches,
+    rooms_of_parts,
+    rooms_of_shares,
+)
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -36,6 +42,10 @@ from ragged.schedule.schedule import Schedule
 _MOST_ROOMS = 4
 """With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
 many rows as (n + 1) / 2 have, so that for more workers a row for each of all batches' is less."""
+
+
+_APART = 1 / 2
+"""What the matrices may take of the second cache of each core that has a part of the data, and reads all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,10 @@ class DefaultSchedule:
         leave = {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
         if self.threads > _MOST_ROOMS:
             rooms = ()
-        rebase_batches(schedule, batches, 0, leave)
-        reason = share_out(schedule, self.threads, wide, columns.own, rooms)
+        reason = None
+        if not self._share_apart(schedule, batches, wide, columns.own, rooms, leave):
+            rebase_batches(schedule, batches, 0, leave)
+            reason = share_out(schedule, self.threads, wide, columns.own, rooms)
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
         if self.choices.matrices:
@@ -102,6 +114,34 @@ class DefaultSchedule:
         log = (*self.choices.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
+
+    def _share_apart(
+        self,
+        schedule: Schedule,
+        batches: Sequence[Batches],
+        wide: int | None,
+        own: tuple[Var, ...],
+        rooms: tuple[Room, ...],
+        leave: Collection[Buffer],
+    ) -> bool:
+        """Share a kernel out by the parts of its data, where there are some, or else by rows or columns as `share_out`.
+
+        Returns whether it is: matrices are small enough for each worker to read all, and parts depend on nothing else.
+        """
+        large = matrices(schedule.program) > self.machine.l2_bytes * _APART
+        if self.threads < 2 or large or not self.choices.apart:
+            return False
+        apart = rooms_of_parts(schedule.program, batches, own, leave, crossed=wide is not None)
+        if apart is None:
+            return False
+        before = schedule.checkpoint()
+        rebase_batches(schedule, batches, 0, {*leave, *(room.buffer for room in apart)})
+        try:
+            schedule.apply(distribute_over_team, wide, own, rooms, apart)
+        except ScheduleError:
+            schedule.restore(before)
+            return False
+        return True
 
     def _wide(self, program: Program) -> int | None:
         """Return how many iterations of a batch for each worker make it wide; None where no number does."""

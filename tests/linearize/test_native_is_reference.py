@@ -40,4 +40,5 @@ def test_one_structure(kind, data):
 def test_batches_of_every_kind(data):
     plan: Plan = data.draw(strategies.plans(strict=False))
     batch = data.draw(strategies.batches(plan))
-    check_against_reference(plan, batch, vocab=data.draw(st.sampled_from([VOCAB, VOCAB, STRICT])))
+    vocab = data.draw(st.sampled_from([VOCAB, VOCAB, STRICT]))
+    check_against_reference(plan, batch, vocab=vocab, sharing=data.draw(st.integers(1, 3)))

@@ -17,6 +17,7 @@ from tests.support.library import library
 KINDS: dict[str, ra.Structure] = {"Tree": ra.Tree(), "Dag": ra.Dag(), "Sequence": ra.Sequence()}
 PRIMITIVES = (
     "dynamic_batch",
+    "part_structures",
     "specialize_if_else",
     "specialize",
     "specialize_leaves",
@@ -107,7 +108,8 @@ def refusal(model: ra.Model, primitive: str, at: str | None) -> ScheduleError | 
 def take(schedule: ra.Schedule, model: ra.Model, primitive: str, at: str | None) -> None:
     """Take a step on a schedule of `model`, at the tensor that it calls `at`.
 
-    To unroll, nodes are batched first; before constants are hoisted, leaves are specialized, which have most of them.
+    To unroll, or to have parts, nodes are batched first; before constants are hoisted, leaves are specialized, which
+    have most of them.
     """
     if primitive == "specialize":
         assert at is not None
@@ -117,10 +119,10 @@ def take(schedule: ra.Schedule, model: ra.Model, primitive: str, at: str | None)
         if "s.specialize_leaves()" not in schedule.log():
             schedule.specialize_leaves()
         schedule.hoist_constants()
-    elif primitive == "unroll":
+    elif primitive in ("unroll", "part_structures"):
         if not schedule.batched:
             schedule.dynamic_batch()
-        schedule.unroll(1)
+        getattr(schedule, primitive)(*([1] if primitive == "unroll" else []))
     elif at is None:
         getattr(schedule, primitive)()
     else:

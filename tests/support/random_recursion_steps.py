@@ -71,6 +71,7 @@ STEPS: dict[str, Callable[[Random, ra.Schedule], Arguments]] = {
     "refactor": _tensor,
     "compute_once": _tensor,
     "unroll": _depth,
+    "part_structures": _nothing,
 }
 
 

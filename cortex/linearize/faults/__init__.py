@@ -56,6 +56,7 @@ from cortex.linearize.faults.shape import (
     shared,
     storage_beyond,
     storage_lost,
+    storage_of_parts,
     too_large,
 )
 from cortex.linearize.faults.text import (
@@ -124,6 +125,7 @@ __all__ = [
     "shared",
     "storage_beyond",
     "storage_lost",
+    "storage_of_parts",
     "too_large",
     "trailing",
     "tuple_element",

@@ -26,7 +26,9 @@ from cortex.linearize.vocab import Vocab
 __all__ = ["Structure", "StructureNode", "linearize", "payload_value", "read_structures"]
 
 
-def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
+def linearize(
+    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None, sharing: int = 1
+) -> Linearized:
     """Return the arrays of a batch; arguments and errors are those of `cortex.linearize.linearize`."""
     check_names(children)
     check_vocab(vocab)
@@ -53,7 +55,7 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
         else:
             read, _ = read_item(item, first, Context(plan, vocab, children, visit))
         structures += read
-    return number(plan, structures, values)
+    return number(plan, structures, values, sharing)
 
 
 def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.NDArray[Any]:
