@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -61,19 +61,25 @@ class Cut:
 
 def cut_of(program: Program, extent: Expr) -> Cut | None:
     """Return where a loop of this extent is cut, if it is as long as a range that has parts, or as what is of it."""
-    for fact in program.facts:
-        if isinstance(fact, Parted):
-            indices = {
-                part.args[0]
-                for part in subexpressions(extent)
-                if isinstance(part, Call) and part.function in (fact.begin, fact.length)
-            }
-            for index in indices:
-                for via in (None, *_belonging(program, fact)):
-                    each = _times(linear(extent), linear(_whole(fact, index, via)))
-                    if each is not None:
-                        return Cut(fact, index, via, each)
+    fact = _parted(program)
+    if fact is None:
+        return None
+    indices = {
+        part.args[0]
+        for part in subexpressions(extent)
+        if isinstance(part, Call) and part.function in (fact.begin, fact.length)
+    }
+    for index in indices:
+        for via in (None, *_belonging(program, fact)):
+            each = _times(linear(extent), linear(_whole(fact, index, via)))
+            if each is not None:
+                return Cut(fact, index, via, each)
     return None
+
+
+def _parted(program: Program) -> Parted | None:
+    """Return what says which parts there are: the first fact of those that do."""
+    return next((fact for fact in program.facts if isinstance(fact, Parted)), None)
 
 
 def _times(extent: Linear, whole: Linear) -> int | None:
@@ -96,7 +102,8 @@ def _belonging(program: Program, fact: Parted) -> list[Function]:
 
 def parts_of(program: Program) -> Expr | None:
     """Return how many parts there are, where a program's data has some."""
-    return next((fact.parts for fact in program.facts if isinstance(fact, Parted)), None)
+    fact = _parted(program)
+    return None if fact is None else fact.parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +154,12 @@ class Parts(InParts):
 
     def __contains__(self, phase: Phase) -> bool:
         return phase in self.cuts
+
+    def alone(self, phases: Sequence[Phase], rooms: Iterable[Buffer]) -> Iterator[Buffer]:
+        """Yield those of the rooms of shares of rows that are parts' own: all who use them are in parts."""
+        for room in rooms:
+            if all(phase in self for phase in phases if room in read(phase.loop) | written(phase.loop)):
+                yield room
 
     def elsewhere(self, one: Phase, other: Phase, first: Copies, second: Copies) -> tuple[Expr, ...]:
         """Return that an iteration of one phase and one of another are of two parts."""

@@ -163,7 +163,7 @@ class Shareable:
         if parts is None:
             return found
         parts = parts.among(phases)
-        copied = owned.buffers.union(by_rows, by_part)
+        copied = owned.buffers.union(by_part, parts.alone(phases, by_rows))
         meetings = barriers_before(
             program, whole, phases, aligned=aligned, crossed=crossed, copied=copied, parts=parts
         )

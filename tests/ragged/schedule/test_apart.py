@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,8 @@ from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
 from ragged.schedule.sharing import fitting_apart
 from tests.ragged.schedule.support import body, check_team, check_team_compiled, refused
+from tests.ragged.schedule.test_rooms import OTHER_COLUMN, batch
+from tests.ragged.schedule.test_rooms import program as rooms_program
 
 FOREST = """\
 program("forest")
@@ -274,3 +278,46 @@ def test_iterations_of_unknown_parts_are_refused():
     assert refusal(parse(text)) == (
         "  because: iterations of loop 'e' are not proven to be of the part that has them"
     )
+
+
+def test_rooms_of_rows_that_are_in_no_parts():
+    """Where there are parts, rows of other loops are shared out as else: few rows by columns, in one room."""
+    names = {
+        "total": "all",
+        "first": "earliest",
+        "batches": "rounds",
+        "widest": "wide",
+        "begin": "from_",
+        "length": "rows",
+        "s": "q",
+    }
+    other = str(rooms_program(OTHER_COLUMN))
+    for name, new in {**names, "x": "given"}.items():
+        other = re.sub(rf"\b{name}\b", new, other)
+    declared, kernel = other.removeprefix('program("rounds")\n').split("with kernel:\n")
+    text = FOREST.format(within=WITHIN, column="3 - c1")
+    text = text.replace("x: payload", f"{declared.strip()}\nx: payload").replace(
+        "with kernel:\n", f"with kernel:\n{kernel}"
+    )
+    schedule = Schedule(parse(text))
+    step = schedule.loop("step", 0)
+    given = ("from_(step + 1)", "rows(step + 1)", "wide")
+    room = Room(schedule.buffer("t"), 0, step, *(schedule.index(each, step) for each in given))
+    of_parts = tuple(
+        Room(
+            schedule.buffer("u"),
+            0,
+            schedule.loop("step", 1),
+            *(schedule.index(each, schedule.loop("step", 1)) for each in said),
+        )
+        for said in [("under(begin(step + 1))", "edges(step + 1)", "most")]
+    )
+    schedule.apply(distribute_over_team, WIDE, (schedule.loop("m"),), (room,), of_parts)
+    for lengths in [(3,), (5, 1, 4, 2, 7, 3, 6)]:
+        sizes, arrays = batch(lengths)
+        more = {names[name]: size for name, size in sizes.items()}
+        arrays = {{**names, "x": "given"}[name]: array for name, array in arrays.items()}
+        for own_sizes, own_arrays in DATA[2]:
+            data = ({**more, **own_sizes}, {**arrays, **own_arrays})
+            for output in ("h", "y"):
+                check_team(parse(text), schedule.program, data, output, workers=2, seeds=range(4))
