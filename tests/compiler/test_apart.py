@@ -44,8 +44,10 @@ def alone(name):
     return model, params, cortex.compile(model, params, threads=1)
 
 
-@pytest.mark.parametrize(("threads", "keep"), [(2, "nodes"), (3, "roots")])
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    ("name", "threads", "keep"),
+    [*((name, 2, "nodes") for name in NAMED), ("tree_lstm", 3, "roots"), ("dag_rnn", 3, "roots")],
+)
 def test_the_bits_of_what_one_thread_computes(name, threads, keep):
     model, params, one = alone(name)
     batch = structures(name, HIDDEN.get(name, 32), 40)
