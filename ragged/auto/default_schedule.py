@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.choices import DEFAULT, Choices
@@ -28,7 +29,7 @@ from ragged.auto.transpose_rows import transpose_rows
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Buffer, Var
+from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For
@@ -46,6 +47,11 @@ many rows as (n + 1) / 2 have, so that for more workers a row for each of all ba
 
 _APART = 1 / 2
 """What the matrices may take of the second cache of each core that has a part of the data, and reads all of them."""
+
+
+_ROW = 4096
+"""The most bytes that an iteration may have of what parts have copies of: of more, as of matrices that nodes multiply,
+a worker keeps what one iteration has, where batches are shared out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +138,7 @@ class DefaultSchedule:
         if self.threads < 2 or large or not self.choices.apart:
             return False
         apart = rooms_of_parts(schedule.program, batches, own, leave, crossed=wide is not None)
-        if apart is None:
+        if apart is None or any(_row_bytes(room.buffer) > _ROW for room in apart):
             return False
         before = schedule.checkpoint()
         rebase_batches(schedule, batches, 0, {*leave, *(room.buffer for room in apart)})
@@ -150,6 +156,13 @@ class DefaultSchedule:
             return None
         on_unit = self.choices.on_unit(self.machine)
         return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
+
+
+def _row_bytes(buffer: Buffer) -> int:
+    """Return the bytes that an iteration has of a workspace."""
+    return (
+        prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const)) * buffer.dtype.bytes
+    )
 
 
 def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:

@@ -21,7 +21,6 @@ from tests.support.agreement import BOUND, error
 
 MODEL = models.tree_lstm(hidden=32, embed=8, vocab=10)
 PARAMS = MODEL.init_params(seed=3)
-NAMED = ["tree_lstm", "nary_tree_lstm", "dag_rnn", "lstm"]
 
 
 def structures(name, hidden, count, seed=0):
@@ -32,6 +31,12 @@ def structures(name, hidden, count, seed=0):
     drawn = [rows[k] for k in random.integers(0, len(rows), count)]
     carried = [payloads(entry, input, each, hidden, EMBED, VOCAB, seed + k) for k, each in enumerate(drawn)]
     return [Drawn(*pair).root for pair in zip(drawn, carried, strict=True)]
+
+
+@cache
+def function():
+    """Return the function of the small model, for two threads."""
+    return cortex.compile(MODEL, PARAMS, threads=2)
 
 
 @cache
@@ -46,7 +51,12 @@ def alone(name):
 
 @pytest.mark.parametrize(
     ("name", "threads", "keep"),
-    [*((name, 2, "nodes") for name in NAMED), ("tree_lstm", 3, "roots"), ("dag_rnn", 3, "roots")],
+    [
+        ("tree_lstm", 2, "nodes"),
+        ("dag_rnn", 3, "roots"),
+        *(pytest.param(name, 2, "nodes", marks=pytest.mark.thorough) for name in ("nary_tree_lstm", "lstm")),
+        pytest.param("tree_lstm", 3, "roots", marks=pytest.mark.thorough),
+    ],
 )
 def test_the_bits_of_what_one_thread_computes(name, threads, keep):
     model, params, one = alone(name)
@@ -77,21 +87,18 @@ def test_structures_of_any_size_agree_with_the_oracle(seed, count):
         return tree(left), tree(leaves - left)
 
     batch = [tree(int(leaves)) for leaves in random.integers(1, 20, count)]
-    got, want = FUNCTION(batch), ra.evaluate(MODEL, PARAMS, batch)
+    got, want = function()(batch), ra.evaluate(MODEL, PARAMS, batch)
     for key in ("h", "c"):
         for mine, oracle in zip(got.nodes(key), want, strict=True):
             assert error(mine, oracle[key]) <= BOUND
 
 
-FUNCTION = cortex.compile(MODEL, PARAMS, threads=2)
-
-
 def test_nobody_waits_in_the_loop_over_batches():
-    lines = FUNCTION.show("loops").splitlines()
+    lines = function().show("loops").splitlines()
     step = next(k for k, line in enumerate(lines) if "for step in serial(num_batches - 1" in line)
     meetings = [k for k in range(step, len(lines)) if lines[k].strip() == "barrier(team)"]
     assert meetings and all("not num_parts == workers" in lines[k - 1] for k in meetings)
-    assert "s.part_structures()" in FUNCTION.show("schedule")
+    assert "s.part_structures()" in function().show("schedule")
 
 
 BATCH = [((1, 2), 3), ((4, 5), 6), 7, 8]
@@ -99,7 +106,7 @@ BATCH = [((1, 2), 3), ((4, 5), 6), 7, 8]
 
 @pytest.mark.parametrize("exchanged", ["part", "part_begin", "child"])
 def test_what_is_relied_on_is_checked(exchanged):
-    batch = FUNCTION.linearize(BATCH)
+    batch = function().linearize(BATCH)
     assert batch.num_parts == 2
     array = getattr(batch, exchanged).copy()
     if exchanged == "child":
@@ -107,25 +114,26 @@ def test_what_is_relied_on_is_checked(exchanged):
     else:
         array.flat[1] += 1
     with pytest.raises(DataError, match="part"):
-        FUNCTION(replace(batch, **{exchanged: array}))
+        function()(replace(batch, **{exchanged: array}))
 
 
+@pytest.mark.thorough
 def test_batches_of_other_functions():
     """One without parts, one of other parts than there are workers."""
-    want = FUNCTION(BATCH)["h"]
+    want = function()(BATCH)["h"]
     alone = cortex.compile(MODEL, PARAMS, threads=1)
     three = cortex.compile(MODEL, PARAMS, threads=3)
-    for maker in (FUNCTION, alone, three):
-        for user in (FUNCTION, alone, three):
+    for maker in (function(), alone, three):
+        for user in (function(), alone, three):
             np.testing.assert_array_equal(user(maker.linearize(BATCH))["h"], want)
 
 
 def test_saved_and_loaded(tmp_path):
-    FUNCTION.save(tmp_path / "m.cortex")
+    function().save(tmp_path / "m.cortex")
     for threads in (1, 2, 4):
         loaded = cortex.load(tmp_path / "m.cortex", threads=threads)
         assert loaded.linearize(BATCH).num_parts == (threads if threads < 4 else 1)
-        np.testing.assert_array_equal(loaded(BATCH)["h"], FUNCTION(BATCH)["h"])
+        np.testing.assert_array_equal(loaded(BATCH)["h"], function()(BATCH)["h"])
 
 
 def unrolled():
@@ -145,22 +153,22 @@ def with_classes():
     [
         (MODEL, {"threads": 1}),
         (MODEL, {"threads": 2, "choices": Choices(apart=False)}),
-        (unrolled(), {"threads": 2}),
-        (with_classes(), {"threads": 2}),
+        pytest.param(unrolled(), {"threads": 2}, marks=pytest.mark.thorough),
+        pytest.param(with_classes(), {"threads": 2}, marks=pytest.mark.thorough),
         (models.dag_rnn(hidden=1024, embed=16), {"threads": 2}),
     ],
     ids=["one thread", "as chosen", "unrolled", "classes", "large matrices"],
 )
 def test_who_has_no_parts(model, options):
     params = model.init_params(0) if isinstance(model, ra.Model) else PARAMS
-    function = cortex.compile(model, params, **options)
-    assert not function.plan.parted
-    assert "num_parts" not in function.show("loops")
+    made = cortex.compile(model, params, **options)
+    assert not made.plan.parted
+    assert "num_parts" not in made.show("loops")
 
 
 def test_roots_alone_of_many_nodes_have_no_parts():
-    function = cortex.compile(MODEL, PARAMS, threads=2, keep="roots")
-    assert function.plan.most_apart == (1 << 20) // (2 * 32 * 4)
-    few, many = function.linearize(BATCH), function.linearize([tuple(BATCH[0])] * 1000)
+    made = cortex.compile(MODEL, PARAMS, threads=2, keep="roots")
+    assert made.plan.most_apart == (1 << 20) // (2 * 32 * 4)
+    few, many = made.linearize(BATCH), made.linearize([tuple(BATCH[0])] * 1000)
     assert (few.num_parts, many.num_parts) == (2, 1)
     assert few.storage_rows == few.num_nodes and many.storage_rows < many.num_nodes
