@@ -24,7 +24,6 @@ _LOOPS: Grid = {
     "nodes": (1, 8),
     "columns": (False,),
     "own": (False,),
-    "apart": (False,),
     "turns": (False,),
     "matrices": (False,),
     "prefetch": (False,),

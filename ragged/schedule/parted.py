@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
@@ -184,13 +184,13 @@ class Parts(InParts):
                     refusal,
                     because=f"loop '{phase.loop.var.name}' uses what each part has for itself, and is in no parts",
                 )
-        for writer, user in product(users, repeat=2):
+        for one, other in combinations_with_replacement(users, 2):
             conflict = find_conflict(
                 program,
-                writer.inside,
-                user.inside,
+                one.inside,
+                other.inside,
                 0,
-                partial(self.elsewhere, writer, user),
+                partial(self.elsewhere, one, other),
                 about=buffers.__contains__,
             )
             if conflict is not None:

@@ -238,23 +238,28 @@ class _Walk:
 
     def _depends(self, phase: Phase, pending: _Pending, *, by_rows: bool = False) -> bool:
         """Return whether a phase depends on one before it, in what another worker did of it."""
-        if self._in_parts(phase, pending):
-            return self._depends_on_part(phase, pending)
-        one, other, alike = pending.phase.loop, phase.loop, self._alike(phase, pending)
+        before = pending.phase
+        one, other, alike = before.loop, phase.loop, self._alike(phase, pending)
         if by_rows:
-            rows, others = pending.phase.rows, phase.rows
+            rows, others = before.rows, phase.rows
             alike = rows is not None and others is not None and rows.extent == others.extent
             alike &= pending.carrier is None
             one, other = rows or one, others or other
 
+        def elsewhere(first: Copies, second: Copies) -> tuple[Expr, ...]:
+            if self.parts is not None and self._in_parts(phase, pending):
+                both = before in self.parts and phase in self.parts
+                return self.parts.elsewhere(before, phase, first, second) if both else ()
+            return (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
+
         def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
-            apart = (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
-            return (*apart, *(() if pending.carrier is None else (earlier(first, second, pending.carrier),)))
+            later = () if pending.carrier is None else (earlier(first, second, pending.carrier),)
+            return (*elsewhere(first, second), *later)
 
         return (
             find_conflict(
                 self.program,
-                pending.phase.inside,
+                before.inside,
                 phase.inside,
                 pending.common,
                 relation,
@@ -262,26 +267,6 @@ class _Walk:
             )
             is not None
         )
-
-    def _depends_on_part(self, phase: Phase, pending: _Pending) -> bool:
-        """Return whether a phase depends on what another worker did of one before it, where one of them is in parts."""
-        before = pending.phase
-
-        def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
-            assert self.parts is not None
-            both = before in self.parts and phase in self.parts
-            later = () if pending.carrier is None else (earlier(first, second, pending.carrier),)
-            return (*(self.parts.elsewhere(before, phase, first, second) if both else ()), *later)
-
-        conflict = find_conflict(
-            self.program,
-            before.inside,
-            phase.inside,
-            pending.common,
-            relation,
-            about=lambda buffer: buffer not in self.copied,
-        )
-        return conflict is not None
 
 
 class InParts(ABC):
