@@ -64,7 +64,7 @@ def most(share: float) -> hypothesis.settings:
 def test_every_schedule_means_what_the_oracle_says(case):
     model, params, batch, expected = case
     for name, schedule in schedules(model).items():
-        linearized = linearize(schedule.plan(), batch, sharing=2)
+        linearized = linearize(schedule.plan(), batch)
         check_agreement(interpreted(schedule.lower(), linearized, params), expected, f"{name}, interpreted")
 
 
@@ -73,7 +73,7 @@ def test_every_schedule_means_what_the_oracle_says(case):
 def test_a_grid_of_blocks_agrees_with_the_oracle_or_refuses(case, blocks, threads, shared_bytes, seed):
     model, params, batch, expected = case
     for name, schedule in schedules(model).items():
-        program, linearized = schedule.lower(), linearize(schedule.plan(), batch, sharing=2)
+        program, linearized = schedule.lower(), linearize(schedule.plan(), batch)
         if len(list(leaves(program.kernel))) > SMALL:
             continue
         try:
@@ -96,7 +96,7 @@ def test_machine_code_and_every_pass_agree_with_the_oracle(case, data):
     hypothesis.assume(size <= LARGEST)
     threads = data.draw(st.sampled_from([1, 2]), label="threads") if size <= SMALL else 1
     roots_alone = data.draw(st.booleans(), label="roots alone")
-    linearized = linearize(ways[name].plan(roots_alone=roots_alone), batch, sharing=2)
+    linearized = linearize(ways[name].plan(roots_alone=roots_alone), batch)
     if roots_alone:
         expected = at_roots(expected, linearized)
     function = cortex.compile(ways[name], params, threads=threads, keep="roots" if roots_alone else "nodes")

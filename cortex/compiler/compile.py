@@ -9,7 +9,7 @@ from cortex.compiler.choices import DEFAULT, Choices, scheduled
 from cortex.compiler.described import describe
 from cortex.compiler.function import RecursiveFunction
 from cortex.compiler.made import Made
-from cortex.ilir.structure import BATCH, CHILD, NODE, NUM_PARTS, ROOT
+from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule
@@ -104,7 +104,6 @@ def compile(
         choices.of_recursion(),
         roots_alone=keep == "roots",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has room and blocks for any number of nodes
-        parted=NUM_PARTS in kernel.kernel.executable.interface.names,
     )
     made = Made(kernel, described, threads, workers, keep == "nodes", vocab, children)
     return RecursiveFunction(made, params)

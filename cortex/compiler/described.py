@@ -47,12 +47,10 @@ def describe(
     *,
     roots_alone: bool = False,
     whole_heights: bool = False,
-    parted: bool = True,
 ) -> Described:
     """Return the description of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
 
     `roots_alone` is as for `Schedule.lower`; with `whole_heights` batches are as wide as the structures have them.
-    Unless it is `parted`, the kernel does not ask which structures are whose.
     """
     model = schedule.model
     parameters = {
@@ -60,10 +58,8 @@ def describe(
         for name, tensor in model.inputs.items()
     }
     plan = schedule.plan(roots_alone=roots_alone)
-    plan = replace(plan, widest=None) if whole_heights else plan
-    plan = plan if parted else replace(plan, parted=False, most_apart=None)
     return Described(
-        plan,
+        replace(plan, widest=None) if whole_heights else plan,
         parameters,
         tuple(sorted(schedule.finite)),
         tuple(model.results),

@@ -39,9 +39,7 @@ class RecursiveFunction:
     ) -> None:
         """Bind the parameters, which are copied; raises `ModelError` where they do not fit."""
         self._made = made
-        self._linearizer = linearizer or Linearizer(
-            made.model.plan, vocab=made.vocab, children=made.children, sharing=made.workers
-        )
+        self._linearizer = linearizer or Linearizer(made.model.plan, vocab=made.vocab, children=made.children)
         self._params = bind_parameters(made.model.parameters, params, made.model.finite)
         kernel = made.kernel
         named = {name: self._params[own] for name, own in kernel.named(Role.PARAMETER).items()}

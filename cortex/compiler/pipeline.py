@@ -16,7 +16,6 @@ from ragged.auto.prefetch_rows import prefetch_rows
 from ragged.auto.round_products import RoundProducts
 from ragged.errors import ScheduleError
 from ragged.passes.discharge_checks import discharge_checks
-from ragged.passes.drop_unused import drop_unused
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass
@@ -63,10 +62,6 @@ def passes_for(
             )
             if grid is None
             else ()
-        ),
-        Pass(
-            drop_unused,
-            "when all is scheduled: nobody has to say which structures are whose for who does not ask",
         ),
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )

@@ -96,9 +96,7 @@ class Plan:
     does. Without classes nothing is told apart. `recycled` says that only roots' results outlive the kernel: what nodes
     have in memory may stand where other nodes' was that no parent waits for any more. No batch of inner nodes has more
     than `widest`: those of a height that has are several batches, one after another. None: any number; it is so
-    wherever the plan is unrolled, since steps are of whole heights. `parted` says that the kernel asks which structures
-    are whose, so that each of those who share it out can have structures of his own. Where the plan is recycled too,
-    only batches of structures of `most_apart` nodes or fewer have parts: their nodes have a row each.
+    wherever the plan is unrolled, since steps are of whole heights.
     """
 
     kind: StructureKind
@@ -111,18 +109,12 @@ class Plan:
     classes: tuple[NodeClass, ...] = ()
     recycled: bool = False
     widest: int | None = None
-    parted: bool = False
-    most_apart: int | None = None
 
     def __post_init__(self) -> None:
         if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):
             raise InternalError(f"Plan: {self.kind.value}s unrolled by {self.unrolled}")
         if self.widest is not None and (self.widest < 1 or self.unrolled):
             raise InternalError(f"Plan: batches of {self.widest} nodes, unrolled by {self.unrolled}")
-        if self.parted and (self.unrolled or self.classes):
-            raise InternalError("Plan: parts of batches whose nodes are sorted otherwise, or of steps")
-        if (self.most_apart is not None) != (self.parted and self.recycled):
-            raise InternalError(f"Plan: at most {self.most_apart} nodes that have parts, and rows for each")
         names = [payload.name for payload in self.payloads]
         if len(set(names)) != len(names):
             raise InternalError(f"Plan: two payloads have one name among {names}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cortex.ilir.structure import BATCH, NODE, NUM_PARTS
+from cortex.ilir.structure import BATCH, NODE
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Role, Source, add
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Role, add
 from ragged.ir.facts import Follows
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
@@ -42,8 +42,7 @@ def recycle_states(program: Program) -> Rewritten:
     first = _rows(functions, Const(0))
     last = (functions["roots"],)
     pointers = tuple(Pointer(f.pointer, f.via) for f in program.facts if isinstance(f, Follows))
-    apart = _apart(program, functions)
-    kept = Kept(functions["storage_row"], Call(functions["storage_rows"]), pointers, last, apart)
+    kept = Kept(functions["storage_row"], Call(functions["storage_rows"]), pointers, last)
     whole: list[str] = []
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and NODE in buffer.dims:
@@ -54,14 +53,6 @@ def recycle_states(program: Program) -> Rewritten:
                 except ScheduleError as refusal:
                     whole.append(f"# {buffer.name} has a row for each node: {' '.join(str(refusal).split())}")
     return Rewritten(schedule.checked(), schedule.forwarding, (*schedule.log().splitlines(), *whole))
-
-
-def _apart(program: Program, functions: dict[str, Function]) -> Expr | None:
-    """Return whether each worker has a part of the structures: then each node is kept in a row of its own."""
-    workers = next((function for function in program.functions if function.source is Source.CALL), None)
-    if workers is None or NUM_PARTS not in functions:
-        return None
-    return Binary(BinaryOp.EQ, Call(functions[NUM_PARTS]), Call(workers))
 
 
 def _batch(loop: For) -> Expr:

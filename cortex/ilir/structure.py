@@ -13,18 +13,7 @@ from dataclasses import dataclass
 from cortex.ilir.parts import Parts, class_facts, class_parts
 from cortex.ilir.plan import Payload, Plan
 from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Layered,
-    Monotone,
-    Parted,
-    PrefixSum,
-    Range,
-    Tiling,
-    Within,
-)
+from ragged.ir.facts import Descends, Fact, Follows, Layered, Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
 
 NODE = Dim("N")
@@ -37,9 +26,6 @@ PLACE = Dim("place")
 """The dimension of the nodes that carry a payload, and of one more that stands for all others."""
 BATCH = Dim("batch")
 """The dimension of dynamic batches."""
-
-NUM_PARTS = "num_parts"
-"""The name of the function that says in how many parts structures are."""
 
 STEP = Dim("step")
 """The dimension of steps of several heights."""
@@ -115,30 +101,12 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """The structures that each of those who share a batch out has: `count` parts of them.
-
-    Part p of batch b are the nodes from `begin(b, p)` on and below `begin(b, p + 1)`, and `part(n)` is that of node n:
-    all nodes of a structure are of one.
-    """
-
-    count: Function
-    begin: Function
-    part: Function
-
-    def all(self) -> tuple[Function, ...]:
-        """Return the functions, in the order of a program's arguments."""
-        return (self.count, self.begin, self.part)
-
-
-@dataclass(frozen=True, slots=True)
 class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
     the nodes that carry one, where the plan lists them; `steps` is there where the plan is unrolled; `classes` are the
-    parts of batches that the nodes of each of the plan's classes are; `storage` is there where the plan is recycled,
-    and `shares` where it is parted.
+    parts of batches that the nodes of each of the plan's classes are; `storage` is there where the plan is recycled.
     """
 
     num_nodes: Function
@@ -161,7 +129,6 @@ class StructureFunctions:
     steps: Steps | None
     classes: tuple[Parts, ...]
     storage: Storage | None
-    shares: Shares | None
     facts: tuple[Fact, ...]
 
     def all(self) -> tuple[Function, ...]:
@@ -187,7 +154,6 @@ class StructureFunctions:
             *(() if self.steps is None else self.steps.all()),
             *(function for parts in self.classes for function in parts.all()),
             *(() if self.storage is None else self.storage.all()),
-            *(() if self.shares is None else self.shares.all()),
         )
 
 
@@ -280,15 +246,6 @@ def structure_functions(plan: Plan) -> StructureFunctions:
     if storage is not None:
         facts.append(Range(storage.row, Const(0), Call(storage.rows)))
         facts.append(_room(storage, batch_length))
-    shares = _shares(num_nodes, num_batches) if plan.parted else None
-    if shares is not None:
-        facts.append(Range(shares.count, Const(1), add(Call(num_nodes), 2)))
-        facts.append(Parted(shares.begin, shares.part, batch_begin, batch_length))
-        facts.append(Within(shares.part, child, via=child_begin))
-        facts.extend(
-            Within(shares.part, pointer, optional=position >= plan.min_children)
-            for position, pointer in positions.items()
-        )
     return StructureFunctions(
         num_nodes,
         num_inner,
@@ -310,7 +267,6 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         steps,
         classes,
         storage,
-        shares,
         tuple(facts),
     )
 
@@ -345,13 +301,6 @@ def _storage(num_nodes: Function, num_batches: Function) -> Storage:
     rows = Function("storage_rows", (), Source.STRUCTURE)
     begin = _array("storage_begin", "b", Call(num_batches))
     return Storage(rows, begin, _array("storage_row", "n", Call(num_nodes)))
-
-
-def _shares(num_nodes: Function, num_batches: Function) -> Shares:
-    count = Function(NUM_PARTS, (), Source.STRUCTURE)
-    domain = (Param(Var("b"), Call(num_batches)), Param(Var("p"), add(Call(count), 1)))
-    begin = Function("part_begin", domain, Source.STRUCTURE)
-    return Shares(count, begin, _array("part", "n", Call(num_nodes)))
 
 
 def _room(storage: Storage, batch_length: Function) -> Range:

@@ -13,7 +13,6 @@ class Engine:
         vocab: Vocab | None,
         children: Names,
         limit: int,
-        sharing: int,
         result: type[Linearized],
         slots: Sequence[str],
     ) -> None: ...

@@ -48,6 +48,3 @@ def _shapes(batch: Linearized) -> Iterator[tuple[str, Shape, Shape]]:
     if batch.plan.recycled:
         yield "storage_begin", batch.storage_begin.shape, batches
         yield "storage_row", batch.storage_row.shape, nodes
-    if batch.plan.parted:
-        yield "part_begin", batch.part_begin.shape, (batch.num_batches, batch.num_parts + 1)
-        yield "part", batch.part.shape, nodes

@@ -32,19 +32,17 @@ class Linearizer:
 
     `vocab` numbers the words of bracketed strings and labelled trees. `children` names the attribute that holds a
     node's children ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and
-    `right`. `sharing` is how many share a batch out, each of whom can have structures of his own if the plan is parted.
+    `right`.
     Calls share nothing, so many threads may use one.
     """
 
     __slots__ = ("_engine", "plan")
 
-    def __init__(
-        self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None, sharing: int = 1
-    ) -> None:
+    def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
         self.plan = plan
         slots = [field.name for field in fields(Linearized)]
         self._engine = _native.Engine(
-            plan, check_vocab(vocab), check_names(children), _LIMIT, sharing, Linearized, slots
+            plan, check_vocab(vocab), check_names(children), _LIMIT, Linearized, slots
         )
 
     def __call__(self, data: object) -> Linearized:
@@ -66,40 +64,22 @@ class Linearizer:
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:
     """Return a batch that was linearized before as one of `plan`; `DataError` if it is another in what is read of it.
 
-    How wide batches may be, kernels do not ask. A batch without rows of storage gets one for each node, and one without
-    parts a single part, in each call: who calls often linearizes for the function.
+    How wide batches may be, kernels do not ask. A batch without rows of storage gets one for each node, in each call:
+    who calls often linearizes for the function.
     """
-    if _without(data.plan) != _without(plan):
+    given, own = (replace(each, recycled=False, widest=None) for each in (data.plan, plan))
+    if given != own:
         raise faults.other_plan(data.plan, plan)
-    parted = data.plan.parted
-    if plan.recycled and not data.plan.recycled:
-        rows = np.arange(data.num_nodes, dtype=np.int32)  # each node has one of its own
-        data = replace(
-            data,
-            plan=plan if parted else replace(plan, parted=False, most_apart=None),
-            storage_rows=data.num_nodes,
-            storage_begin=data.batch_begin,
-            storage_row=rows,
-        )
-    if plan.parted and not parted:
-        data = replace(
-            data,
-            plan=plan,
-            num_parts=1,
-            part_begin=np.stack([data.batch_begin, data.batch_begin + data.batch_length], axis=1),
-            part=np.zeros(data.num_nodes, np.int32),
-        )
-    return data
+    if data.plan.recycled or not plan.recycled:
+        return data
+    rows = np.arange(data.num_nodes, dtype=np.int32)  # each node has one of its own
+    plan = replace(data.plan, recycled=True)
+    return replace(
+        data, plan=plan, storage_rows=data.num_nodes, storage_begin=data.batch_begin, storage_row=rows
+    )
 
 
-def _without(plan: Plan) -> Plan:
-    """Return a plan without what batches that other plans made can be given, or need not have."""
-    return replace(plan, recycled=False, widest=None, parted=False, most_apart=None)
-
-
-def linearize(
-    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None, sharing: int = 1
-) -> Linearized:
+def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
     """Turn structures into the arrays that a kernel of this plan walks.
 
     Args:
@@ -108,11 +88,9 @@ def linearize(
             with `left` and `right`; nested tuples of ints; a bracketed string or an `nltk.Tree`; a 1-D array of
             integers or a 2-D array of floats (a sequence); a `networkx.DiGraph`; a `Forest`, which holds any
             number of structures; a `Linearized` of an equal plan, which is returned as it is; one
-            without rows of storage is given a row for each node, if the plan is recycled, and one without parts a
-            single part, if the plan is parted.
+            without rows of storage is given a row for each node, if the plan is recycled.
         vocab: the numbers of the words in bracketed strings.
         children: the name of the attribute that holds the children, or a tuple with one name for each.
-        sharing: how many share a batch out; if the plan is parted, each can have structures of his own.
 
     Returns:
         A `Linearized`, whose arrays are its own.
@@ -124,4 +102,4 @@ def linearize(
     >>> linearize(Plan(StructureKind.TREE, 2, 2, (), (0, 1)), (7, (8, 9))).rows.tolist()
     [2, 3, 4, 1, 0]
     """
-    return Linearizer(plan, vocab=vocab, children=children, sharing=sharing)(data)
+    return Linearizer(plan, vocab=vocab, children=children)(data)

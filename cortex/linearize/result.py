@@ -74,13 +74,6 @@ class Linearized:
     not the one right before that, and it is no root. Each batch is in the middle of the first free rows that are
     enough: so workers that share a batch out find rows that were their own. Any other plan has no rows, and these are
     empty.
-
-    A plan that is parted has each structure in one of num_parts parts, and nodes of one batch sorted by part before
-    structure: part (num_nodes,) is that of each node, and part_begin (num_batches, num_parts + 1) has the ids that the
-    parts of each batch begin at, and where the last ends. There are as many parts as the linearizer was told that
-    share a batch out, if so many structures can be told apart in which no part has more than about a tenth more nodes
-    than their mean, and else one. If the plan is recycled, nodes of several parts have a row of storage each, and there
-    is one part if they are more than its most_apart. Any other plan has no parts, and these are empty.
     """
 
     plan: Plan
@@ -109,9 +102,6 @@ class Linearized:
     storage_rows: int
     storage_begin: Ints
     storage_row: Ints
-    num_parts: int
-    part_begin: Ints
-    part: Ints
     roots: Ints
     root_begin: Ints
     rows: Ints

@@ -26,8 +26,6 @@ def check_storage(batch: Linearized) -> None:
     """
     if not batch.plan.recycled or _has_own_rows(batch):
         return
-    if batch.num_parts > 1:
-        raise faults.storage_of_parts(batch.num_parts)
     held = np.full(max(min(batch.storage_rows, batch.num_nodes), 0), -1, np.int64)
     before = np.arange(0)
     parts = (batch.batch_begin, batch.batch_length, batch.storage_begin)

@@ -260,35 +260,6 @@ class Schedule:
         self._choices = replace(self._choices, unrolled=depth)
         self._log.append(f"s.unroll({depth})")
 
-    def part_structures(self) -> None:
-        """Let each of those who share the batches out have whole structures, where a call has enough of them.
-
-        The linearizer says whose each structure is, so that all have about as many nodes, and sorts the nodes of a
-        batch by it. Who computes a node has computed its children, and waits for nobody: that what a node points to is
-        of its part is a fact, `Within`, which each call checks. Where there are too few structures, batches are shared
-        out as before. Whether this is worth its while depends on the machine, so that the loops' schedule decides.
-        Where roots alone are kept, each node of a part has memory of its own, so that batches of structures have parts
-        only if that is not much. Without effect where the nodes of a batch are sorted by class, and in an unrolled
-        recursion.
-
-        Raises:
-            ScheduleError: it was asked for before, or the nodes are not batched.
-        """
-        at = Location.capture()
-        if self._choices.parted:
-            raise ScheduleError(
-                "part_structures: the structures have parts already", at=at, fix="ask for it once"
-            )
-        if not self._choices.batched:
-            raise ScheduleError(
-                "part_structures: nodes run one after another",
-                at=at,
-                because="there are no batches to share out",
-                fix="s.dynamic_batch() before",
-            )
-        self._choices = replace(self._choices, parted=True)
-        self._log.append("s.part_structures()")
-
     def plan(self, *, roots_alone: bool = False) -> Plan:
         """Return what the program asks of structures: what the model does, and the arrays that the schedule reads.
 
@@ -359,7 +330,6 @@ def default_schedule(
     for hoist in (schedule.hoist_constants, *((schedule.hoist_inputs,) if hoist_inputs else ())):
         with suppress(ScheduleError):  # where a model has none
             hoist()
-    schedule.part_structures()
     return schedule
 
 

@@ -45,9 +45,6 @@ class Choices:
         turns: whether a core takes its columns forwards in one batch and backwards in the next.
         rebase: whether temporaries of a batch have room for the widest batch and not for all nodes, where that costs no
             time.
-        apart: whether a core takes a part of the data that needs nothing of others, whole structures say, where the
-            data has one for each core; if the matrices, all of which each core reads then, take half of its second
-            cache or less.
         block: iterations, for each core, of a loop that stands in no other one, as that over the leaves, for which rows
             that products read are copied at a time.
         matrices: whether products of matrices of parameters with those of nodes are computed in columns of their own:
@@ -106,7 +103,6 @@ class Choices:
     rebase: bool = field(
         default=True, metadata={_WHY: "the next batch has the same room, and finds it in the caches"}
     )
-    apart: bool = field(default=True, metadata={_WHY: "who has whole structures waits for nobody"})
     # TreeLSTM with embeddings, 2 cores of 1 MiB each: 0.96 to 1.0 of the time of all leaves at once at 256, 0.99 to 1.0
     # at 512, 1.0 to 1.01 at 64; as long with two, four and eight times as many.
     block: int = field(
@@ -161,17 +157,7 @@ class Choices:
         for name, value in counts.items():
             if not _is_count(value) and (value is not None or name not in ("nodes", "steps", "wide")):
                 raise UserError(f"choices: {name}={value!r} is not a number from 1 up")
-        for name in (
-            "columns",
-            "own",
-            "turns",
-            "rebase",
-            "apart",
-            "matrices",
-            "tensorize",
-            "roll",
-            "prefetch",
-        ):
+        for name in ("columns", "own", "turns", "rebase", "matrices", "tensorize", "roll", "prefetch"):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"choices: {name}={getattr(self, name)!r} is neither True nor False")
 

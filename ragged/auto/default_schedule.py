@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from math import prod
 
 from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.choices import DEFAULT, Choices
@@ -15,13 +14,7 @@ from ragged.auto.join_children import join_children
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.products import matrices, products, rows
-from ragged.auto.rebase_batches import (
-    Batches,
-    batches_of,
-    rebase_batches,
-    rooms_of_parts,
-    rooms_of_shares,
-)
+from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -29,7 +22,7 @@ from ragged.auto.transpose_rows import transpose_rows
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import sites
-from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For
@@ -43,15 +36,6 @@ from ragged.schedule.schedule import Schedule
 _MOST_ROOMS = 4
 """With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
 many rows as (n + 1) / 2 have, so that for more workers a row for each of all batches' is less."""
-
-
-_APART = 1 / 2
-"""What the matrices may take of the second cache of each core that has a part of the data, and reads all of them."""
-
-
-_ROW = 4096
-"""The most bytes that an iteration may have of what parts have copies of: of more, as of matrices that nodes multiply,
-a worker keeps what one iteration has, where batches are shared out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +83,8 @@ class DefaultSchedule:
         leave = {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
         if self.threads > _MOST_ROOMS:
             rooms = ()
-        reason = None
-        if not self._share_apart(schedule, batches, wide, columns.own, rooms, leave):
-            rebase_batches(schedule, batches, 0, leave)
-            reason = share_out(schedule, self.threads, wide, columns.own, rooms)
+        rebase_batches(schedule, batches, 0, leave)
+        reason = share_out(schedule, self.threads, wide, columns.own, rooms)
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
         if self.choices.matrices:
@@ -121,34 +103,6 @@ class DefaultSchedule:
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
 
-    def _share_apart(
-        self,
-        schedule: Schedule,
-        batches: Sequence[Batches],
-        wide: int | None,
-        own: tuple[Var, ...],
-        rooms: tuple[Room, ...],
-        leave: Collection[Buffer],
-    ) -> bool:
-        """Share a kernel out by the parts of its data, where there are some, or else by rows or columns as `share_out`.
-
-        Returns whether it is: matrices are small enough for each worker to read all, and parts depend on nothing else.
-        """
-        large = matrices(schedule.program) > self.machine.l2_bytes * _APART
-        if self.threads < 2 or large or not self.choices.apart:
-            return False
-        apart = rooms_of_parts(schedule.program, batches, own, leave, crossed=wide is not None)
-        if apart is None or any(_row_bytes(room.buffer) > _ROW for room in apart):
-            return False
-        before = schedule.checkpoint()
-        rebase_batches(schedule, batches, 0, {*leave, *(room.buffer for room in apart)})
-        try:
-            schedule.apply(distribute_over_team, wide, own, rooms, apart)
-        except ScheduleError:
-            schedule.restore(before)
-            return False
-        return True
-
     def _wide(self, program: Program) -> int | None:
         """Return how many iterations of a batch for each worker make it wide; None where no number does."""
         weights = matrices(program)
@@ -156,13 +110,6 @@ class DefaultSchedule:
             return None
         on_unit = self.choices.on_unit(self.machine)
         return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
-
-
-def _row_bytes(buffer: Buffer) -> int:
-    """Return the bytes that an iteration has of a workspace."""
-    return (
-        prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const)) * buffer.dtype.bytes
-    )
 
 
 def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:

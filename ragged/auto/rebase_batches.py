@@ -19,7 +19,7 @@ from ragged.schedule.linear import linear
 from ragged.schedule.rebase_storage import rebase_storage
 from ragged.schedule.rooms import Room
 from ragged.schedule.schedule import Schedule
-from ragged.schedule.sharing import fitting_apart, fitting_rooms
+from ragged.schedule.sharing import fitting_rooms
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,6 @@ def rooms_of_shares(program: Program, batches: Sequence[Batches], own: Collectio
     wanted = (room for each in batches for room in _rooms(program, each, 0))
     fitting = fitting_rooms(program, wanted, own)
     return tuple({room.buffer: room for room in reversed(fitting)}.values())
-
-
-def rooms_of_parts(
-    program: Program,
-    batches: Sequence[Batches],
-    own: Collection[Var],
-    leave: Collection[Buffer],
-    *,
-    crossed: bool,
-) -> tuple[Room, ...] | None:
-    """Return the rooms that workspaces can have for each part of the data; None where loops are over no parts.
-
-    Those in `leave` have none. `crossed` says whether rows of loops around others are shared out.
-    """
-    wanted = (room for each in batches for room in _rooms(program, each, 0, leave))
-    fitting = fitting_apart(program, wanted, own, crossed=crossed)
-    return None if fitting is None else tuple({room.buffer: room for room in reversed(fitting)}.values())
 
 
 def _rooms(program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()) -> Iterator[Room]:

@@ -21,12 +21,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.interpret.evaluate import Evaluate, Evaluator
 from ragged.ir.interpret.faults import Fault
@@ -72,10 +70,6 @@ def _violations(fact: Fact, data: _Data) -> Iterator[str]:
             return _layered(fact, data)
         case Descends():
             return _descends(fact, data)
-        case Parted():
-            return _parted(fact, data)
-        case Within():
-            return _within(fact, data)
         case _:
             assert_never(fact)
 
@@ -219,49 +213,6 @@ def _descends(fact: Descends, data: _Data) -> Iterator[str]:
             own = data.call(group, m) == data.call(group, n)
             if not own and below > (above - 1) // fact.layers * fact.layers:
                 yield f"{_term(pointer, e)} = {m} is in the step of {n}, and not of its group"
-
-
-def _parted(fact: Parted, data: _Data) -> Iterator[str]:
-    cut, part, ranges = fact.cut, fact.part, data.value(fact.cut.params[0].extent)
-    parts = data.value(fact.parts)
-    for each in (fact.begin, fact.length):
-        if data.count(each) != ranges:
-            yield f"{cut.name} cuts {ranges} ranges, and {each.name} has {data.count(each)}"
-            return
-    if parts < 1:
-        yield f"{cut.name} makes {parts} parts"
-        return
-    for b in range(ranges):
-        low, end = data.call(fact.begin, b), data.call(fact.begin, b) + data.call(fact.length, b)
-        if data.call(cut, b, 0) != low:
-            yield f"{_term(cut, b, 0)} = {data.call(cut, b, 0)} is not {_term(fact.begin, b)} = {low}"
-        if data.call(cut, b, parts) != end:
-            yield f"{_term(cut, b, parts)} = {data.call(cut, b, parts)} is not where range {b} ends, at {end}"
-        for p in range(parts):
-            first, after = data.call(cut, b, p), data.call(cut, b, p + 1)
-            if after < first:
-                yield f"{_term(cut, b, p + 1)} = {after} is below {_term(cut, b, p)} = {first}"
-            for n in range(first, after):
-                if not 0 <= n < data.count(part):
-                    yield f"{n} has no part, and is in [{first}, {after})"
-                elif data.call(part, n) != p:
-                    yield f"{_term(part, n)} = {data.call(part, n)} is not {p}, and {n} is in [{first}, {after})"
-
-
-def _within(fact: Within, data: _Data) -> Iterator[str]:
-    part, pointer, via = fact.part, fact.pointer, fact.via
-    nodes, pointers = data.count(part), data.count(pointer)
-    for n in range(nodes if via is None else min(nodes, data.count(via) - 1)):
-        edges = (n, n + 1) if via is None else (data.call(via, n), data.call(via, n + 1))
-        for e in range(max(edges[0], 0), min(edges[1], pointers)):
-            m = data.call(pointer, e)
-            if m < 0 and fact.optional:
-                continue
-            if not 0 <= m < nodes:
-                yield f"{_term(pointer, e)} = {m} has no part"
-            elif data.call(part, m) != data.call(part, n):
-                own, other = data.call(part, n), data.call(part, m)
-                yield f"{_term(pointer, e)} = {m} is of part {other}, and {n} of part {own}"
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ragged.errors import InternalError
-from ragged.ir.expr import Binary, Const, Expr, Function, sub
+from ragged.ir.expr import Expr, Function
 from ragged.ir.ops import BinaryOp
 
 
@@ -144,55 +144,6 @@ class Descends:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Parted:
-    """The ranges `begin(b) .. begin(b) + length(b)` are cut into as many parts each, and a place knows its part.
-
-    For every `b` in the domain of `begin`, of `length` and of `cut`, which is one: `cut(b, 0) = begin(b)`,
-    `cut(b, p) <= cut(b, p + 1)`, `cut(b, last) = begin(b) + length(b)`, and `part(n) = p` for every `n` in
-    `cut(b, p) .. cut(b, p + 1)`, all of which are in the domain of `part`. There is one part at least.
-    """
-
-    cut: Function
-    part: Function
-    begin: Function
-    length: Function
-
-    @property
-    def parts(self) -> Expr:
-        """How many parts there are."""
-        match self.cut.params[1].extent:
-            case Binary(op=BinaryOp.ADD, lhs=count, rhs=Const(value=1)):
-                return count
-            case cuts:
-                return sub(cuts, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """What a place points to is of the place's part.
-
-    For every `n` in the domain of `part`, with `m = pointer(n)` (or `pointer(e)` for `via(n) <= e < via(n + 1)`, if
-    `via` is given): `part(m) = part(n)`. Where it is `optional`, `m` may be negative instead, and points nowhere.
-    """
-
-    part: Function
-    pointer: Function
-    via: Function | None = None
-    optional: bool = False
-
-
 Fact: TypeAlias = (
-    Range
-    | Monotone
-    | Injective
-    | PrefixSum
-    | Owner
-    | Tiling
-    | Follows
-    | Layered
-    | Descends
-    | Uniform
-    | Parted
-    | Within
+    Range | Monotone | Injective | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
 )

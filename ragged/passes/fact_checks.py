@@ -5,26 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Var, add, sub, within
-from ragged.ir.facts import (
-    Descends,
-    Follows,
-    Layered,
-    Monotone,
-    Owner,
-    Parted,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-    Within,
-)
+from ragged.ir.facts import Descends, Follows, Layered, Monotone, Owner, PrefixSum, Range, Tiling, Uniform
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
 
-Checked: TypeAlias = (
-    Range | Monotone | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform | Parted | Within
-)
+Checked: TypeAlias = Range | Monotone | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
 """The facts whose checks need no memory of their own; `ragged.passes.check_injective` has the other."""
 
 
@@ -64,10 +50,6 @@ def fact_check(fact: Checked) -> Stmt:
             return _layered(fact)
         case Descends():
             return _descends(fact)
-        case Parted():
-            return _parted(fact)
-        case Within():
-            return _within(fact)
         case _:
             assert_never(fact)
 
@@ -283,95 +265,6 @@ def _lower(fact: Descends, node: Expr, arg: Expr) -> Stmt:
     )
     missing = _check(fact.pointer, there, f"{text} is no node", arg, Ref(target))
     return Let(target, Call(fact.pointer, (arg,)), block(missing, If(found, checks)))
-
-
-def _parted(fact: Parted) -> Stmt:
-    """Return the checks of how many ranges and parts there are, then the loops over them and their places."""
-    row, step, place, node = Var("b"), Var("p"), Var("i"), Var("n")
-    ranges, parts = fact.cut.params[0].extent, fact.parts
-    as_many = Binary(BinaryOp.AND, _same(ranges, _extent(fact.begin)), _same(ranges, _extent(fact.length)))
-    name = f"{fact.cut.name}({{0}}, {{1}})"
-    low = Call(fact.begin, (Ref(row),))
-    end = add(low, Call(fact.length, (Ref(row),)))
-    first, last = Call(fact.cut, (Ref(row), Const(0))), Call(fact.cut, (Ref(row), parts))
-    here, after = Call(fact.cut, (Ref(row), Ref(step))), Call(fact.cut, (Ref(row), add(Ref(step), 1)))
-    own = Call(fact.part, (Ref(node),))
-    known = within(Ref(node), Const(0), _extent(fact.part))
-    each = block(
-        _check(fact.cut, known, f"{name} leads to {{2}}, which has no part", Ref(row), Ref(step), Ref(node)),
-        If(
-            known,
-            _check(
-                fact.cut,
-                _same(own, Ref(step)),
-                f"{fact.part.name}({{0}}) = {{1}}, and it is in part {{2}} of {{3}}",
-                Ref(node),
-                own,
-                Ref(step),
-                Ref(row),
-            ),
-        ),
-    )
-    places = For(place, sub(after, here), Let(node, add(here, Ref(place)), each))
-    rises = _check(
-        fact.cut,
-        Binary(BinaryOp.LE, here, after),
-        f"{name} = {{2}}, and the next one is {{3}}",
-        Ref(row),
-        Ref(step),
-        here,
-        after,
-    )
-    ends = (
-        _check(fact.cut, _same(found, wanted), f"{name} = {{2}}, not {{3}}", Ref(row), at, found, wanted)
-        for at, found, wanted in ((Const(0), first, low), (parts, last, end))
-    )
-    return block(
-        _check(
-            fact.cut,
-            as_many,
-            f"{fact.cut.name} cuts {{0}} ranges, of which there are {{1}}, of {{2}} lengths",
-            ranges,
-            _extent(fact.begin),
-            _extent(fact.length),
-        ),
-        _check(fact.cut, Binary(BinaryOp.LE, Const(1), parts), f"{fact.cut.name} makes {{0}} parts", parts),
-        For(row, ranges, block(*ends, For(step, parts, block(rises, places)))),
-    )
-
-
-def _within(fact: Within) -> Stmt:
-    """Return the loops over places and what they point to."""
-    node, step, edge = Var("n"), Var("k"), Var("e")
-    if fact.via is None:
-        here = If(within(Ref(node), Const(0), _extent(fact.pointer)), _alike(fact, Ref(node), Ref(node)))
-        return For(node, _extent(fact.part), here)
-    start, stop = Call(fact.via, (Ref(node),)), Call(fact.via, (add(Ref(node), 1),))
-    inside = within(Ref(edge), Const(0), _extent(fact.pointer))
-    each = Let(edge, add(start, Ref(step)), If(inside, _alike(fact, Ref(node), Ref(edge))))
-    count = Binary(BinaryOp.MIN, _extent(fact.part), sub(_extent(fact.via), 1))
-    return For(node, count, For(step, sub(stop, start), each))
-
-
-def _alike(fact: Within, node: Expr, arg: Expr) -> Stmt:
-    """Return the checks of one pointer, which is followed only where there is a place."""
-    target = Var("m")
-    found = within(Ref(target), Const(0), _extent(fact.part))
-    there = Binary(BinaryOp.OR, Binary(BinaryOp.LT, Ref(target), Const(0)), found) if fact.optional else found
-    own, other = Call(fact.part, (node,)), Call(fact.part, (Ref(target),))
-    text = f"{fact.pointer.name}({{0}}) = {{1}}"
-    alike = _check(
-        fact.part,
-        _same(other, own),
-        f"{text} is of part {{2}}, and {{3}} of part {{4}}",
-        arg,
-        Ref(target),
-        other,
-        node,
-        own,
-    )
-    missing = _check(fact.part, there, f"{text} has no part", arg, Ref(target))
-    return Let(target, Call(fact.pointer, (arg,)), block(missing, If(found, alike)))
 
 
 def _common(*functions: Function) -> Expr:

@@ -22,12 +22,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.prove.terms import Occurrence, Term, Translator
 
@@ -55,10 +53,6 @@ def instances(fact: Fact, calls: Sequence[Occurrence], to: Translator) -> Iterat
             yield from _layered(fact, calls, to)
         case Descends():
             yield from _descends(fact, calls, to)
-        case Parted():
-            yield from _parted(fact, calls, to)
-        case Within():
-            yield from _within(fact, calls, to)
         case _:
             assert_never(fact)
 
@@ -204,41 +198,6 @@ def _descends(fact: Descends, calls: Sequence[Occurrence], to: Translator) -> It
             says = z3.And(*known, below < above, z3.Or(own, lower))
             nowhere = [target < 0] if fact.optional else []
             yield z3.Implies(z3.And(_inside(fact.pointer, e, to), *node, *owned), z3.Or(says, *nowhere))
-
-
-def _parted(fact: Parted, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
-    cut, part, begin, length = fact.cut, fact.part, fact.begin, fact.length
-    cuts = [call for call in calls if call.function is cut]
-    if cuts:
-        yield to.term(fact.parts) >= 1
-    for call in cuts:
-        b, p = call.args
-        low, end = to.call(begin, b), to.call(begin, b) + to.call(length, b)
-        here = to.domain(cut, (b, p))
-        # Cuts rise from where the range begins to where it ends.
-        known = [_inside(begin, b, to), _inside(length, b, to), low <= call.value, call.value <= end]
-        yield z3.Implies(here, z3.And(*known, z3.Implies(p == 0, call.value == low)))
-        yield z3.Implies(z3.And(here, z3.Not(to.domain(cut, (b, p + 1)))), call.value == end)
-    for one, other in permutations(cuts, 2):
-        (b, p), (c, q) = one.args, other.args
-        both = [to.domain(cut, (b, p)), to.domain(cut, (c, q)), b == c]
-        # By induction over the parts between.
-        yield z3.Implies(z3.And(*both, p <= q), one.value <= other.value)
-        for n in _arguments(calls, part):
-            there = z3.And(*both, q == p + 1, one.value <= n, n < other.value)
-            yield z3.Implies(there, z3.And(_inside(part, n, to), to.call(part, n) == p))
-
-
-def _within(fact: Within, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
-    part = fact.part
-    if not _arguments(calls, part):
-        return  # nobody asks for parts, and nothing else follows
-    for e in _arguments(calls, fact.pointer):
-        for n, owned in _owners(e, fact.via, calls, to):
-            target = to.call(fact.pointer, e)
-            # That the target has a part is left out: proofs about its range are to rely on what says that.
-            known = [_inside(fact.pointer, e, to), _inside(part, n, to), _inside(part, target, to)]
-            yield z3.Implies(z3.And(*known, *owned), to.call(part, target) == to.call(part, n))
 
 
 def _owners(

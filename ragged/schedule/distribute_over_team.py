@@ -7,29 +7,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from ragged.errors import ScheduleError
-from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Unary, Var, both
-from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var, both
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
-from ragged.ir.walk import read, written
 from ragged.schedule.fold import ONE, plus, times
 from ragged.schedule.own import OneCopy, Own
-from ragged.schedule.parted import Cut, Parts, parts_of
-from ragged.schedule.phases import Meetings, Phase
+from ragged.schedule.phases import Phase
 from ragged.schedule.rooms import Room
-from ragged.schedule.sharing import Apart, Serial, Share, Shareable
+from ragged.schedule.sharing import Serial, Share, Shareable
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 
 def distribute_over_team(
-    program: Program,
-    wide: int | None = None,
-    own: tuple[Var, ...] = (),
-    rooms: tuple[Room, ...] = (),
-    apart: tuple[Room, ...] | None = None,
+    program: Program, wide: int | None = None, own: tuple[Var, ...] = (), rooms: tuple[Room, ...] = ()
 ) -> Rewritten:
     """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
 
@@ -106,32 +99,13 @@ def distribute_over_team(
         ...
                 t[row, n, s] = tanh(x[batch_begin(b) + n, s])
 
-    With `apart`, a loop over what data has parts of (`Parted`) is shared out by these wherever there are as many of
-    them as workers. What is proven to lie in a worker's part (`Within`) he waits for nobody to read. Workspaces in
-    `apart` have room for one iteration of a loop, as those in `rooms`, in a copy for each part::
-
-        for b in serial(num_batches):
-            for n in parallel(batch_length(b)):
-                node = batch_begin(b) + n
-                h[node] = tanh(h[left(node)])
-
-    after `distribute_over_team(program, apart=())`, where `part_begin` cuts batches, and `left` is within `part`::
-
-        for w in team(workers):
-            for b in serial(num_batches):
-                if not (num_parts == workers):
-                    barrier(team)
-                first = part_begin(b, w) - batch_begin(b) if num_parts == workers else w * batch_length(b) // workers
-                ...
-
     Raises:
         ScheduleError: `wide` is no number from 1 up, or there are `rooms` without it; what a loop of one's own writes
             is no workspace, or is used before it or where it does not run; a workspace in `rooms` is used in a loop
             whose rows are not shared out, or it is not proven that what is read of it was written in the same row and
-            iteration, or `rebase_storage` refuses; with `apart`, no loop is over what has parts, those who have parts
-            would meet in a loop, or one part reads what another one has for itself; something with an effect stands
-            outside the kernel's PARALLEL loops, what stands around them depends on what the kernel writes, or two
-            iterations of one of them are not proven to be independent.
+            iteration, or `rebase_storage` refuses; something with an effect stands outside the kernel's PARALLEL loops,
+            what stands around them depends on what the kernel writes, or two iterations of one of them are not proven
+            to be independent.
     """
     if wide is not None and wide < 1:
         raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
@@ -148,7 +122,6 @@ def distribute_over_team(
         crossed=wide is not None,
         own=own,
         rooms=tuple(Room(*each) for each in rooms),
-        apart=None if apart is None else tuple(Room(*each) for each in apart),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(
@@ -160,39 +133,11 @@ def distribute_over_team(
         phases=found.phases,
         own=found.own,
         rooms={old: old.stacked(Call(workers)) for old in found.rooms},
-        apart=None if found.apart is None else _Apart.of(found.program, found.apart, Call(workers)),
     )
     new = share.by_team(found.program, found.kernel, share.worker, share.workers)
     new = found.own.copies(new, share.worker, share.workers)
-    bigger = {**share.rooms, **({} if share.apart is None else share.apart.rooms)}
-    new = replace(new, buffers=tuple(bigger.get(each, each) for each in new.buffers))
+    new = replace(new, buffers=tuple(share.rooms.get(each, each) for each in new.buffers))
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Apart:
-    """What is so where `holds`: there are as many parts as workers. `rooms` are the copies that parts have."""
-
-    holds: Expr
-    parts: Parts
-    barriers: Meetings
-    rooms: Mapping[Buffer, Buffer]
-
-    @classmethod
-    def of(cls, program: Program, apart: Apart, workers: Expr) -> _Apart:
-        count = parts_of(program)
-        assert count is not None, "phases are in parts"
-        rooms = {old: old.stacked(count) for old in apart.rooms}
-        return cls(Binary(BinaryOp.EQ, count, workers), apart.parts, apart.barriers, rooms)
-
-    def cut(self, phase: Phase, loop: For) -> Cut | None:
-        """Return where the loop over rows of a phase is cut, if `loop` is that one."""
-        rows, cut = self.parts.cuts.get(phase, (None, None))
-        return cut if rows is loop else None
-
-    def otherwise(self, yes: Expr, no: Expr) -> Expr:
-        """Return one value where there are parts, and else the other."""
-        return yes if yes == no else Select(self.holds, yes, no)
 
 
 @dataclass
@@ -205,43 +150,28 @@ class _Share(Share):
     phases: tuple[Phase, ...] = field(kw_only=True)
     own: Own = field(kw_only=True)
     rooms: Mapping[Buffer, Buffer] = field(kw_only=True)
-    apart: _Apart | None = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
-        made = self._shared(loop)
-        if self.apart is None or self.apart.rooms.keys().isdisjoint(read(loop) | written(loop)):
-            return made
-        room = Var("room")
-        made = OneCopy(bigger=self.apart.rooms, copy=room).stmt(made)
-        return Let(room, self.apart.otherwise(Ref(self.worker), Const(0)), made)
-
-    def _shared(self, loop: For) -> Stmt:
         if any(phase.loop.var is loop.var for phase in self.own.phases):
             return self._own(loop)
         inner = None if self.wide is None else self._phase(loop).rows
         if inner is None:
-            return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body), loop)
-        wide, zero = self._is_wide(inner.extent, self._cut(loop, inner)), Const(0)
+            return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
+        wide, zero = self._is_wide(inner.extent), Const(0)
         row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
-        block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body), loop)
-        made: Stmt = self._share(loop, Ref(column), Ref(columns), block, loop)
+        block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
+        made: Stmt = self._share(loop, Ref(column), Ref(columns), block)
         made = Let(columns, Select(wide, ONE, self.workers), made)
         made = Let(column, Select(wide, zero, Ref(self.worker)), made)
         return self._by_rows(wide, row, rows, made)
 
     def _own(self, loop: For) -> Stmt:
-        """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone.
-
-        Where there are parts he needs his alone.
-        """
-        cut = self._cut(loop, loop)
-        if loop.var in self.own.by_rows:
-            row, rows = Var("row"), Var("rows")
-            made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body), loop)
-            return self._by_rows(self._is_wide(loop.extent, cut), row, rows, made)
-        if cut is None:
+        """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone."""
+        if loop.var not in self.own.by_rows:
             return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
-        return self._between(loop, Const(0), loop.extent, cut, Serial().stmt(loop.body))
+        row, rows = Var("row"), Var("rows")
+        made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
+        return self._by_rows(self._is_wide(loop.extent), row, rows, made)
 
     def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
         """Bind the worker's share of rows, which has a room of its own: his where there are many, and else all."""
@@ -249,46 +179,20 @@ class _Share(Share):
         made = Let(rows, Select(wide, self.workers, ONE), made)
         return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
 
-    def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt, phase: For) -> Stmt:
-        """Return one of so many shares of a loop: `phase`, or the one over its rows."""
-        begin, end = (_begin(loop.extent, each, workers) for each in (worker, plus(worker, ONE)))
-        return self._between(loop, begin, end, self._cut(phase, loop), body)
-
-    def _between(self, loop: For, begin: Expr, end: Expr, cut: Cut | None, body: Stmt) -> Stmt:
-        """Return the iterations of a loop from `begin` on and below `end`, or the worker's part where there are any."""
-        if cut is not None:
-            assert self.apart is not None
-            begin = self.apart.otherwise(cut.first(Ref(self.worker)), begin)
-            end = self.apart.otherwise(cut.first(plus(Ref(self.worker), ONE)), end)
-        first, last, place = Var("first"), Var("last"), self.copied_loop(loop.var, "s")
-        count = Binary(BinaryOp.SUB, end if cut is None else Ref(last), Ref(first))
+    def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
+        """Return one of so many shares of a loop."""
+        first, place = Var("first"), self.copied_loop(loop.var, "s")
+        count = Binary(BinaryOp.SUB, _begin(loop.extent, plus(worker, ONE), workers), Ref(first))
         inside = Let(loop.var, plus(Ref(first), Ref(place)), body)
-        shared: Stmt = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
-        return Let(first, begin, shared if cut is None else Let(last, end, shared))
+        shared = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
+        return Let(first, _begin(loop.extent, worker, workers), shared)
 
-    def _cut(self, phase: For, loop: For) -> Cut | None:
-        return None if self.apart is None else self.apart.cut(self._phase(phase), loop)
-
-    def meets(self, loop: For) -> Expr:
-        usual = self._meets(loop, self.barriers)
-        if self.apart is None:
-            return usual
-        parted, holds = self._meets(loop, self.apart.barriers), self.apart.holds
-        if parted == usual:
-            return usual
-        return _or(_and(holds, parted), _and(Unary(UnaryOp.NOT, holds), usual))
-
-    def _meets(self, loop: For, meetings: Meetings) -> Expr:
-        always = Const(loop.var in meetings.always, DType.BOOL)
-        return self._crossed(loop, meetings) if loop.var in meetings.crossed else always
-
-    def _crossed(self, loop: For, meetings: Meetings) -> Expr:
-        """Return whether what is before a loop may have been shared out otherwise."""
+    def crossed(self, loop: For) -> Expr | None:
         here = self._phase(loop)
         near = ((phase, phase.rows) for phase in self.phases if phase.is_beside(here))
         extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
         now = reduce(partial(Binary, BinaryOp.OR), map(self._is_wide, extents))
-        carrier = meetings.carried.get(loop.var)
+        carrier = self.barriers.carried.get(loop.var)
         if carrier is None:
             return now
         before = substitute(now, {carrier: Binary(BinaryOp.SUB, Ref(carrier), ONE)})
@@ -298,34 +202,9 @@ class _Share(Share):
     def _phase(self, loop: For) -> Phase:
         return next(phase for phase in self.phases if phase.loop.var is loop.var)
 
-    def _is_wide(self, extent: Expr, cut: Cut | None = None) -> Expr:
-        """Return whether the rows of a loop are shared out: where there are many, or parts of them."""
+    def _is_wide(self, extent: Expr) -> Expr:
         assert self.wide is not None
-        wide = Binary(BinaryOp.GE, extent, times(self.workers, Const(self.wide)))
-        if cut is None:
-            return wide
-        assert self.apart is not None
-        return Binary(BinaryOp.OR, self.apart.holds, wide)
-
-
-def _and(one: Expr, other: Expr) -> Expr:
-    """Return whether both hold."""
-    match other:
-        case Const(value=True):
-            return one
-        case Const(value=False):
-            return other
-        case _:
-            return Binary(BinaryOp.AND, one, other)
-
-
-def _or(one: Expr, other: Expr) -> Expr:
-    """Return whether one of two holds that are not both known."""
-    match one, other:
-        case (Const(value=False), rest) | (rest, Const(value=False)):
-            return rest
-        case _:
-            return Binary(BinaryOp.OR, one, other)
+        return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.wide)))
 
 
 def _begin(extent: Expr, worker: Expr, workers: Expr) -> Expr:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -139,8 +138,7 @@ class _Walk:
     With `aligned`, two phases of one extent that is a number are shared out alike: whoever has an iteration of the one
     has that of the other. With `crossed`, those that have rows may be shared out by these instead, if there are enough:
     `sometimes` are the phases that wait where some are, `carried` those that wait where some are, or were in the
-    iteration before of the loop around. Of the buffers in `copied` each worker has a copy. With `parts`, each worker
-    has one part of the phases in them, and of others as much as else.
+    iteration before of the loop around. Of the buffers in `copied` each worker has a copy.
     """
 
     program: Program
@@ -148,7 +146,6 @@ class _Walk:
     aligned: bool = False
     crossed: bool = False
     copied: frozenset[Buffer] = frozenset()
-    parts: InParts | None = None
     needed: dict[Phase, int] = field(default_factory=dict)
     sometimes: set[Phase] = field(default_factory=set)
     carried: dict[Phase, Var] = field(default_factory=dict)
@@ -197,13 +194,8 @@ class _Walk:
 
     def _waits_by_rows(self, phase: Phase, pending: _Pending) -> bool:
         """Return whether a phase waits for one before it where rows are shared out, and there alone."""
-        if self._in_parts(phase, pending):
-            return False
         crossed = not pending.met and self._is_crossed(phase, pending) and self._alike(phase, pending)
         return crossed and self._depends(phase, pending, by_rows=True)
-
-    def _in_parts(self, phase: Phase, pending: _Pending) -> bool:
-        return self.parts is not None and (phase in self.parts or pending.phase in self.parts)
 
     def _loop(self, site: Site, loop: For, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         body, depth = Site(site.stage, loop.body, (*site.around, loop)), len(site.loops)
@@ -238,28 +230,21 @@ class _Walk:
 
     def _depends(self, phase: Phase, pending: _Pending, *, by_rows: bool = False) -> bool:
         """Return whether a phase depends on one before it, in what another worker did of it."""
-        before = pending.phase
-        one, other, alike = before.loop, phase.loop, self._alike(phase, pending)
+        one, other, alike = pending.phase.loop, phase.loop, self._alike(phase, pending)
         if by_rows:
-            rows, others = before.rows, phase.rows
+            rows, others = pending.phase.rows, phase.rows
             alike = rows is not None and others is not None and rows.extent == others.extent
             alike &= pending.carrier is None
             one, other = rows or one, others or other
 
-        def elsewhere(first: Copies, second: Copies) -> tuple[Expr, ...]:
-            if self.parts is not None and self._in_parts(phase, pending):
-                both = before in self.parts and phase in self.parts
-                return self.parts.elsewhere(before, phase, first, second) if both else ()
-            return (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
-
         def relation(first: Copies, second: Copies) -> tuple[Expr, ...]:
-            later = () if pending.carrier is None else (earlier(first, second, pending.carrier),)
-            return (*elsewhere(first, second), *later)
+            apart = (Binary(BinaryOp.NE, first[one.var], second[other.var]),) if alike else ()
+            return (*apart, *(() if pending.carrier is None else (earlier(first, second, pending.carrier),)))
 
         return (
             find_conflict(
                 self.program,
-                before.inside,
+                pending.phase.inside,
                 phase.inside,
                 pending.common,
                 relation,
@@ -267,18 +252,6 @@ class _Walk:
             )
             is not None
         )
-
-
-class InParts(ABC):
-    """The phases that are shared out by part, if they are: see `ragged.schedule.parted`."""
-
-    @abstractmethod
-    def __contains__(self, phase: Phase) -> bool:
-        """Return whether a phase is one of them."""
-
-    @abstractmethod
-    def elsewhere(self, one: Phase, other: Phase, first: Copies, second: Copies) -> tuple[Expr, ...]:
-        """Return that an iteration of one phase and one of another are of two parts."""
 
 
 def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
@@ -305,7 +278,6 @@ def barriers_before(
     aligned: bool = False,
     crossed: bool = False,
     copied: frozenset[Buffer] = frozenset(),
-    parts: InParts | None = None,
 ) -> Meetings:
     """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
@@ -316,9 +288,9 @@ def barriers_before(
     `phases` are those of the statement at `around`. With `aligned`, phases of one extent that is a number are shared
     out alike, and what an iteration does for the same one of another phase is done by whoever does both. With
     `crossed`, those that have rows are shared out by these at times. Of the buffers in `copied` each worker has a copy,
-    where he finds what he has written himself. With `parts`, the phases in them are shared out by part.
+    where he finds what he has written himself.
     """
-    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed, copied, parts)
+    walk = _Walk(program, {phase.loop.var: phase for phase in phases}, aligned, crossed, copied)
     walk.visit(around, ())
     always = {(*phase.site.loops, phase.loop)[depth].var for phase, depth in walk.needed.items()}
     carried = {

@@ -7,23 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Branch, Site, sites
-from ragged.ir.expr import (
-    Binary,
-    Buffer,
-    Call,
-    Const,
-    Expr,
-    Function,
-    Load,
-    Ref,
-    Role,
-    Unary,
-    Var,
-    add,
-    within,
-)
-from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.analysis import Site, sites
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, add, within
+from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
@@ -60,15 +46,13 @@ class Kept(NamedTuple):
 
     `pointers` lead from a round's rows to those of earlier rounds, and `last` to what is read when all rounds are over.
     Who says so vouches for it that a row is kept where another one was only in rounds after the last one that has a
-    pointer to that, not in the round after that one's own, and never where a `last` leads to that. Where `whole` holds,
-    or there is one worker, no row is kept where another one was.
+    pointer to that, not in the round after that one's own, and never where a `last` leads to that.
     """
 
     row: Function
     extent: Expr
     pointers: tuple[Pointer, ...]
     last: tuple[Function, ...]
-    whole: Expr | None = None
 
 
 def recycle_storage(
@@ -115,7 +99,7 @@ def recycle_storage(
     Raises:
         ScheduleError: the buffer is no workspace, or shares its memory; it has no such dimension; the loop is no serial
             one, or stands in one that is not a team's; a team does not meet between what is read by
-            pointers in one round and what is written in the next, unless rows are kept `whole`;
+            pointers in one round and what is written in the next;
             something uses of the buffer what is not proven to be a row of its round, or where a pointer of one leads;
             or the rows are not proven to be among the `extent`.
     """
@@ -148,7 +132,7 @@ def recycle_storage(
     led = [
         use for use in found if _is_inside(place, use.site) and _is_led(places[use.indices[dimension]], kept)
     ]
-    _check_meetings(program, place, found, led, kept.whole, what)
+    _check_meetings(program, place, found, led, what)
     new = replace(
         buffer, shape=tuple(kept.extent if d == dimension else old for d, old in enumerate(buffer.shape))
     )
@@ -175,19 +159,18 @@ def _check_rounds(place: Site, what: str) -> None:
 
 
 def _check_meetings(
-    program: Program, place: Site, found: Sequence[Use], led: Sequence[Use], whole: Expr | None, what: str
+    program: Program, place: Site, found: Sequence[Use], led: Sequence[Use], what: str
 ) -> None:
     """Refuse unless a team meets between what is read by pointers in a round and what the next one writes.
 
-    What a round makes itself may be written over two rounds later: to meet anywhere in each is enough for that. Where
-    `whole` holds nothing is written over.
+    What a round makes itself may be written over two rounds later: to meet anywhere in each is enough for that.
     """
     if all(outer.kind is not LoopKind.TEAM for outer in place.loops):
         return
     meetings = [
         order
         for order, site in enumerate(sites(program))
-        if isinstance(site.stmt, Barrier) and _always(place, site, whole)
+        if isinstance(site.stmt, Barrier) and _always(place, site)
     ]
     last = max((use.order for use in led), default=-1)
     first = min((use.order for use in found if use.writes and _is_inside(place, use.site)), default=last)
@@ -209,15 +192,11 @@ def _lets(place: Site, site: Site) -> Iterator[Var]:
     return (outer.var for outer in around if isinstance(outer, Let))
 
 
-def _always(place: Site, site: Site, whole: Expr | None) -> bool:
-    """Return whether each round comes by a statement exactly once, except where `whole` holds."""
+def _always(place: Site, site: Site) -> bool:
+    """Return whether each round comes by a statement exactly once."""
     if not _is_inside(place, site):
         return False
-    otherwise = None if whole is None else Unary(UnaryOp.NOT, whole)
-    return all(
-        isinstance(outer, Let | Alloc) or (isinstance(outer, Branch) and outer.condition == otherwise)
-        for outer in site.around[len(place.around) + 1 :]
-    )
+    return all(isinstance(outer, Let | Alloc) for outer in site.around[len(place.around) + 1 :])
 
 
 @dataclass(frozen=True, slots=True)

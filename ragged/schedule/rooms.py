@@ -42,11 +42,6 @@ def rebased(
     for room in rooms:
         check_known(program, room.buffer, "distribute_over_team")
         _check(program, phases, own, room, refusal)
-    return with_rooms(program, rooms)
-
-
-def with_rooms(program: Program, rooms: Sequence[Room]) -> tuple[Program, tuple[Buffer, ...]]:
-    """Return the program with rooms in place of workspaces, and these rooms, as `rebase_storage` allows it."""
     places = [program.buffers.index(room.buffer) for room in rooms]
     for room in rooms:
         program = rebase_storage(program, *room).program

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.analysis import Site
-from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -18,10 +17,8 @@ from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Redu
 from ragged.ir.walk import leaves
 from ragged.schedule.dependence import Copies, find_conflict
 from ragged.schedule.own import Own
-from ragged.schedule.parted import Parts
 from ragged.schedule.phases import Meetings, Phase, barriers_before, outermost_parallel
-from ragged.schedule.rooms import Room, rebased, with_rooms
-from ragged.schedule.storage import check_known
+from ragged.schedule.rooms import Room, rebased
 
 
 def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
@@ -84,18 +81,6 @@ def held_by_workers(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """What is so where there are as many parts as workers: who is in parts, and where all meet nevertheless.
-
-    `rooms` are the workspaces of which each part has a copy.
-    """
-
-    parts: Parts
-    barriers: Meetings
-    rooms: tuple[Buffer, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Shareable:
     """A program's kernel, its loops that can be shared out, and those of them before which all have to meet.
 
@@ -109,7 +94,6 @@ class Shareable:
     phases: tuple[Phase, ...]
     own: Own
     rooms: tuple[Buffer, ...]
-    apart: Apart | None = None
 
     @classmethod
     def of(
@@ -122,36 +106,23 @@ class Shareable:
         crossed: bool = False,
         own: Iterable[Var] = (),
         rooms: Sequence[Room] = (),
-        apart: Sequence[Room] | None = None,
     ) -> Shareable:
         """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
 
         With `crossed`, phases that have rows may be shared out by these. Loops in `own` everybody runs for himself.
-        With `apart`, phases may be shared out by part, and each part has these rooms. What is returned is of the
-        program with all rooms.
+        What is returned is of the program with `rooms`.
 
         Raises:
-            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent`, `Own.of`, `rebased` and
-                `Parts.of` do; or those who have parts would meet in a loop.
+            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent`, `Own.of` and `rebased` do.
         """
         kernel, phases = _phases_of(program)
         check_effects(refusal, kernel.body, phases)
         for phase in phases:
             check_independent(primitive, program, phase)
         owned = Own.of(program, phases, own, refusal, crossed=crossed)
-        parts = None
-        if apart is not None:
-            parts = Parts.of(program, phases, owned, refusal, crossed=crossed)
-            for room in apart:
-                check_known(program, room.buffer, primitive)
-                parts.check_alone(program, phases, {room.buffer}, refusal)
-        by_rows: tuple[Buffer, ...] = ()
-        by_part: tuple[Buffer, ...] = ()
+        apart: tuple[Buffer, ...] = ()
         if rooms:
-            program, by_rows = rebased(program, phases, owned, rooms, refusal)
-        if apart:
-            program, by_part = with_rooms(program, apart)
-        if rooms or apart:
+            program, apart = rebased(program, phases, owned, rooms, refusal)
             kernel, phases = _phases_of(program)
             owned = owned.among(phases)
         whole = Site(kernel, kernel.body)
@@ -159,50 +130,7 @@ class Shareable:
         barriers = barriers_before(
             program, whole, phases, aligned=aligned, crossed=crossed, copied=owned.buffers
         )
-        found = cls(program, kernel, loops, barriers, tuple(phases), owned, by_rows)
-        if parts is None:
-            return found
-        parts = parts.among(phases)
-        copied = owned.buffers.union(by_part, parts.alone(phases, by_rows))
-        meetings = barriers_before(
-            program, whole, phases, aligned=aligned, crossed=crossed, copied=copied, parts=parts
-        )
-        _check_apart(phases, parts, meetings, refusal)
-        return replace(found, apart=Apart(parts, meetings, by_part))
-
-
-def _check_apart(phases: Sequence[Phase], parts: Parts, meetings: Meetings, refusal: str) -> None:
-    """Refuse where those who have parts would wait for each other in a loop."""
-    around = {loop.var for phase in phases if phase in parts for loop in phase.site.loops}
-    for phase in phases:
-        inside = False
-        for loop in (*phase.site.loops, phase.loop):
-            if inside and loop.var in meetings.always | meetings.crossed:
-                raise ScheduleError(
-                    refusal,
-                    because=f"loop '{loop.var.name}' is not proven to need nothing of other parts: who has one would "
-                    "wait for others each time",
-                )
-            inside |= loop.var in around
-
-
-def fitting_apart(
-    program: Program, rooms: Iterable[Room], own: Iterable[Var] = (), *, crossed: bool
-) -> tuple[Room, ...] | None:
-    """Return those of `rooms` that each part can have, as `Shareable.of` takes them; None where nothing is in parts."""
-    _, phases = _phases_of(program)
-    fitting: list[Room] = []
-    try:
-        owned = Own.of(program, phases, own, "parts: none", crossed=crossed)
-        parts = Parts.of(program, phases, owned, "parts: none", crossed=crossed)
-    except ScheduleError:
-        return None
-    for room in rooms:
-        with suppress(ScheduleError):
-            parts.check_alone(program, phases, {room.buffer}, "parts: none")
-            with_rooms(program, [room])
-            fitting.append(room)
-    return tuple(fitting)
+        return cls(program, kernel, loops, barriers, tuple(phases), owned, apart)
 
 
 def fitting_rooms(program: Program, rooms: Iterable[Room], own: Iterable[Var] = ()) -> tuple[Room, ...]:
@@ -244,17 +172,14 @@ class Share(Rewriter, ABC):
         if not isinstance(stmt, For):
             return super().stmt(stmt)
         share = self.share(stmt) if stmt.var in self.loops else super().stmt(stmt)
-        match self.meets(stmt):
-            case Const(value=False):
-                return share
-            case Const():
-                return block(Barrier(Label("barrier")), share)
-            case condition:
-                return block(If(condition, Barrier(Label("barrier"))), share)
+        if stmt.var in self.barriers.always:
+            return block(Barrier(Label("barrier")), share)
+        condition = self.crossed(stmt) if stmt.var in self.barriers.crossed else None
+        return share if condition is None else block(If(condition, Barrier(Label("barrier"))), share)
 
-    def meets(self, loop: For) -> Expr:
-        """Return whether all meet before a loop."""
-        return Const(loop.var in self.barriers.always, DType.BOOL)
+    def crossed(self, loop: For) -> Expr | None:
+        """Return whether what is before a loop may have been shared out otherwise; None is never."""
+        return None
 
     @abstractmethod
     def share(self, loop: For) -> Stmt:

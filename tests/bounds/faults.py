@@ -14,7 +14,7 @@ from tests.bounds.five import V
 Break = Callable[[Linearized], Linearized]
 
 
-def with_value(name: str, place: int | tuple[int, int], value: int) -> Break:
+def with_value(name: str, place: int, value: int) -> Break:
     """Return what exchanges one value of an array."""
 
     def change(given: Linearized) -> Linearized:
@@ -107,11 +107,7 @@ NOTHING = np.zeros(0, np.int32)
 BREAK: dict[str, list[Break]] = {
     "Range of num_batches": [
         lambda given: replace(
-            given,
-            num_batches=0,
-            batch_begin=given.batch_begin[:0],
-            batch_length=given.batch_begin[:0],
-            part_begin=given.part_begin[:0],
+            given, num_batches=0, batch_begin=given.batch_begin[:0], batch_length=given.batch_begin[:0]
         ),
     ],
     "Tiling of batch_begin": [
@@ -163,18 +159,6 @@ BREAK: dict[str, list[Break]] = {
     "Range of place_with_word": [
         placed(0, lambda given: len(given.carriers["word"][0]) + 1),
         placed(2, lambda given: -1),
-    ],
-    "Parted of part_begin": [
-        with_value("part", 0, 1),
-        with_value("part", -1, -1),
-        with_value("part_begin", (0, 0), 0),
-        with_value("part_begin", (1, -1), 2**31 - 1),
-        lambda given: replace(given, part_begin=given.part_begin - np.int32(1)),
-        lambda given: replace(given, num_parts=0, part_begin=given.part_begin[:, :1]),
-    ],
-    "Within of part": [
-        with_value("part", 0, 1),
-        lambda given: with_value("part", int(given.child[0]), -1)(given),
     ],
     "Range of begin_of_x": [
         begins(0, lambda given: -1),

@@ -71,7 +71,7 @@ def compiled(name: str) -> Compiled:
 
 @cache
 def linearized(name: str) -> Linearized:
-    return linearize(compiled(name).function.plan, batch(name))
+    return linearize(MODELS[name].plan(), batch(name))
 
 
 def checks_in(stmt: Stmt) -> list[str]:

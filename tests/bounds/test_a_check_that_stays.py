@@ -86,6 +86,6 @@ def test_the_function_computes_what_the_oracle_does(function):
     out = function([TREE])
     check_agreement([{"h": rows} for rows in out.nodes("h")], expected, "machine code")
     check_agreement(
-        interpreted(ra_program(), linearize(function.plan, [TREE]), PARAMS), expected, "interpreter"
+        interpreted(ra_program(), linearize(MODEL.plan(), [TREE]), PARAMS), expected, "interpreter"
     )
     assert np.isfinite(out["h"]).all()

@@ -202,8 +202,6 @@ def test_facts_that_no_structure_can_break_are_about_the_numbering():
         "Range of place_with_word",
         "Range of with_word",
         "Tiling of batch_begin",
-        "Parted of part_begin",
-        "Within of part",
     }
     assert set(BREAK) == used
 

@@ -30,15 +30,14 @@ def widened(params):
 def test_the_default_schedule_computes_the_equations(name, input):
     entry, hidden = LIBRARY[name], 3
     model = entry.make(hidden=hidden, embed=EMBED, vocab=VOCAB, input=input)
-    params, schedule = model.init_params(seed=2), default_schedule(model)
-    program, plan = schedule.lower(), schedule.plan()
+    params, program = model.init_params(seed=2), default_schedule(model).lower()
 
     @settings(max_examples=8)
     @given(data=st.data(), seed=st.integers(0, 2**16))
     def agrees(data, seed):
         children = data.draw(entry.structures)
         payload = payloads(entry, input, children, hidden, EMBED, VOCAB, seed)
-        batch = linearize(plan, Drawn(children, payload).root)
+        batch = linearize(model.plan(), Drawn(children, payload).root)
         (got,) = interpreted(program, batch, params)
         want = expected(entry, input, widened(params), children, payload, EMBED)
         assert all(error(got[key], array) <= BOUND for key, array in want.items())

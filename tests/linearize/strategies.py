@@ -68,9 +68,6 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
     unrolled = 0 if kind is StructureKind.DAG else draw(st.sampled_from([0, 0, 1, 2, 3]))
     classes = draw(st.one_of(st.just(()), node_classes(listable)))
     widest = None if unrolled else draw(st.sampled_from([None, None, 1, 2, 5]))
-    recycled = draw(st.booleans())
-    parted = not unrolled and not classes and draw(st.booleans())
-    most_apart = draw(st.sampled_from([1, 6, 1000])) if parted and recycled else None
     return Plan(
         kind,
         least,
@@ -80,10 +77,8 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
         tuple(carriers),
         unrolled,
         classes,
-        recycled=recycled,
+        recycled=draw(st.booleans()),
         widest=widest,
-        parted=parted,
-        most_apart=most_apart,
     )
 
 

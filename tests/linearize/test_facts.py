@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import hypothesis
 import numpy as np
 import pytest
@@ -119,32 +117,13 @@ def assert_storage(linearized: Linearized) -> None:
                 assert until[one] < batch[other]
 
 
-def assert_parts(linearized: Linearized, sharing: int) -> None:
-    """Check that structures are whole, and that there is one part, or as many as there may be and none too large.
-
-    What parts of batches are is said by facts.
-    """
-    if not linearized.plan.parted:
-        assert not linearized.num_parts and not linearized.part.size and not linearized.part_begin.size
-        return
-    assert linearized.num_parts in (1, sharing)
-    by_row = linearized.part[linearized.rows]
-    for begin, end in pairwise(linearized.row_begin.tolist()):
-        assert len(set(by_row[begin:end].tolist())) <= 1
-    nodes = np.bincount(linearized.part, minlength=linearized.num_parts)
-    assert 10 * max(nodes) * linearized.num_parts <= 11 * linearized.num_nodes
-    if linearized.num_parts > 1 and linearized.plan.recycled:
-        assert linearized.num_nodes <= (linearized.plan.most_apart or 0)
-
-
 @given(data=st.data())
 @hypothesis.settings(max_examples=300)
 def test_facts_of_any_batch(data):
     plan: Plan = data.draw(strategies.plans(strict=False))
     hypothesis.assume(plan.max_children != 2 or 2 not in plan.positions)  # which no model reads
     try:
-        batch, sharing = data.draw(strategies.batches(plan)), data.draw(st.integers(1, 3))
-        linearized = linearize(plan, batch, vocab=VOCAB, sharing=sharing)
+        linearized = linearize(plan, data.draw(strategies.batches(plan)), vocab=VOCAB)
     except DataError:
         return
     assert_facts(linearized)
@@ -152,7 +131,6 @@ def test_facts_of_any_batch(data):
     assert_steps(linearized)
     assert_classes(linearized)
     assert_storage(linearized)
-    assert_parts(linearized, sharing)
 
 
 @given(data=st.data())

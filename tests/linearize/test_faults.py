@@ -15,7 +15,7 @@ from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"Names", "Place", "path", "graph_node"}
-ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost", "storage_of_parts"}
+ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost"}
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
     ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),
@@ -64,15 +64,6 @@ def test_rows_that_hold_other_nodes(name, golden):
     golden(f"{name}.txt", f"{refused.value}\n")
 
 
-def test_rows_of_parts_that_others_have(golden):
-    plan = replace(RECYCLED, parted=True, most_apart=100)
-    linearized = linearize(plan, [(1, (2, 3)), (4, (5, 6))], sharing=2)
-    assert linearized.num_parts == 2 and linearized.storage_row.tolist() == [*range(10)]
-    with pytest.raises(DataError) as refused:
-        replace(linearized, storage_begin=np.int32([4, 2, 4]), storage_row=np.int32([4, 5, *range(2, 10)]))
-    golden("storage_of_parts.txt", f"{refused.value}\n")
-
-
 def test_what_are_no_nodes_is_left_to_the_prelude():
     linearized = linearize(RECYCLED, ((1, 2), 3))
     for wrong in (5, -1):
@@ -82,7 +73,7 @@ def test_what_are_no_nodes_is_left_to_the_prelude():
 
 
 def few_numbers(plan: Plan) -> Engine:
-    return Engine(plan, None, None, 4, 1, Linearized, [field.name for field in fields(Linearized)])
+    return Engine(plan, None, None, 4, Linearized, [field.name for field in fields(Linearized)])
 
 
 @pytest.mark.parametrize("data", [(1, (2, 3)), [1, 2, 3, 4, 5]])

@@ -17,7 +17,6 @@ from tests.support.library import library
 KINDS: dict[str, ra.Structure] = {"Tree": ra.Tree(), "Dag": ra.Dag(), "Sequence": ra.Sequence()}
 PRIMITIVES = (
     "dynamic_batch",
-    "part_structures",
     "specialize_if_else",
     "specialize",
     "specialize_leaves",
@@ -108,8 +107,7 @@ def refusal(model: ra.Model, primitive: str, at: str | None) -> ScheduleError | 
 def take(schedule: ra.Schedule, model: ra.Model, primitive: str, at: str | None) -> None:
     """Take a step on a schedule of `model`, at the tensor that it calls `at`.
 
-    To unroll, or to have parts, nodes are batched first; before constants are hoisted, leaves are specialized, which
-    have most of them.
+    To unroll, nodes are batched first; before constants are hoisted, leaves are specialized, which have most of them.
     """
     if primitive == "specialize":
         assert at is not None
@@ -119,10 +117,10 @@ def take(schedule: ra.Schedule, model: ra.Model, primitive: str, at: str | None)
         if "s.specialize_leaves()" not in schedule.log():
             schedule.specialize_leaves()
         schedule.hoist_constants()
-    elif primitive in ("unroll", "part_structures"):
+    elif primitive == "unroll":
         if not schedule.batched:
             schedule.dynamic_batch()
-        getattr(schedule, primitive)(*([1] if primitive == "unroll" else []))
+        schedule.unroll(1)
     elif at is None:
         getattr(schedule, primitive)()
     else:

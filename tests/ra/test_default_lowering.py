@@ -46,7 +46,7 @@ def check(model: ra.Model, params: dict[str, Any], batch: list[Node], expected: 
     for name, schedule in schedules(model):
         program = schedule.lower()
         verify(program)
-        linearized = linearize(schedule.plan(), batch, sharing=2)
+        linearized = linearize(schedule.plan(), batch)
         check_agreement(interpreted(program, linearized, params), expected, name)
         checked = insert_order_checks(program).program
         check_agreement(interpreted(checked, linearized, params), expected, f"{name}, its order checked")

@@ -320,7 +320,6 @@ def test_the_default_schedule_specializes_branches_and_no_more():
         "s.specialize_if_else(h)",
         "s.specialize_leaves()",
         "s.hoist_constants()",
-        "s.part_structures()",
     ]  # and no inputs: all that is left depends on children, or is a constant
     assert default_schedule(model).log().splitlines()[:4] == [
         f"s.dynamic_batch(widest={widest_batch(model)})",

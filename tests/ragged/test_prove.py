@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pytest
@@ -44,12 +43,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.interpret import Fault
 from ragged.ir.interpret.evaluate import Evaluator
@@ -269,66 +266,6 @@ def test_edges_of_different_nodes_differ():
     assert PROVER.prove(goal, loops=loops, conditions=different) == Proof(frozenset({OFFSETS}))
 
 
-# Each batch is cut into parts; what a node points to is of its own.
-NUM_PARTS = size("num_parts")
-PART_BEGIN = Function(
-    "part_begin", (Param(Var("b"), Call(BATCHES)), Param(Var("p"), add(Call(NUM_PARTS), 1))), Source.STRUCTURE
-)
-PART = table("part", Call(NODES))
-PARTED = Parted(PART_BEGIN, PART, BEGIN, LENGTH)
-LEFT_WITHIN, CHILD_WITHIN = Within(PART, LEFT), Within(PART, CHILD, CHILD_BEGIN)
-IN_PARTS = Prover(
-    Program(
-        "parts",
-        (*FUNCTIONS, NUM_PARTS, PART_BEGIN, PART),
-        (),
-        (*FACTS, PARTED, LEFT_WITHIN, CHILD_WITHIN),
-        (),
-    )
-)
-
-
-def test_the_nodes_of_a_part_are_of_it_and_of_its_batch():
-    own, last = Var("p"), sub(Call(NUM_PARTS), 1)
-    loops = [(B, Call(BATCHES)), (own, Call(NUM_PARTS)), (NODE, Call(NODES))]
-    begin, end = Call(PART_BEGIN, (Ref(B), Ref(own))), Call(PART_BEGIN, (Ref(B), add(Ref(own), 1)))
-    inside = [op(BinaryOp.LE, begin, NODE), op(BinaryOp.LT, NODE, end)]
-    low, high = Call(BEGIN, (Ref(B),)), DONE
-    by_the_parts = Proof(frozenset({PARTED}))
-    for goal in (op(BinaryOp.EQ, Call(PART, (Ref(NODE),)), own), within(Ref(NODE), low, high)):
-        assert IN_PARTS.prove(goal, loops=loops, conditions=inside) == by_the_parts
-        assert isinstance(IN_PARTS.prove(goal, loops=loops, conditions=inside[:1]), Unproven)
-    assert IN_PARTS.prove(op(BinaryOp.LE, begin, end), loops=loops) == by_the_parts
-    # The last part ends where the batch does, and the first begins there.
-    at_last, at_first = op(BinaryOp.EQ, own, last), op(BinaryOp.EQ, own, 0)
-    assert IN_PARTS.prove(op(BinaryOp.EQ, end, high), loops=loops, conditions=[at_last]) == by_the_parts
-    assert IN_PARTS.prove(op(BinaryOp.EQ, begin, low), loops=loops, conditions=[at_first]) == by_the_parts
-    assert isinstance(IN_PARTS.prove(op(BinaryOp.EQ, end, high), loops=loops), Unproven)
-
-
-def test_nodes_of_two_parts_share_no_child():
-    m, j = Var("m"), Var("j")
-    differ = [op(BinaryOp.NE, Call(PART, (Ref(_N),)), Call(PART, (Ref(m),)))]
-    inner = [(_N, Call(INNER)), (m, Call(INNER))]
-    goal = op(BinaryOp.NE, Call(LEFT, (Ref(_N),)), Call(LEFT, (Ref(m),)))
-    answer = IN_PARTS.prove(goal, loops=inner, conditions=differ)
-    assert isinstance(answer, Proof)
-    assert LEFT_WITHIN in answer.facts
-    assert isinstance(IN_PARTS.prove(goal, loops=inner), Unproven)
-    nodes = [
-        (_N, Call(NODES)),
-        (K, Call(NUM_CHILDREN, (Ref(_N),))),
-        (m, Call(NODES)),
-        (j, Call(NUM_CHILDREN, (Ref(m),))),
-    ]
-    one, other = (Call(CHILD, (add(Call(CHILD_BEGIN, (Ref(n),)), Ref(k)),)) for n, k in ((_N, K), (m, j)))
-    goal = op(BinaryOp.NE, one, other)
-    answer = IN_PARTS.prove(goal, loops=nodes, conditions=differ)
-    assert isinstance(answer, Proof)
-    assert CHILD_WITHIN in answer.facts
-    assert isinstance(IN_PARTS.prove(goal, loops=nodes), Unproven)
-
-
 UNPROVEN = {
     "a word may be missing": (
         within(Call(WORD, (Ref(NODE),)), ZERO, Const(50)),
@@ -459,8 +396,7 @@ def test_a_term_has_the_value_that_the_interpreter_gives(expr: Expr):
 COUNT = size("count")
 F, G = table("f", Call(COUNT)), table("g", Call(COUNT))
 P, V = table("p", add(Call(COUNT), 1)), table("v", add(Call(COUNT), 1))
-LOW, TOP, PARTS = size("low"), size("top"), size("parts")
-CUT = Function("cut", (Param(Var("b"), Call(COUNT)), Param(Var("p"), add(Call(PARTS), 1))), Source.STRUCTURE)
+LOW, TOP = size("low"), size("top")
 KINDS: dict[str, Fact] = {
     "range": Range(F, sub(own(F), 1), Call(G, (own(F),))),
     "range of sizes": Range(F, ZERO, Call(COUNT)),
@@ -479,11 +415,6 @@ KINDS: dict[str, Fact] = {
     "descends": Descends(F, V, P, 2),
     "descends via": Descends(F, V, P, 2, G),
     "descends or points nowhere": Descends(F, V, P, 2, optional=True),
-    "parted": Parted(CUT, P, F, G),
-    "within": Within(P, F),
-    "within fewer places": Within(F, P),
-    "within via": Within(P, F, V),
-    "within or points nowhere": Within(P, F, optional=True),
 }
 
 
@@ -514,49 +445,27 @@ def near(fact: Fact, rng: np.random.Generator) -> World:
             g = np.minimum(np.arange(count), 1)
     if isinstance(fact, PrefixSum):
         p = np.cumsum([0, *f])
-    parts, cut = 1, np.zeros((count, 2), p.dtype)
-    if isinstance(fact, Parted):
-        ends, parts = np.sort(rng.integers(0, count + 3, size=count + 1)), int(rng.integers(0, 4))
-        f, g = ends[:-1].copy(), np.diff(ends)
-        inner = rng.integers(ends[:-1, None], ends[1:, None] + 1, size=(count, max(parts - 1, 0)))
-        cut = np.hstack([ends[:-1, None], np.sort(inner), ends[1:, None]])[:, : parts + 1]
-        for b, k in np.ndindex(count, parts):
-            p[cut[b, k] : cut[b, k + 1]] = k
-    if isinstance(fact, Within):
-        part, pointer = (p, f) if fact.part is P else (f, p)
-        part[:] = rng.integers(0, 2, size=len(part))
-        for e in range(len(pointer)):
-            n = e if fact.via is None else int(np.searchsorted(v, e, "right")) - 1
-            fellows = np.flatnonzero(part == part[n]) if 0 <= n < len(part) else np.arange(-1, 5)
-            pointer[e] = -1 if fact.optional and rng.random() < 0.3 else rng.choice(fellows)
     low, top = (int(f[0]), int(f[0] + g[0])) if count else (0, 0)
     if rng.random() < 0.5:
         spoiled = [array for array in (f, g, p) if len(array)][rng.integers(0, 3 if count else 1)]
-        if isinstance(fact, Parted) and cut.size and rng.random() < 0.5:
-            spoiled = cut.flat
         spoiled[rng.integers(0, len(spoiled))] += rng.choice([-2, -1, 1, 2])
-    if isinstance(
-        fact, Within
-    ):  # that what is pointed to has a part, its range says: the instances leave it out
-        np.clip(pointer, -1 if fact.optional else 0, len(part) - 1, out=pointer)
-    sizes = {"count": count, "low": low, "top": top, "parts": parts}
-    arrays = {"f": f, "g": g, "p": p, "v": v, "cut": cut}
-    return World(sizes, {n: a.astype(np.int32) for n, a in arrays.items()})
+    arrays = {"f": f, "g": g, "p": p, "v": v}
+    return World({"count": count, "low": low, "top": top}, {n: a.astype(np.int32) for n, a in arrays.items()})
 
 
 def consistent(fact: Fact, world: World) -> bool:
     """True if all instances of `fact`, at every argument in and around its domain, agree with the data."""
     to = Translator()
     data = []
-    for function in (F, G, P, V, CUT):
+    for function in (F, G, P, V):
         values = world.arrays[function.name]
-        for args in product(*(range(-1, extent + 2) for extent in values.shape)):
-            value = to.call(function, *map(to.int, args))
-            if all(0 <= a < extent for a, extent in zip(args, values.shape, strict=True)):
-                data.append(value == int(values[args]))
+        for a in range(-1, len(values) + 2):
+            value = to.call(function, to.int(a))
+            if 0 <= a < len(values):
+                data.append(value == int(values[a]))
     for a in range(-1, len(world.arrays["f"]) + 2):
         to.call(V, to.call(F, to.int(a)))  # what asks for the edges of a range of nodes
-    for function in (COUNT, LOW, TOP, PARTS):
+    for function in (COUNT, LOW, TOP):
         data.append(to.call(function) == world.sizes[function.name])
     solver = z3.SimpleSolver(ctx=to.context)
     solver.add(*instances(fact, tuple(to.calls.values()), to), *data)

@@ -115,13 +115,6 @@ def twice() -> None:
         schedule.specialize_if_else(tensor(fc, "h"))
 
 
-def parted() -> ra.Schedule:
-    schedule = ra.Schedule(fc)
-    schedule.dynamic_batch()
-    schedule.part_structures()
-    return schedule
-
-
 def many_kinds() -> None:
     schedule = ra.Schedule(models.tree_rnn(H, H, 5))
     for count in range(1, 99):
@@ -158,8 +151,6 @@ CASES: dict[str, Callable[[Path], object]] = {
     "specialize_what_another_model_has": lambda _: ra.Schedule(fc).specialize_if_else(arity[1]),
     "specialize_twice": lambda _: twice(),
     "specialize_many_kinds": lambda _: many_kinds(),
-    "parts_of_no_batches": lambda _: ra.Schedule(fc).part_structures(),
-    "parts_twice": lambda _: parted().part_structures(),
     "hoist_no_constants": lambda _: ra.Schedule(fc).hoist_constants(),
     "refactor_what_another_model_has": lambda _: ra.Schedule(fc).refactor(arity[1]),
     "arity_of_none": lambda _: models.nary_tree_lstm(H, H, 5, arity=0),

@@ -218,7 +218,7 @@ def _over_team(d: Places, attempt: Attempt) -> Asked:
     if d.chance(3):
         return Asked(())
     own = tuple(d.loop(lambda loop: loop.kind is LoopKind.PARALLEL) for _ in range(d.pick([0, 1, 2])))
-    return Asked((d.pick([1, 2, 0, None]), own, (), d.pick([None, ()])))
+    return Asked((d.pick([1, 2, 0, None]), own))
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {

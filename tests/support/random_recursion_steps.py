@@ -71,7 +71,6 @@ STEPS: dict[str, Callable[[Random, ra.Schedule], Arguments]] = {
     "refactor": _tensor,
     "compute_once": _tensor,
     "unroll": _depth,
-    "part_structures": _nothing,
 }
 
 

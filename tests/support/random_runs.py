@@ -48,7 +48,7 @@ class Run:
 
     @property
     def linearized(self) -> Linearized:
-        return linearize(self.recursion.plan(), self.batch, sharing=1 + self.seed % 3)
+        return linearize(self.recursion.plan(), self.batch)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

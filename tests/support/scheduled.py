@@ -46,5 +46,5 @@ def check_schedule(
     check_agreement(ra.evaluate(schedule.model, params, batch), expected, f"{what}, oracle")
     program = schedule.lower()
     verify(program)
-    results = interpreted(program, linearize(schedule.plan(), batch, sharing=2), params)
+    results = interpreted(program, linearize(schedule.plan(), batch), params)
     check_agreement(results, expected, f"{what}, interpreted")

@@ -56,7 +56,6 @@ from cortex.linearize.faults.shape import (
     shared,
     storage_beyond,
     storage_lost,
-    storage_of_parts,
     too_large,
 )
 from cortex.linearize.faults.text import (
@@ -125,7 +124,6 @@ __all__ = [
     "shared",
     "storage_beyond",
     "storage_lost",
-    "storage_of_parts",
     "too_large",
     "trailing",
     "tuple_element",

@@ -89,15 +89,6 @@ def storage_beyond(batch: int, first: int, length: int, rows: int) -> DataError:
     )
 
 
-def storage_of_parts(parts: int) -> DataError:
-    """Nodes of a linearized batch that are in several parts, and not each in a row of its own."""
-    return DataError(
-        f"linearize: nodes of {parts} parts are not kept in the rows of their numbers",
-        because="who computes one part does not know which rows the others need no more",
-        fix="linearize the structures again",
-    )
-
-
 def storage_lost(node: int, row: int, when: str) -> DataError:
     """A row is not a node's any more, or not yet, when that is read."""
     return DataError(

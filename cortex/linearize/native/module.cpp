@@ -11,10 +11,10 @@ namespace {
 // One plan, and what the caller said about structures; calls share nothing else.
 class Engine {
  public:
-  Engine(nb::object plan, nb::object vocab, nb::object children, std::int64_t limit,
-         std::size_t sharing, nb::object result, nb::object slots)
+  Engine(nb::object plan, nb::object vocab, nb::object children, std::int64_t limit, nb::object result,
+         nb::object slots)
       : result_(std::move(result), slots), given_(plan), plan_(plan), vocab_(vocab), words_(nb::none()),
-        unknown_(nb::none()), children_(children), limit_(limit), sharing_(sharing), names_(children, plan_) {
+        unknown_(nb::none()), children_(children), limit_(limit), names_(children, plan_) {
     if (!vocab.is_none()) {
       words_ = vocab.attr("rows");
       unknown_ = vocab.attr("unknown");
@@ -40,7 +40,7 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return result_.make(given_, number(plan_, rows, sharing_, Arrays(pools_), Lending{lent, nb::find(this)}));
+    return result_.make(given_, number(plan_, rows, Arrays(pools_), Lending{lent, nb::find(this)}));
   }
 
  private:
@@ -60,7 +60,6 @@ class Engine {
   PlanSpec plan_;
   nb::object vocab_, words_, unknown_, children_;
   std::int64_t limit_;
-  std::size_t sharing_;  // so many share a batch out
   AttributeNames names_;
 };
 
@@ -72,9 +71,9 @@ NB_MODULE(_native, module) {
   load_numpy();
   module.doc() = "The native part of cortex.linearize.";
   nb::class_<Engine>(module, "Engine")
-      .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, std::size_t, nb::object, nb::object>(), nb::arg("plan"),
-           nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("sharing"),
-           nb::arg("result"), nb::arg("slots"))
+      .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, nb::object, nb::object>(), nb::arg("plan"),
+           nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("result"),
+           nb::arg("slots"))
       .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("lent"));
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }

@@ -8,7 +8,6 @@
 #include "buffers.h"
 #include "classes.h"
 #include "edges.h"
-#include "parts.h"
 #include "steps.h"
 #include "storage.h"
 
@@ -168,39 +167,33 @@ nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
 
 }  // namespace
 
-nb::tuple number(const PlanSpec& plan, Rows& rows, std::size_t sharing, Arrays arrays, const Lending& lending) {
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending& lending) {
   if (plan.widest > 0) divide_wide_heights(plan.widest, rows);
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
   std::vector<Ints> lengths = class_lengths(plan, rows, classes, batches.begin.size());
   std::int32_t* ids = nullptr;
   nb::object by_row = arrays.ints(rows.count(), ids);
-  Parts parts(rows, plan.parted && rows.count() <= plan.most_apart ? sharing : 1);
-  const bool recycled = plan.recycled && parts.count == 1;  // who has a part does not know which rows others need
-  Ints last = recycled ? last_needed(rows, batches.begin.size()) : Ints();
-  if (parts.count > 1) {
-    parts.sort(rows, batches, ids);
-  } else if (classes.empty()) {
+  Ints last = plan.recycled ? last_needed(rows, batches.begin.size()) : Ints();
+  if (classes.empty()) {
     sort_by_batch(rows, batches, ids);
   } else {
     sort_by_class(rows, batches, classes, lengths, ids);
   }
-  if (recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
+  if (plan.recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
   std::size_t inner = rows.inner.size();
   Edges edges = number_edges(plan, rows, ids, arrays);
   Payloads payloads = number_payloads(plan, rows, ids, arrays, lending);
   nb::dict carriers = number_carriers(plan, payloads.arrays, rows.count(), inner, arrays);
   Steps steps = number_steps(plan, rows, ids);
-  Storage storage = recycled ? store(batches.begin, batches.length, last, ids, arrays)
-                             : own_rows(batches.begin, plan.recycled ? rows.count() : 0, arrays);
-  auto [part_begin, part] = plan.parted ? parts.arrays(rows, batches, arrays)
-                                        : std::pair(arrays.copy(Ints()), arrays.copy(Ints()));
+  Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays)
+                                  : Storage{0, arrays.copy(Ints()), arrays.copy(Ints())};
   return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
                         batches.widest_edges(edges.first), arrays.copy(batches.begin), arrays.copy(batches.length),
                         edges.begin, edges.child, edges.positions, payloads.arrays, payloads.begin, carriers,
                         steps.top_begin.size() - 1, steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
                         arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays), storage.rows,
-                        storage.begin, storage.of_node, plan.parted ? parts.count : 0, part_begin, part, number_roots(rows, ids, arrays), arrays.copy(rows.root_begin),
+                        storage.begin, storage.of_node, number_roots(rows, ids, arrays), arrays.copy(rows.root_begin),
                         by_row, arrays.copy(rows.row_begin), rows.keys.release(arrays));
 }
 

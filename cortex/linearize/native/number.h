@@ -13,6 +13,6 @@ struct Lending {
 };
 
 // The fields of Linearized after its plan, in their order. The rows are consumed.
-nb::tuple number(const PlanSpec& plan, Rows& rows, std::size_t sharing, Arrays arrays, const Lending& lending);
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending& lending);
 
 }  // namespace cortex

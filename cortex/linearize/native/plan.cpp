@@ -103,9 +103,6 @@ PlanSpec::PlanSpec(nb::handle given)
     if (text(payload.attr("name")) == "word") word = static_cast<int>(payloads.size()) - 1;
   }
   recycled = nb::cast<bool>(given.attr("recycled"));
-  parted = nb::cast<bool>(given.attr("parted"));
-  nb::object apart = given.attr("most_apart");
-  if (!apart.is_none()) most_apart = nb::cast<std::size_t>(apart);
   nb::object nodes = given.attr("widest");
   if (!nodes.is_none()) {
     int too_large = 0;

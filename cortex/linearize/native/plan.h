@@ -61,8 +61,6 @@ struct PlanSpec {
   std::vector<std::size_t> carried;  // the payloads of which the carriers are listed
   std::vector<ClassSpec> classes;
   bool recycled;        // nodes have rows of storage
-  bool parted;          // structures have parts
-  std::size_t most_apart = SIZE_MAX;  // if there are no more nodes than these
   std::int32_t widest = 0;  // batches of inner nodes have no more of them; any number where it is zero
   int word = -1;  // the index of the payload `word`, if the plan has it
 };

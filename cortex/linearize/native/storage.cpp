@@ -125,11 +125,4 @@ Storage store(const Ints& begin, const Ints& length, const Ints& last, const std
   return storage;
 }
 
-Storage own_rows(const Ints& begin, std::size_t nodes, Arrays& arrays) {
-  std::int32_t* of_node = nullptr;
-  nb::object firsts = arrays.copy(nodes == 0 ? Ints() : begin), by_id = arrays.ints(nodes, of_node);
-  std::iota(of_node, of_node + nodes, 0);
-  return {static_cast<std::int32_t>(nodes), firsts, by_id};
-}
-
 }  // namespace cortex

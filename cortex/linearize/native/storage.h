@@ -21,7 +21,4 @@ struct Storage {
 // `begin` and `length` are the ids of each batch, `ids` those of the rows, `last` is as above.
 Storage store(const Ints& begin, const Ints& length, const Ints& last, const std::int32_t* ids, Arrays& arrays);
 
-// The same with a row for each of `nodes` nodes, that of its id; nothing of none.
-Storage own_rows(const Ints& begin, std::size_t nodes, Arrays& arrays);
-
 }  // namespace cortex

@@ -26,9 +26,7 @@ from cortex.linearize.vocab import Vocab
 __all__ = ["Structure", "StructureNode", "linearize", "payload_value", "read_structures"]
 
 
-def linearize(
-    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None, sharing: int = 1
-) -> Linearized:
+def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
     """Return the arrays of a batch; arguments and errors are those of `cortex.linearize.linearize`."""
     check_names(children)
     check_vocab(vocab)
@@ -55,7 +53,7 @@ def linearize(
         else:
             read, _ = read_item(item, first, Context(plan, vocab, children, visit))
         structures += read
-    return number(plan, structures, values, sharing)
+    return number(plan, structures, values)
 
 
 def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import accumulate, chain, groupby
 from math import prod
@@ -12,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
-from cortex.linearize.reference.parts import parts_of
 from cortex.linearize.reference.storage import by_use, last_needed, storage_begins
 from cortex.linearize.reference.structures import Structure, StructureNode
 from cortex.linearize.result import Linearized
@@ -21,12 +19,11 @@ Values = dict[str, list[npt.NDArray[Any]]]
 """Each payload, row by row of the whole batch."""
 
 
-def number(plan: Plan, structures: list[Structure], values: Values, sharing: int = 1) -> Linearized:
+def number(plan: Plan, structures: list[Structure], values: Values) -> Linearized:
     """Sort the nodes by falling height, then batch, class, structure, row, and write all arrays by that number.
 
     Inner nodes of one height are divided into batches of the plan's `widest` before, by structure and row. Where
-    storage is recycled, the nodes of one class are sorted by when they are needed last instead; where structures are
-    `sharing` people's, part comes before structure.
+    storage is recycled, the nodes of one class are sorted by when they are needed last instead.
     """
     nodes = [node for structure in structures for node in structure.nodes]
     height: dict[StructureNode, int] = {}
@@ -40,12 +37,8 @@ def number(plan: Plan, structures: list[Structure], values: Values, sharing: int
         [batch[node] for node in nodes],
         [rows[root] for structure in structures for root in structure.roots],
     )
-    apart = plan.parted and (plan.most_apart is None or len(nodes) <= plan.most_apart)
-    count, parts = parts_of([len(structure.nodes) for structure in structures], sharing if apart else 1)
-    part = [own for structure, own in zip(structures, parts, strict=True) for _ in structure.nodes]
-    order = sorted(rows.values(), key=lambda row: (-batch[nodes[row]], classes[row], part[row]))
-    recycled = plan.recycled and count == 1  # who has a part does not know which rows others need
-    if recycled:
+    order = sorted(rows.values(), key=lambda row: (-batch[nodes[row]], classes[row]))
+    if plan.recycled:
         alike = groupby(order, key=lambda row: (batch[nodes[row]], classes[row]))
         order = [row for _, group in alike for row in by_use([*group], last)]
     node_id = {nodes[row]: n for n, row in enumerate(order)}
@@ -57,8 +50,6 @@ def number(plan: Plan, structures: list[Structure], values: Values, sharing: int
     begin = len(nodes) - np.cumsum(length)
     storage: tuple[int, tuple[int, ...]] = (0, ())
     if plan.recycled:
-        storage = len(nodes), tuple(begin.tolist())
-    if recycled:
         storage = storage_begins(begin.tolist(), length.tolist(), [last[row] for row in order])
     tops = _tops(plan, sorted_nodes, height)
     top_nodes = list(chain.from_iterable(tops))
@@ -101,28 +92,12 @@ def number(plan: Plan, structures: list[Structure], values: Values, sharing: int
                 )
             )
         ),
-        num_parts=count if plan.parted else 0,
-        part_begin=_part_begins(begin, length, [part[row] for row in order], count)
-        if plan.parted
-        else _ints([]),
-        part=_ints([part[row] for row in order] if plan.parted else []),
         roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),
         row_begin=_offsets([structure.nodes for structure in structures]),
         row_keys=[node.key for node in nodes],
     )
-
-
-def _part_begins(
-    begin: npt.ArrayLike, length: npt.ArrayLike, part: list[int], count: int
-) -> npt.NDArray[np.int32]:
-    """Return where the parts of each batch begin and end; `part` is that of each node."""
-    cuts = [
-        [b + bisect_left(part[b : b + n], p) for p in range(count + 1)]
-        for b, n in zip(np.asarray(begin).tolist(), np.asarray(length).tolist(), strict=True)
-    ]
-    return _ints(cuts).reshape(-1, count + 1)
 
 
 def _divided(height: Mapping[StructureNode, int], widest: int) -> dict[StructureNode, int]:

@@ -12,7 +12,6 @@ from cortex.ilir.plan import Plan
 from cortex.ilir.structure import StructureFunctions, structure_functions
 from cortex.ra.base import Tensor
 from cortex.ra.cases import CaseAnalysis
-from cortex.ra.lower.apart import most_apart
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
 from cortex.ra.lower.constants import Constants, same_everywhere
@@ -44,7 +43,6 @@ class Choices:
     matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
     parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
     With `roots_alone` the results are those of roots, and gathered last. A batch has at most `widest` inner nodes.
-    `parted` tells whose each structure is, where those who share batches out may each have some.
     """
 
     batched: bool = False
@@ -57,7 +55,6 @@ class Choices:
     tables: tuple[Compute, ...] = ()
     roots_alone: bool = False
     widest: int | None = None
-    parted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +80,6 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
         used |= {functions.batch_edges, functions.widest_edges}
     if functions.storage is not None:  # for `recycle_storage`, where that can be
         used |= {*functions.storage.all()}
-    if functions.shares is not None:  # for `distribute_over_team`, where that can be
-        used |= {*functions.shares.all()}
     facts = tuple(fact for fact in functions.facts if subjects(fact) <= used)
     declared = tuple(function for function in functions.all() if function in used)
     bound = (*lowering.constants.parts, *lowering.tables.parts)
@@ -107,11 +102,9 @@ def scheduled_plan(model: Model, choices: Choices) -> Plan:
     recycled = choices.roots_alone and choices.batched and not choices.unrolled
     widest = None if choices.unrolled else choices.widest
     plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled, widest=widest)
-    if choices.batched and choices.checks:
-        plan = replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())
-    if not choices.parted or not choices.batched or choices.unrolled or plan.classes:
+    if not choices.batched or not choices.checks:
         return plan
-    return replace(plan, parted=True, most_apart=most_apart(model) if recycled else None)
+    return replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())
 
 
 def hoistable(model: Model, choices: Choices) -> tuple[Compute, ...]:

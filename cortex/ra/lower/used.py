@@ -14,12 +14,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.stmt import Stmt
 from ragged.ir.walk import all_expressions, subexpressions
@@ -71,7 +69,3 @@ def subjects(fact: Fact) -> set[Function]:
             return {top}
         case Descends(pointer=pointer, height=height):
             return {pointer, height}
-        case Parted(cut=cut):
-            return {cut}
-        case Within(part=part, pointer=pointer, via=via):
-            return {part, pointer} | ({via} if via else set())

@@ -14,16 +14,14 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.printer import Culprit, expr_text
 from ragged.ir.program import Program
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import subexpressions
 
 NO_VARS: Set[Var] = frozenset()
 
@@ -77,10 +75,7 @@ def check_facts(program: Program) -> None:
         for function in functions_of_fact(fact):
             if function not in declared:
                 raise refusal(program, fact, f"a fact is about '{function.name}', which is not declared")
-        if isinstance(fact, Parted):
-            _check_cut(program, fact)
-        for function in _of_one_parameter(fact):
-            if len(function.params) != 1:
+            if not isinstance(fact, Range) and len(function.params) != 1:
                 kind = type(fact).__name__
                 raise refusal(
                     program, fact, f"{kind} is for one parameter; '{function.name}' has another number"
@@ -89,25 +84,6 @@ def check_facts(program: Program) -> None:
         params = {param.var for param in owned}
         for expr in bounds_of_fact(fact):
             _check_closed(program, fact, expr, declared, params)
-
-
-def _check_cut(program: Program, fact: Parted) -> None:
-    """Each range is cut into as many parts."""
-    params = fact.cut.params
-    if len(params) != 2 or variables(params[1].extent):
-        note = f"'{fact.cut.name}' is no function of a range and a part, of as many parts in each"
-        raise refusal(program, fact, note)
-
-
-def _of_one_parameter(fact: Fact) -> Iterator[Function]:
-    """Yield the functions of a fact that have one parameter: a cut's part may not be the cut."""
-    match fact:
-        case Range():
-            return
-        case Parted(part=part, begin=begin, length=length):
-            yield from (part, begin, length)
-        case _:
-            yield from functions_of_fact(fact)
 
 
 def functions_of_fact(fact: Fact) -> Iterator[Function]:
@@ -131,12 +107,6 @@ def functions_of_fact(fact: Fact) -> Iterator[Function]:
             yield from (top, begin, group, height)
         case Descends(pointer=pointer, group=group, height=height, via=via):
             yield from (pointer, group, height)
-            if via is not None:
-                yield via
-        case Parted(cut=cut, part=part, begin=begin, length=length):
-            yield from (cut, part, begin, length)
-        case Within(part=part, pointer=pointer, via=via):
-            yield from (part, pointer)
             if via is not None:
                 yield via
 

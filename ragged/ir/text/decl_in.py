@@ -18,12 +18,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
@@ -170,15 +168,6 @@ def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
             optional = "optional" in options and _true(scope, options["optional"])
             own = scope.function(group), scope.function(height), _int(scope, layers)
             return Descends(function, *own, via, optional)
-        case "parted":
-            part, begin, length = scope.arguments(node, 3, 3)
-            return Parted(function, scope.function(part), scope.function(begin), scope.function(length))
-        case "within":
-            (pointer,) = scope.arguments(node, 1, 1)
-            options = scope.options(node, "via", "optional")
-            via = scope.function(options["via"]) if "via" in options else None
-            optional = "optional" in options and _true(scope, options["optional"])
-            return Within(function, scope.function(pointer), via, optional)
         case _:
             raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
 

@@ -15,12 +15,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
@@ -43,10 +41,6 @@ def subject(fact: Fact) -> Function:
             return pointer
         case Layered(top=top):
             return top
-        case Parted(cut=cut):
-            return cut
-        case Within(part=part):
-            return part
         case _:
             assert_never(fact)
 
@@ -105,12 +99,6 @@ def fact_text(names: Names, fact: Fact) -> str:
             between = "" if via is None else f", via={names.value(via)}"
             nowhere = ", optional=True" if optional else ""
             return f"descends({names.value(group)}, {names.value(height)}, {layers}{between}{nowhere})"
-        case Parted(part=part, begin=begin, length=length):
-            return f"parted({names.value(part)}, {names.value(begin)}, {names.value(length)})"
-        case Within(pointer=pointer, via=via, optional=optional):
-            between = "" if via is None else f", via={names.value(via)}"
-            nowhere = ", optional=True" if optional else ""
-            return f"within({names.value(pointer)}{between}{nowhere})"
         case _:
             assert_never(fact)
 

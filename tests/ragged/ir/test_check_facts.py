@@ -18,12 +18,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.ops import BinaryOp
 
@@ -51,11 +49,6 @@ LAYERED, DESCENDS = Layered(TOP, START, GROUP, HEIGHT, 2), Descends(DOWN, GROUP,
 STEPS = {"tops": 1, "steps": 1, "group": [0, 0, -1], "height": [4, 3, 0]}
 """Nodes 0 and 1 are of step 1, 1 below 0, and 2 is a leaf."""
 TILING = Tiling(BEGIN, LENGTH, Call(FIRST), Call(TOTAL))
-CUT, PART = table("cut", Call(B), add(Call(size("parts")), 1)), table("part", Call(N))
-PARTED, WITHIN = Parted(CUT, PART, BEGIN, LENGTH), Within(PART, DOWN)
-WITHIN_VIA = Within(PART, EDGE, VIA)
-RANGES = {"batches": 2, "begin": [2, 0], "length": [3, 2], "parts": 2, "n": 5}
-"""Places 2 to 4, and 0 and 1."""
 
 
 def check(fact: Fact, **data: int | list) -> str | None:
@@ -167,58 +160,6 @@ OWN = Ref(F.params[0].var)
             {"down": [-1, 0], "via": [0, 1, 2]},
             "down(1) = 0 has height 4, and 1 has 3",
         ),
-        (Parted(CUT, PART, F, LENGTH), RANGES, "cut cuts 2 ranges, and f has 5"),
-        (Parted(CUT, PART, BEGIN, F), RANGES, "cut cuts 2 ranges, and f has 5"),
-        (PARTED, RANGES | {"parts": 0, "cut": [[2], [0]]}, "cut makes 0 parts"),
-        (PARTED, {"batches": 0, "parts": 0}, "cut makes 0 parts"),
-        (PARTED, RANGES | {"cut": [[3, 3, 5], [0, 0, 2]]}, "cut(0, 0) = 3 is not begin(0) = 2"),
-        (
-            PARTED,
-            RANGES | {"cut": [[2, 2, 5], [0, 0, 3]], "part": [1, 1, 1, 1, 1]},
-            "cut(1, 2) = 3 is not where range 1 ends, at 2",
-        ),
-        (
-            PARTED,
-            RANGES | {"parts": 3, "cut": [[2, 4, 3, 5], [0, 0, 0, 2]], "part": [2, 2, 0, 0, 2]},
-            "cut(0, 2) = 3 is below cut(0, 1) = 4",
-        ),
-        (
-            PARTED,
-            RANGES | {"n": 4, "cut": [[2, 2, 5], [0, 0, 2]], "part": [1, 1, 1, 1]},
-            "4 has no part, and is in [2, 5)",
-        ),
-        (
-            PARTED,
-            RANGES | {"begin": [2, -1], "cut": [[2, 2, 5], [-1, 0, 1]], "part": [1, 1, 1, 1, 1]},
-            "-1 has no part, and is in [-1, 0)",
-        ),
-        (
-            PARTED,
-            RANGES | {"cut": [[2, 3, 5], [0, 1, 2]], "part": [0, 1, 0, 0, 1]},
-            "part(3) = 0 is not 1, and 3 is in [3, 5)",
-        ),
-        (WITHIN, {"n": 3, "part": [0, 0, 0], "down": [2, 3]}, "down(1) = 3 has no part"),
-        (WITHIN, {"n": 3, "part": [0, 0, 0], "down": [-1, 0]}, "down(0) = -1 has no part"),
-        (
-            WITHIN,
-            {"n": 3, "part": [0, 1, 0], "down": [2, 2]},
-            "down(1) = 2 is of part 0, and 1 of part 1",
-        ),
-        (
-            WITHIN_VIA,
-            {"n": 3, "part": [0, 1, 1], "edges": 3, "via": [0, 2, 3], "edge": [0, 1, 2]},
-            "edge(1) = 1 is of part 1, and 0 of part 0",
-        ),
-        (
-            Within(PART, DOWN, optional=True),
-            {"n": 3, "part": [0, 1, 0], "down": [-1, 0]},
-            "down(1) = 0 is of part 0, and 1 of part 1",
-        ),
-        (
-            Within(PART, EDGE, VIA, optional=True),
-            {"n": 3, "part": [0, 1, 1], "edges": 3, "via": [0, 2, 3], "edge": [-1, 0, 3]},
-            "edge(2) = 3 has no part",
-        ),
     ],
 )
 def test_the_first_counterexample(fact: Fact, data: dict, text: str):
@@ -260,19 +201,6 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
         (DESCENDS, {"down": [1, 2], "group": [1, 0, -1], "height": [3, 2, 0]}),
         (Descends(DOWN, GROUP, HEIGHT, 2, optional=True), {"down": [-1, 2]}),
         (Descends(DOWN, GROUP, HEIGHT, 2, via=table("via", Const(4))), {"down": [2, 2], "via": [0, 1, 2, 2]}),
-        (PARTED, {"batches": 0, "parts": 1}),
-        (PARTED, RANGES | {"cut": [[2, 4, 5], [0, 1, 2]], "part": [0, 1, 0, 0, 1]}),
-        # A part may have nothing of a range, or all of it.
-        (PARTED, RANGES | {"cut": [[2, 2, 5], [0, 2, 2]], "part": [0, 0, 1, 1, 1]}),
-        (PARTED, RANGES | {"parts": 1, "cut": [[2, 5], [0, 2]], "part": [0, 0, 0, 0, 0]}),
-        # What is in no range may be of any part, or of none.
-        (PARTED, RANGES | {"length": [2, 1], "cut": [[2, 3, 4], [0, 1, 1]], "part": [0, 7, 0, 1, -1]}),
-        (WITHIN, {"n": 3, "part": [0, 1, 1], "down": [0, 2]}),
-        # Leaves stand outside the pointer's domain, or point nowhere; what stands at no place may be anything.
-        (WITHIN, {"n": 1, "part": [4], "down": [0, 9]}),
-        (Within(PART, DOWN, optional=True), {"n": 3, "part": [0, 1, 1], "down": [-1, 2]}),
-        (WITHIN_VIA, {"n": 3, "part": [0, 1, 1], "edges": 4, "via": [1, 2, 3], "edge": [9, 0, 2, 9]}),
-        (WITHIN_VIA, {"n": 1, "part": [0], "edges": 1, "via": [0, 9, 0], "edge": [0]}),
     ],
 )
 def test_what_holds(fact: Fact, data: dict):

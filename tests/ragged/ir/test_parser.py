@@ -55,13 +55,6 @@ REFUSED = {
         "'1' is neither True nor False\n  at p.txt:2"
     ),
     'program("p")\nf: structure() = facts(prefix_sum(3))\n': "'3' is no function\n  at p.txt:2",
-    'program("p")\nf: structure(b < 2, p < 2) = facts(parted(3, f, f))\n': "'3' is no function\n  at p.txt:2",
-    'program("p")\nf: structure(b < 2, p < 2) = facts(parted(f, f))\n': (
-        "'parted' takes 3 arguments, not 2\n  at p.txt:2"
-    ),
-    'program("p")\nf: structure(n < 2) = facts(within(f, optional=1))\n': (
-        "'1' is neither True nor False\n  at p.txt:2"
-    ),
     'program("p")\nwith main:\n    pass\n': (
         "'with main:' is neither a declaration nor a stage\n  at p.txt:2\n"
         "  fix: with bind:, with prelude:, with kernel:"

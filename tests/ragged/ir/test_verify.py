@@ -11,7 +11,7 @@ import pytest
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Call, Const, Function, Load, Param, Ref, Role, Source, Var, add, index
-from ragged.ir.facts import Follows, Parted, Range, Uniform, Within
+from ragged.ir.facts import Follows, Range, Uniform
 from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.ir.program import Program, Stage, StageKind
@@ -67,7 +67,6 @@ LATER = Function("later", (Param(Var("n"), index(ROWS)),), Source.STRUCTURE)
 SHARED = Var("n")
 ONE = Function("one", (Param(SHARED, index(2)),), Source.STRUCTURE)
 TWO = Function("two", (Param(SHARED, index(2)),), Source.STRUCTURE)
-CUT = Function("cut", (Param(Var("b"), index(2)), Param(Var("p"), index(3))), Source.STRUCTURE)
 OF_LATER = Function("of_later", (Param(Var("n"), Call(LATER, (index(0),))),), Source.STRUCTURE)
 OF_VAR = Function("of_var", (Param(Var("n"), Ref(LOOP)),), Source.STRUCTURE)
 OF_LOAD = Function("of_load", (Param(Var("n"), index(2)),), Source.EXPRESSION, Load(H, (index(0),)), F32)
@@ -111,14 +110,6 @@ BUILT = {
     ),
     "a fact of an undeclared range": (
         program(Block(), functions=(ROWS, ONE), facts=(Uniform(ONE, BinaryOp.EQ, index(1), ONE, LATER),)),
-        "a fact is about 'later', which is not declared",
-    ),
-    "a fact of undeclared parts": (
-        program(Block(), functions=(ROWS, ONE, CUT), facts=(Parted(CUT, LATER, ONE, ONE),)),
-        "a fact is about 'later', which is not declared",
-    ),
-    "a fact of parts through an undeclared function": (
-        program(Block(), functions=(ROWS, ONE), facts=(Within(ONE, ONE, LATER),)),
         "a fact is about 'later', which is not declared",
     ),
     "a comparison with a foreign variable": (

@@ -37,9 +37,6 @@ top: structure(t < count) = facts(layered(start, group, height, 2))
 start: structure(s < count + 1)
 down: structure(i < size - 1) = facts(descends(group, height, 2), descends(group, height, 2, optional=True))
 kind: structure(n < size) = facts(uniform(begin, tall, kind(n) <= 1), uniform(begin, tall, kind(n) != n + 1))
-parts: structure()
-cut: structure(b < count, p < parts + 1) = facts(parted(part, begin, tall), parted(part, begin, length))
-part: structure(n < size) = facts(within(down), within(down, optional=True), within(edge, via=offset))
 out: output(float32[1])
 
 with kernel:
@@ -90,24 +87,6 @@ def data(draw):
 
     offset = np.array([0, *np.cumsum(lengths)], np.int32) if draw(st.booleans()) else some(size + 1, True)
     begin, tall = nearly([2, 1, 0][:count]), nearly([size - 2, 1, 1][:count])
-    parts = draw(st.integers(0, 3))
-    part = draw(st.lists(st.integers(0, max(parts - 1, 0)), min_size=size, max_size=size))
-    part[2:] = sorted(part[2:])
-
-    def nearly_cut():
-        ends = [
-            [low + sum(own < p for own in part[max(low, 0) : low + n]) for p in range(parts + 1)]
-            for low, n in zip(begin.tolist(), tall.tolist(), strict=True)
-        ]
-        cut = np.array(ends, np.int32)
-        if draw(st.booleans()):
-            cut[draw(st.integers(0, count - 1)), draw(st.integers(0, parts))] += draw(
-                st.sampled_from([-1, 1])
-            )
-        if draw(st.booleans()):
-            part[draw(st.integers(0, size - 1))] = draw(st.integers(0, 2))
-        return cut
-
     places = draw(st.permutations(range(size + 3)))[:size]
     arrays = {
         "value": some(size, draw(st.booleans())),
@@ -125,10 +104,8 @@ def data(draw):
         "top": nearly([1, 0, 0][:count]),
         "start": nearly([0, 1, 1, 2][: count + 1]),
         "down": nearly([2, 2, 3, 3][: size - 1]),
-        "cut": nearly_cut(),
-        "part": np.array(part, np.int32),
     }
-    return {"size": size, "edges": edges, "count": count, "parts": parts}, arrays
+    return {"size": size, "edges": edges, "count": count}, arrays
 
 
 @pytest.mark.parametrize("index", FACTS, ids=lambda i: f"{type(parse(PROGRAM).facts[i]).__name__}{i}")
@@ -166,8 +143,6 @@ def test_every_kind_of_fact_is_among_them():
         "Layered",
         "Descends",
         "Uniform",
-        "Parted",
-        "Within",
     }
     assert all(isinstance(function, Function) for function in parse(PROGRAM).functions)
 
@@ -221,79 +196,6 @@ def test_values_without_a_place_are_compared(values, message):
         return
     with pytest.raises(CheckFailed) as caught:
         interpret(program, {"rows": len(values)}, data)
-    assert str(caught.value).endswith(message)
-
-
-PARTS = """\
-program("parts")
-
-size: structure()
-count: structure()
-begins: structure()
-lengths: structure()
-parts: structure()
-cut: structure(b < count, p < parts + 1) = facts(parted(part, begin, length))
-part: structure(n < size) = facts(within(pointer))
-begin: structure(b < begins)
-length: structure(b < lengths)
-pointer: structure(n < size)
-x: output(float32[1])
-
-with kernel:
-    x[0] = 0.0
-"""
-IN_PARTS = {
-    "cut": [[2, 3, 5], [0, 2, 2]],
-    "part": [0, 0, 0, 1, 1],
-    "begin": [2, 0],
-    "length": [3, 2],
-    "pointer": [1, 2, 0, 4, 3],
-}
-
-
-@pytest.mark.parametrize(
-    ("spoiled", "message"),
-    [
-        ({}, None),
-        # Cuts of no places.
-        ({"cut": [[2, 2, 2], [0, 2, 2]], "length": [0, 2], "pointer": [0, 1, 2, 3, 4]}, None),
-        ({"begin": [2]}, "cut cuts 2 ranges, of which there are 1, of 2 lengths"),
-        ({"begin": [2, 0, 5]}, "cut cuts 2 ranges, of which there are 3, of 2 lengths"),
-        ({"length": [3, 2, 0]}, "cut cuts 2 ranges, of which there are 2, of 3 lengths"),
-        ({"cut": [[2], [0]]}, "cut makes 0 parts"),
-        ({"cut": [[3, 3, 5], [0, 2, 2]]}, "cut(0, 0) = 3, not 2"),
-        ({"cut": [[2, 3, 5], [0, 2, 3]]}, "cut(1, 2) = 3, not 2"),
-        # Each place is in a range once, and of the part that it is in.
-        ({"cut": [[2, 1, 2], [0, 2, 2]], "length": [0, 2]}, "cut(0, 0) = 2, and the next one is 1"),
-        ({"part": [0, 0, 0, 0, 1]}, "part(3) = 0, and it is in part 1 of 0"),
-        ({"begin": [3, 0], "cut": [[3, 3, 6], [0, 2, 2]]}, "cut(0, 1) leads to 5, which has no part"),
-        (
-            {"begin": [2, -1], "cut": [[2, 3, 5], [-1, 1, 1]]},
-            "cut(1, 0) leads to -1, which has no part",
-        ),
-        ({"pointer": [1, 2, 3, 4, 3]}, "pointer(2) = 3 is of part 1, and 2 of part 0"),
-        ({"pointer": [1, 2, 0, 5, 3]}, "pointer(3) = 5 has no part"),
-        ({"pointer": [-1, 2, 0, 4, 3]}, "pointer(0) = -1 has no part"),
-    ],
-)
-def test_what_is_not_in_its_part_is_found(spoiled, message):
-    program = parse(PARTS)
-    arrays = {name: np.array(value, np.int32) for name, value in {**IN_PARTS, **spoiled}.items()}
-    sizes = {
-        "size": len(arrays["part"]),
-        "count": len(arrays["cut"]),
-        "begins": len(arrays["begin"]),
-        "lengths": len(arrays["length"]),
-        "parts": arrays["cut"].shape[1] - 1,
-    }
-    holds = all(violation(fact, sizes, arrays) is None for fact in program.facts)
-    assert holds == (message is None)
-    program = assume(program, program.facts)
-    if message is None:
-        interpret(program, sizes, arrays)
-        return
-    with pytest.raises(CheckFailed) as caught:
-        interpret(program, sizes, arrays)
     assert str(caught.value).endswith(message)
 
 

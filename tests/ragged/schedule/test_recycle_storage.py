@@ -214,9 +214,9 @@ def test_it_is_replayed():
 
 def named(args):
     """Return arguments as they are typed: a log says tuples."""
-    buffer, dimension, round_loop, own, start, (row, extent, pointers, last, whole) = args
+    buffer, dimension, round_loop, own, start, (row, extent, pointers, last) = args
     led = tuple(Pointer(*each) for each in pointers)
-    return buffer, dimension, round_loop, Rows(*own), Rows(*start), Kept(row, extent, led, last, whole)
+    return buffer, dimension, round_loop, Rows(*own), Rows(*start), Kept(row, extent, led, last)
 
 
 WHAT = "recycle_storage: cannot keep rows of '{}' where rows of earlier rounds of '{}' were\n"

@@ -15,12 +15,10 @@ from ragged.ir.facts import (
     Layered,
     Monotone,
     Owner,
-    Parted,
     PrefixSum,
     Range,
     Tiling,
     Uniform,
-    Within,
 )
 from ragged.ir.ops import BinaryOp
 
@@ -35,7 +33,7 @@ class World:
     sizes: dict[str, int] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     ranges: dict[Function, tuple[int, int]] = field(default_factory=dict)
-    domains: dict[Function, tuple[int, ...]] = field(default_factory=dict)
+    domains: dict[Function, int] = field(default_factory=dict)
     offsets: dict[Function, Function] = field(default_factory=dict)
     totals: list[tuple[Expr, int]] = field(default_factory=list)
 
@@ -60,19 +58,8 @@ class World:
         self.describe(function, values)
         return function
 
-    def table(self, name: str, rows: list[list[int]], row: Expr, column: Expr, source: Source) -> Function:
-        """Add an array of two parameters; it has a row at least, and a column."""
-        storage = DType.INT64 if self.flag() else DType.INT32
-        params = (Param(Var("i"), row), Param(Var("j"), column))
-        function = Function(name, params, source, storage=storage)
-        self.functions.append(function)
-        values = self.arrays[name] = np.array(rows, dtype=storage.numpy)
-        self.domains[function] = values.shape
-        self.ranges[function] = (int(values.min()), int(values.max()))
-        return function
-
     def describe(self, function: Function, values: list[int]) -> None:
-        self.domains[function] = (len(values),)
+        self.domains[function] = len(values)
         if values:
             self.ranges[function] = (min(values), max(values))
 
@@ -81,11 +68,11 @@ class World:
 
 
 def draw_functions(world: World) -> None:
-    """Add sizes, and some of: pointers, a permutation, ragged rows, an expression, batches, steps, parts."""
+    """Add sizes, and some of: pointers, a permutation, ragged rows, an expression, batches."""
     rows = world.size("rows", world.integer(1, 4))
     world.fact(Range(rows, index(1), index(5)))
     world.size("width", world.integer(1, 3), Source.CALL)
-    parts = (_pointer, _permutation, _ragged, _expression, _batches, _steps, _parts)
+    parts = (_pointer, _permutation, _ragged, _expression, _batches, _steps)
     for part in parts:
         if world.flag():
             part(world, rows)
@@ -177,31 +164,3 @@ def _steps(world: World, rows: Function) -> None:
     below = world.array("below", [*range(1, count)], sub(Call(rows), 1), Source.STRUCTURE)
     world.fact(Layered(top, begin, group, height, 2))
     world.fact(Descends(below, group, height, 2, optional=world.flag()))
-
-
-def _parts(world: World, rows: Function) -> None:
-    """Ranges of rows that are cut into as many parts each; whatever a row points to is of its part."""
-    count, parts = world.sizes["rows"], world.integer(1, 3)
-    begins = [0, *([world.integer(0, count)] if world.flag() else [])]
-    lengths = [end - begin for begin, end in zip(begins, [*begins[1:], count], strict=True)]
-    cuts = []
-    for begin, length in zip(begins, lengths, strict=True):
-        inner = sorted(world.integer(begin, begin + length) for _ in range(parts - 1))
-        cuts.append([begin, *inner, begin + length])
-    part_of = [
-        next(p for p in range(parts) if any(c[p] <= row < c[p + 1] for c in cuts)) for row in range(count)
-    ]
-    optional = world.flag()
-    fellows = [[r for r in range(count) if part_of[r] == own] + optional * [-1] for own in part_of]
-    pointers = [world.draw(st.sampled_from(own)) for own in fellows]
-    ranges, number = world.size("ranges", len(begins)), world.size("parts", parts)
-    begin = world.array("range_begin", begins, index(ranges), Source.STRUCTURE)
-    length = world.array("range_length", lengths, index(ranges), Source.STRUCTURE)
-    cut = world.table("cut", cuts, index(ranges), add(index(number), 1), Source.STRUCTURE)
-    part = world.array("part", part_of, index(rows), Source.STRUCTURE)
-    fellow = world.array("fellow", pointers, index(rows), Source.STRUCTURE)
-    via = None
-    if world.flag():
-        via = world.array("fellow_begin", [*range(count + 1)], add(index(rows), 1), Source.STRUCTURE)
-    world.fact(Parted(cut, part, begin, length))
-    world.fact(Within(part, fellow, via, optional))

@@ -91,12 +91,11 @@ class Values:
         return Binary(BinaryOp.MIN, Binary(BinaryOp.MAX, value, Const(0)), Const(greatest))
 
     def _callable(self):
-        return [f for f in self.world.ranges if all(self.world.domains.get(f, ()))]
+        return [f for f in self.world.ranges if self.world.domains.get(f, 1) > 0]
 
     def call(self, here: Here, function, depth: int) -> Expr:
         """Return a call inside the function's domain."""
-        counts = self.world.domains.get(function, ())
-        domain = zip((param.extent for param in function.params), counts, strict=True)
+        domain = ((p.extent, self.world.domains[function]) for p in function.params)
         return Call(function, tuple(self.index(here, extent, count, depth) for extent, count in domain))
 
     def extent(self, here: Here) -> tuple[Expr, int]:
