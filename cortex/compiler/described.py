@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
-from cortex.compiler.patience import operations_of
+from cortex.compiler.spin_time import operations_of
 from cortex.ilir.plan import Plan
 from cortex.ra.schedule import Schedule
 from ragged.ir.dtype import DType

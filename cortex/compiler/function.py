@@ -13,8 +13,8 @@ from cortex.compiler.artifact import save
 from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
-from cortex.compiler.patience import patience_of
 from cortex.compiler.profile import Profile
+from cortex.compiler.spin_time import patience_of
 from cortex.compiler.stream import stream
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer, Vocab

@@ -12,8 +12,8 @@ from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.machine import Grid, this_machine
+from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.auto.prefetch_rows import prefetch_rows
-from ragged.auto.round_products import RoundProducts
 from ragged.errors import ScheduleError
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cortex.ilir.structure import NODE
+from ragged.analysis.obligations import evaluated
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Alloc, Block, Check, For, If, Label, Let, LoopKind, Stmt, block
 from ragged.ir.walk import expressions
-from ragged.passes.obligations import evaluated
 
 
 def insert_order_checks(program: Program) -> Rewritten:

@@ -7,8 +7,8 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Role
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
-from ragged.schedule.read_in_place import read_in_place
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.storage.read_in_place import read_in_place
 
 
 def read_vectors_in_place(program: Program) -> Rewritten:
@@ -27,7 +27,7 @@ def read_vectors_in_place(program: Program) -> Rewritten:
     A call has them where the caller's nodes have theirs, and copies none. Comes after all that asks how rows follow one
     another. Its notes are its steps, and why a payload is left as it is.
     """
-    schedule = Schedule(program, trusted=True)
+    schedule = LoopSchedule(program, trusted=True)
     whole: list[str] = []
     for buffer in program.buffers:
         rows = buffer.role is Role.PAYLOAD and len(buffer.shape) > 1 and buffer.dims[0] is NODE

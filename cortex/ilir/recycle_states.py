@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from cortex.ilir.structure import BATCH, NODE
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Role, add
 from ragged.ir.facts import Follows
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For
-from ragged.schedule.recycle_storage import Kept, Pointer, Rows, recycle_storage
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.storage.recycle_storage import Kept, Pointer, Rows, recycle_storage
 
 
 def recycle_states(program: Program) -> Rewritten:
@@ -34,7 +34,7 @@ def recycle_states(program: Program) -> Rewritten:
     loops = [site for site in sites(program) if isinstance(site.stmt, For) and site.stmt.dim is BATCH]
     if "storage_row" not in functions or len(loops) != 1:
         return Rewriter().finish(program, program)
-    schedule = Schedule(program, trusted=True)
+    schedule = LoopSchedule(program, trusted=True)
     (site,) = loops
     loop = site.stmt
     assert isinstance(loop, For)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.obligations import divisions, evaluated, where
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions
 from ragged.api.storage import padded, stored_extent
 from ragged.api.tensors import Kind, Reduction, Tensor
 from ragged.api.values import Value
+from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var, both, within
@@ -22,9 +24,7 @@ from ragged.ir.walk import mentions
 from ragged.layout.packed import Layout
 from ragged.layout.prelude import nest
 from ragged.passes.insert_checks import check_of
-from ragged.passes.obligations import divisions, evaluated, where
 from ragged.prove import Proof, Prover, Unproven
-from ragged.schedule.fold import ZERO
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from ragged.api.described import Described, DescribedTensor, Fixed, Rule, Sized,
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions
 from ragged.api.tensors import Kind, Tensor
+from ragged.arith.fold import times
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.walk import variables
 from ragged.layout.packed import Layout, packed
 from ragged.layout.prelude import table_name
-from ragged.schedule.fold import times
 
 
 def describe(

@@ -12,6 +12,7 @@ from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, computed, rows_of, tensors_of
 from ragged.api.storage import stored
 from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.arith.fold import FoldedSubstitution
 from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Source, Var
 from ragged.ir.facts import PrefixSum
 from ragged.ir.program import Program, Stage, StageKind
@@ -24,7 +25,6 @@ from ragged.layout.packed import Layout
 from ragged.layout.prelude import prelude_programs
 from ragged.layout.tables import Tables, Values
 from ragged.passes.drop_unused import called
-from ragged.schedule.fold import FoldedSubstitution
 
 ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED: Role.WORKSPACE}
 

@@ -21,7 +21,7 @@ from ragged.data.space import Extents, Padding
 from ragged.errors import DataError
 from ragged.ir.expr import Function
 from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.patience import patience_for
+from ragged.kernels.spin_time import patience_for
 from ragged.runtime.call import Caller, Laid
 from ragged.runtime.orders import dealt, longest_first
 from ragged.runtime.sizes import shapes_of

@@ -20,25 +20,25 @@ from ragged.ir.walk import mentions, subexpressions
 from ragged.layout.prelude import table_name
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unused import drop_unused
-from ragged.schedule.cache_read import cache_read
-from ragged.schedule.cut import cut
-from ragged.schedule.declare_order import declare_order
-from ragged.schedule.fuse import fuse
-from ragged.schedule.fuse_horizontally import fuse_horizontally
-from ragged.schedule.fuse_ragged import fuse_ragged
-from ragged.schedule.hoist_loads import hoist_loads
-from ragged.schedule.inline import inline
-from ragged.schedule.nest import find_nest
-from ragged.schedule.pad_loop import pad_loop
-from ragged.schedule.parallel import parallel
-from ragged.schedule.remap_iterations import remap_iterations
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule as LoopSchedule
-from ragged.schedule.simplify_guards import simplify_guards
-from ragged.schedule.split import Tail, split
-from ragged.schedule.tile import tile
-from ragged.schedule.unroll import unroll
-from ragged.schedule.vectorize import vectorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.hoist_loads import hoist_loads
+from ragged.transform.code.inline import inline
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.fuse_horizontally import fuse_horizontally
+from ragged.transform.loops.fuse_ragged import fuse_ragged
+from ragged.transform.loops.loop_nests import find_nest
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.loops.partition_loop import partition_loop
+from ragged.transform.loops.remap_iterations import remap_iterations
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.tile import tile
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_read import cache_read
 
 P = ParamSpec("P")
 LoopLike: TypeAlias = Loop | Var
@@ -110,7 +110,7 @@ class Schedule(Decide):
         own = self.loop(loop)
         return self.loops.apply(split, own, factor, tail).loops[own]
 
-    def cut(self, loop: LoopLike, at: Value | str) -> tuple[Var, ...]:
+    def partition_loop(self, loop: LoopLike, at: Value | str) -> tuple[Var, ...]:
         """Make two loops of one that follow each other, before and from `at` on (operation splitting); returns them.
 
         `at` is an index over the dimensions around, as in an extent; or one in Python's syntax over the loops around.
@@ -121,7 +121,7 @@ class Schedule(Decide):
         """
         own = self.loop(loop)
         place = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
-        return self.loops.apply(cut, own, place).loops[own]
+        return self.loops.apply(partition_loop, own, place).loops[own]
 
     def tile(self, loops: tuple[LoopLike, ...], factors: tuple[int, ...]) -> tuple[tuple[Var, ...], ...]:
         """Split loops that stand directly inside each other, and bring those over blocks outside; returns pairs."""

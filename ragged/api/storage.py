@@ -8,6 +8,8 @@ from dataclasses import replace
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, Piece
 from ragged.api.tensors import Tensor
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
@@ -15,8 +17,6 @@ from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions
 from ragged.layout.packed import Layout, packed, temporary
-from ragged.schedule.fold import FoldedSubstitution, floordiv, modulo, plus, times
-from ragged.schedule.linear import Linear, linear
 
 
 def padded(extent: Expr, multiple: int) -> Expr:
@@ -111,10 +111,10 @@ def fused_pair(outer: tuple[Var, Expr], inner: tuple[Var, Expr]) -> tuple[Expr, 
             | Binary(op=BinaryOp.MIN, lhs=rest, rhs=Const(value=value))
         ):
             size = int(value)
-            whole = linear(rest).plus(linear(times(Ref(i), Const(size))))
+            whole = affine(rest).plus(affine(times(Ref(i), Const(size))))
             match rows:
                 case Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) if by == size:
-                    tiles = linear(lhs) == whole.plus(Linear(constant=size - 1))
+                    tiles = affine(lhs) == whole.plus(AffineForm(constant=size - 1))
                 case _:
                     tiles = False
             if tiles and not linear_uses(whole.expr, i):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ragged.auto.own_rows import cheap_parts
+from ragged.auto.replicate_rows import cheap_parts
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
-from ragged.schedule.locate import loop_site
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.serial import serial
-from ragged.schedule.split import Tail, split
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.locate import loop_site
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.mapping.serial import serial
 
 
-def block_rows(schedule: Schedule, loop: Var, rows: int) -> Var:
+def block_rows(schedule: LoopSchedule, loop: Var, rows: int) -> Var:
     """Cut a parallel loop that stands in no other, and makes cheap rows that products read, into blocks of iterations.
 
     The blocks, of `rows` iterations each, run one after another, so that such rows need room for one block. Returns the

@@ -10,23 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from ragged.analysis.contractions import matrices_in, weighted
+from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
-from ragged.auto.bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Machine
-from ragged.auto.own_rows import own_rows
-from ragged.auto.products import matrices_in, weighted
-from ragged.auto.roll_products import roll_products
+from ragged.auto.replicate_rows import own_rows
+from ragged.auto.reroll_gates import roll_products
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Ref, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
-from ragged.schedule.fission import fission
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.slice_columns import slice_columns
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.slice_columns import slice_columns
 
 _PART = 2 / 3
 """What slices of matrices may take of the second cache."""
@@ -47,7 +47,7 @@ class Columns:
 
 
 def share_columns(
-    schedule: Schedule, machine: Machine, choices: Choices = DEFAULT, *, team: bool = False
+    schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT, *, team: bool = False
 ) -> Columns:
     """Slice the columns of parallel loops around products with a parameter; return what there is for a team.
 
@@ -104,7 +104,7 @@ class _Column:
     extent: int
 
 
-def slice_loop(schedule: Schedule, loop: Var, width: Callable[[int], int]) -> bool:
+def slice_loop(schedule: LoopSchedule, loop: Var, width: Callable[[int], int]) -> bool:
     """Slice a loop over a batch; where one set of slices does not do for all of it, cut it in two and try again.
 
     `width` says how many of so many columns are a slice, or raises `ScheduleError` where there are too few of them.

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ragged.auto.alternate_columns import alternate_columns
+from ragged.analysis.contractions import matrices, products, rows
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
+from ragged.auto.fuse_child_loops import join_children
+from ragged.auto.fuse_row_loops import jam_rows
 from ragged.auto.fuse_slices import fuse_slices
-from ragged.auto.jam_rows import jam_rows
-from ragged.auto.join_children import join_children
 from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
-from ragged.auto.products import matrices, products, rows
 from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
+from ragged.auto.serpentine_columns import alternate_columns
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For
 from ragged.ir.walk import written
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.serialize_loops import serialize_loops
-from ragged.schedule.distribute_over_team import distribute_over_team
-from ragged.schedule.rooms import Room
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
+from ragged.transform.storage.rolling_buffers import Room
 
 _MOST_ROOMS = 4
 """With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
@@ -66,7 +66,7 @@ class DefaultSchedule:
         storage is contracted, again once iterations of a worker follow each other; tiles come last. What proofs on the
         way assumed of data is checked in the prelude.
         """
-        schedule = Schedule(program, trusted=True)
+        schedule = LoopSchedule(program, trusted=True)
         if self.choices.matrices:
             order_storage(schedule)
             order_loops(schedule)
@@ -122,7 +122,7 @@ def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:
 
 
 def share_out(
-    schedule: Schedule,
+    schedule: LoopSchedule,
     threads: int,
     wide: int | None = None,
     own: tuple[Var, ...] = (),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ragged.auto.bodies import loop_of, name_of, parts_of
-from ragged.auto.products import weighted
+from ragged.analysis.contractions import weighted
+from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.stmt import For, Label, Stmt
 from ragged.ir.walk import leaves
-from ragged.schedule.fission import fission
-from ragged.schedule.fuse_ragged import fuse_ragged
-from ragged.schedule.parallel import parallel
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.fuse_ragged import fuse_ragged
+from ragged.transform.mapping.parallel import parallel
 
 
-def fuse_edges(schedule: Schedule, loop: Var) -> Iterator[Var]:
+def fuse_edges(schedule: LoopSchedule, loop: Var) -> Iterator[Var]:
     """Give each product over children a loop of its own over all edges; yield it, and the loops that are left."""
     current = loop
     while True:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.auto.products import products
+from ragged.analysis.contractions import products
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import leaves
-from ragged.schedule.fuse import fuse
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.reorder import reorder
 
 
-def fuse_slices(schedule: Schedule) -> None:
+def fuse_slices(schedule: LoopSchedule) -> None:
     """Let each iteration of a batch run its slices one after another, and a team share out slices of iterations.
 
     This is for products of a matrix of parameters with one of an iteration's own, which is read in every slice: a

@@ -6,29 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from ragged.auto.bodies import loop_of
+from ragged.analysis.contractions import products
+from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost, slice_loop
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.machine import Grid, Machine
-from ragged.auto.products import products
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
 from ragged.ir.walk import expressions, leaves, mentions, statements, subexpressions
 from ragged.passes.contract_storage import contract_storage
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.distribute_over_blocks import distribute_over_blocks
-from ragged.schedule.distribute_over_threads import distribute_over_threads
-from ragged.schedule.fuse import fuse
-from ragged.schedule.keep_on_chip import keep_on_chip
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import split
-from ragged.schedule.unroll_fully import unroll_fully
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import split
+from ragged.transform.loops.unroll_fully import unroll_fully
+from ragged.transform.mapping.distribute_over_blocks import distribute_over_blocks
+from ragged.transform.mapping.distribute_over_threads import distribute_over_threads
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.keep_on_chip import keep_on_chip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class GridSchedule:
         Raises:
             ScheduleError: the kernel has no parallel loops, or does something else too.
         """
-        schedule = Schedule(program, trusted=True)
+        schedule = LoopSchedule(program, trusted=True)
         for loop in [each.var for each in outermost(schedule.program)]:
             for part in list(fuse_edges(schedule, loop)):
                 slice_loop(schedule, part, _one)
@@ -81,7 +81,7 @@ def _one(extent: int) -> int:
     return 1
 
 
-def _columns(schedule: Schedule, grid: Grid, loop: Var) -> Iterator[tuple[Var, Var]]:
+def _columns(schedule: LoopSchedule, grid: Grid, loop: Var) -> Iterator[tuple[Var, Var]]:
     """Give each block several columns where there are more than blocks; yield the loops over nodes and over those.
 
     A thread has one column of one node, so both loops become one, in which columns come next to each other.
@@ -121,7 +121,7 @@ def _blocks(program: Program, grid: Grid) -> int:
     return min(grid.blocks, max(numbers)) if len(numbers) == len(extents) > 0 else grid.blocks
 
 
-def _unroll_single(schedule: Schedule) -> None:
+def _unroll_single(schedule: LoopSchedule) -> None:
     """Put the bodies of loops of one iteration in their place."""
     found = [
         stmt.var
@@ -132,7 +132,7 @@ def _unroll_single(schedule: Schedule) -> None:
         schedule.apply(unroll_fully, loop)
 
 
-def _hold_sums(schedule: Schedule) -> None:
+def _hold_sums(schedule: LoopSchedule) -> None:
     """Sum up in a register what goes to memory, and write it once."""
     local = {
         leaf.label
@@ -149,7 +149,7 @@ def _hold_sums(schedule: Schedule) -> None:
             schedule.restore(before)
 
 
-def _keep_weights(schedule: Schedule, grid: Grid) -> Iterator[str]:
+def _keep_weights(schedule: LoopSchedule, grid: Grid) -> Iterator[str]:
     """Keep the parameters of products on chip as far as they fit; yield a comment for each that does not."""
     left = grid.shared_bytes
     for buffer in _weights(schedule.program):

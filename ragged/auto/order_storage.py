@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.auto.bodies import parts_of
-from ragged.auto.products import products
-from ragged.auto.strides import is_consecutive
+from ragged.analysis.contractions import products
+from ragged.analysis.loop_bodies import parts_of
+from ragged.analysis.strides import is_consecutive
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Binary, Buffer, Const, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import expressions, subexpressions
-from ragged.schedule.pack import pack
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.set_order import set_order
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.storage.pack import pack
+from ragged.transform.storage.set_order import set_order
 
 _WRITTEN = (Role.WORKSPACE, Role.OUTPUT)
 _GIVEN = (Role.PARAMETER, Role.BOUND)
 
 
-def order_storage(schedule: Schedule) -> None:
+def order_storage(schedule: LoopSchedule) -> None:
     """Store what products of a kernel read so that each has a loop to compute side by side, if all of them then do.
 
     What is copied to it or from it element by element is stored alike, parameters by being packed. Comes while
@@ -44,7 +44,7 @@ def order_storage(schedule: Schedule) -> None:
             schedule.restore(before)
 
 
-def order_loops(schedule: Schedule) -> None:
+def order_loops(schedule: LoopSchedule) -> None:
     """Let loops around a store or a sum run so that the innermost one goes over elements that are side by side.
 
     The other one goes over what lies in memory row by row: slices of it need nothing of each other.
@@ -78,7 +78,7 @@ def _last(buffer: Buffer, dimension: int) -> tuple[int, ...]:
     return (*(d for d in buffer.order if d != dimension), dimension)
 
 
-def _follow(schedule: Schedule, first: Buffer) -> bool:
+def _follow(schedule: LoopSchedule, first: Buffer) -> bool:
     """Store what statements write or read together with something that is ordered alike; False if two orders clash."""
     done = {first.name}
     while (step := next(_unlike(schedule.program), None)) is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import held
 from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
+from ragged.ir.sites import held
 from ragged.ir.stmt import Alloc, Block, For, LoopKind, Stmt
 from ragged.ir.walk import statements, subexpressions, written
-from ragged.schedule.prefetch import prefetch
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.prefetch import prefetch
 
 _MADE_BEFORE = (Role.PAYLOAD, Role.WORKSPACE)
 """Buffers of these have rows that a core has not seen lately; parameters it reads for every tile."""
@@ -24,7 +24,7 @@ def prefetch_rows(program: Program) -> Rewritten:
     Those are what callers gave, and what was made before, which wait in farther caches than the weights do. What the
     block writes itself was written not long before and is left. Comes when all is scheduled. Its notes are its steps.
     """
-    schedule = Schedule(program, trusted=True)
+    schedule = LoopSchedule(program, trusted=True)
     for loop, buffer in list(_reads(program)):
         try:
             schedule.apply(prefetch, loop, buffer)

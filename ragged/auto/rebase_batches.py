@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ragged.arith.affine import affine
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Ref, Role, Var, add, sub
 from ragged.ir.facts import PrefixSum, Range
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, Let, LoopKind
 from ragged.ir.walk import mentions, subexpressions
-from ragged.schedule.linear import linear
-from ragged.schedule.rebase_storage import rebase_storage
-from ragged.schedule.rooms import Room
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.sharing import fitting_rooms
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.mapping.work_sharing import fitting_rooms
+from ragged.transform.storage.rebase_storage import rebase_storage
+from ragged.transform.storage.rolling_buffers import Room
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def batches_of(program: Program) -> tuple[Batches, ...]:
 
 
 def rebase_batches(
-    schedule: Schedule, batches: Sequence[Batches], dimension: int, leave: Collection[Buffer] = ()
+    schedule: LoopSchedule, batches: Sequence[Batches], dimension: int, leave: Collection[Buffer] = ()
 ) -> None:
     """Give each workspace whose `dimension` has such rows room for those of one batch, where nothing refuses.
 
@@ -76,7 +76,7 @@ def _rows(program: Program, site: Site) -> Iterator[Batches]:
     ]
     if inner.kind is not LoopKind.PARALLEL or not around or not isinstance(inner.body, Let):
         return
-    begin = linear(site.expand(inner.body.value)).plus(linear(Ref(inner.var)), -1).expr
+    begin = affine(site.expand(inner.body.value)).plus(affine(Ref(inner.var)), -1).expr
     if mentions(begin, (inner.var,)):
         return
     rows = site.expand(inner.extent)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ragged.auto.products import Product
+from ragged.analysis.contractions import Product
+from ragged.analysis.matrix_nests import LANES, TILES, matrix_nest
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Load
 from ragged.ir.program import Program
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, Label, LoopKind
-from ragged.schedule.matrix_nest import LANES, TILES, matrix_nest
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
-from ragged.schedule.tensorize import tensorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.tensorize import tensorize
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
 
 ROWS = LANES
 """Iterations of a batch that a matrix unit computes at once."""
@@ -33,7 +33,7 @@ def suits_matrix_unit(product: Product) -> bool:
     return all(isinstance(each, Const) and each.value % LANES == 0 for each in extents)
 
 
-def columns_for_matrix_unit(schedule: Schedule, product: Product) -> int:
+def columns_for_matrix_unit(schedule: LoopSchedule, product: Product) -> int:
     """Split a product's columns as a matrix unit takes them; return how many it takes at once, 0 if it takes none.
 
     `tensorize_rows` comes next, when what is read side by side is packed by so many columns.
@@ -61,7 +61,7 @@ def columns_for_matrix_unit(schedule: Schedule, product: Product) -> int:
     return 0
 
 
-def tensorize_rows(schedule: Schedule, update: Label) -> None:
+def tensorize_rows(schedule: LoopSchedule, update: Label) -> None:
     """Let the matrix unit run the nest of a product; `ScheduleError` where its columns could not be packed."""
     rows = _rows(schedule.program, update)
     assert rows is not None, "columns_for_matrix_unit found them"

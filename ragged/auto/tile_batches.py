@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.analysis.contractions import bytes_of, products, shared
+from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
-from ragged.auto.products import bytes_of, products, shared
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Buffer, Call, Const, Function, Ref, Role, Var
+from ragged.ir.frame_size import STACK_BYTES, stack_bytes
 from ragged.ir.program import Program, StageKind
-from ragged.ir.stack import STACK_BYTES, stack_bytes
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import leaves, read, statements, subexpressions, written
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.expand_storage import expand_storage
-from ragged.schedule.fission import fission
-from ragged.schedule.locate import loop_site
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.specialize import specialize
-from ragged.schedule.split import Tail, split
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.locate import loop_site
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.specialize import specialize
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.expand_storage import expand_storage
 
 _MOST_ON_STACK = STACK_BYTES * 3 // 4
 """The bytes of local buffers that leave room for the tiles of products."""
 
 
-def tile_batches(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+def tile_batches(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Run loops over batches some iterations at a time (`Choices.tile`), sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter, or with what all
@@ -113,7 +113,7 @@ def _direct(stmt: Stmt) -> Iterator[Label]:
             return
 
 
-def _together(schedule: Schedule, loop: Var, count: int) -> None:
+def _together(schedule: LoopSchedule, loop: Var, count: int) -> None:
     _hold_scattered(schedule, loop)
     short = _may_be_short(schedule.program, loop)
     _, inner, *tails = schedule.apply(split, loop, count, Tail.PEEL).loops[loop]
@@ -123,7 +123,7 @@ def _together(schedule: Schedule, loop: Var, count: int) -> None:
             _product_by_product(schedule, fewer)
 
 
-def _in_short_blocks(schedule: Schedule, loop: Var, count: int) -> None:
+def _in_short_blocks(schedule: LoopSchedule, loop: Var, count: int) -> None:
     """Cut a loop into blocks, the last of which is shorter: a matrix unit takes as long for fewer rows."""
     _hold_scattered(schedule, loop)
     _, inner = schedule.apply(split, loop, count, Tail.SHORT).loops[loop]
@@ -157,7 +157,7 @@ def _lengths(stmt: Stmt) -> set[Function]:
     return {function for function in calls if function.params}
 
 
-def _product_by_product(schedule: Schedule, rows: Var) -> None:
+def _product_by_product(schedule: LoopSchedule, rows: Var) -> None:
     """Let each sum of products of a loop of constant extent run for all iterations before what comes next does.
 
     A temporary gets room for all iterations where it is used before and after such a cut.
@@ -187,7 +187,7 @@ def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
     return found
 
 
-def _hold_scattered(schedule: Schedule, loop: Var) -> None:
+def _hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
     """Hold what an iteration sums up in storage of its own where the rows that iterations write are scattered."""
     body = loop_of(schedule.program, loop).body
     scattered = {

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ragged.auto.bodies import loop_of
+from ragged.analysis.contractions import Product, products
+from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.choices import DEFAULT, ENOUGH_SUMS, Choices
 from ragged.auto.machine import Machine
-from ragged.auto.products import Product, products
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Forwarding
 from ragged.ir.stmt import For, Label
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.cut import cut
-from ragged.schedule.fission import fission
-from ragged.schedule.pack import pack
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
-from ragged.schedule.unroll import unroll
-from ragged.schedule.vectorize import vectorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.partition_loop import partition_loop
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.pack import pack
 
 _SEVERAL = 4
 """From so many full tiles on, these and a smaller one for the rest take less long than tiles of fewer rows."""
@@ -38,7 +38,7 @@ class Packing:
     width: int
 
 
-def tile_products(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+def tile_products(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
 
     The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
@@ -50,7 +50,7 @@ def tile_products(schedule: Schedule, machine: Machine, choices: Choices = DEFAU
 
 
 def tile_sums(
-    schedule: Schedule, machine: Machine, choices: Choices, updates: Iterable[Label], stage: StageKind
+    schedule: LoopSchedule, machine: Machine, choices: Choices, updates: Iterable[Label], stage: StageKind
 ) -> None:
     """Do so for the products of a stage with these updates, and pack what that stage reads."""
     packings: dict[Buffer, set[tuple[int, int]]] = {}
@@ -73,12 +73,12 @@ def tile_sums(
             list(_tile(schedule, machine, choices, label, stage))
 
 
-def _product(schedule: Schedule, update: Label, stage: StageKind) -> Product | None:
+def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Product | None:
     return next((product for product in products(schedule.program, stage) if product.update is update), None)
 
 
 def _tile(
-    schedule: Schedule, machine: Machine, choices: Choices, update: Label, stage: StageKind
+    schedule: LoopSchedule, machine: Machine, choices: Choices, update: Label, stage: StageKind
 ) -> Iterator[Packing]:
     """Tile one product, and what its width leaves over as products of their own."""
     pending = [update]
@@ -107,7 +107,7 @@ def _tile(
 
 
 def _tile_once(
-    schedule: Schedule, machine: Machine, choices: Choices, product: Product
+    schedule: LoopSchedule, machine: Machine, choices: Choices, product: Product
 ) -> tuple[int, tuple[Label, ...]]:
     """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
@@ -166,12 +166,12 @@ def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
     return most if _extent(product.rows) >= _SEVERAL * most else _dividing(product, most)
 
 
-def cut_rows(schedule: Schedule, rows: Var, together: int) -> Forwarding | None:
+def cut_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | None:
     """Cut a loop over rows where the last full tile ends; return what became of it, None if all tiles are full."""
     extent = _extent(loop_of(schedule.program, rows))
     if extent % together == 0:
         return None
-    return schedule.apply(cut, rows, Const(extent // together * together))
+    return schedule.apply(partition_loop, rows, Const(extent // together * together))
 
 
 def vectors_of(product: Product, machine: Machine) -> int:
@@ -181,7 +181,7 @@ def vectors_of(product: Product, machine: Machine) -> int:
     return _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
 
 
-def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:
+def _turn(schedule: LoopSchedule, product: Product, choices: Choices) -> Var | None:
     """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
     axis = product.axis
     if not isinstance(axis.extent, Const):
@@ -192,7 +192,7 @@ def _turn(schedule: Schedule, product: Product, choices: Choices) -> Var | None:
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
-def _cut(schedule: Schedule, product: Product, together: int) -> tuple[Label, ...]:
+def _cut(schedule: LoopSchedule, product: Product, together: int) -> tuple[Label, ...]:
     """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
     rows = product.rows
     parts = None if rows is None or together == 1 else cut_rows(schedule, rows.var, together)
@@ -204,7 +204,7 @@ def _cut(schedule: Schedule, product: Product, together: int) -> tuple[Label, ..
     return parts.labels[product.update]
 
 
-def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
+def _separate(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
     """Give the store that a sum starts from loops of its own; return its loops and those of the sum."""
     started: list[Var] = []
     summed: list[Var] = []
@@ -217,7 +217,7 @@ def _separate(schedule: Schedule, around: list[Var], init: Label) -> tuple[list[
     return started, summed
 
 
-def _lay_out(schedule: Schedule, nest: list[Var], lanes: int) -> None:
+def _lay_out(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None:
     """Unroll the loops of a nest, the innermost one in vectors: what is left over in narrower ones."""
     *rows, columns = nest
     for row in rows:
@@ -233,7 +233,7 @@ def _lay_out(schedule: Schedule, nest: list[Var], lanes: int) -> None:
     schedule.apply(unroll, columns)
 
 
-def _pack(schedule: Schedule, buffer: Buffer, ways: set[tuple[int, int]], stage: StageKind) -> None:
+def _pack(schedule: LoopSchedule, buffer: Buffer, ways: set[tuple[int, int]], stage: StageKind) -> None:
     """Pack a parameter so that what a stage reads side by side is side by side in memory."""
     if len({dimension for dimension, _ in ways}) > 1:
         return

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.auto.bodies import loop_of, name_of, parts_of
+from ragged.analysis.contractions import Product, products
+from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Machine
-from ragged.auto.products import Product, products
 from ragged.auto.tile_products import cut_rows, tile_sums
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Reduce
 from ragged.ir.walk import leaves
-from ragged.schedule.fission import fission
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
 
 
-def tile_tables(schedule: Schedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+def tile_tables(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
     """Give each sum of products of the bind stage that has rows a register tile, as `tile_products` does.
 
     Each gets a loop over its rows of its own, and the rows that do not fill a tile another. The parameters that these
@@ -54,7 +54,7 @@ def _has_nests(loop: For) -> bool:
     return sums and all(isinstance(part, For) for part in parts)
 
 
-def _with_rows(schedule: Schedule, together: int) -> Iterator[Product]:
+def _with_rows(schedule: LoopSchedule, together: int) -> Iterator[Product]:
     """Yield the products of the bind stage that have tiles of rows, what is left over of these being cut off."""
     for product in list(products(schedule.program, StageKind.BIND)):
         rows = product.rows

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.auto.bodies import loop_of
+from ragged.analysis.loop_bodies import loop_of
+from ragged.analysis.strides import is_consecutive
+from ragged.analysis.transposed_tiles import SIDES
+from ragged.arith.affine import growth
 from ragged.auto.machine import Machine
-from ragged.auto.strides import is_consecutive
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Load, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Store
 from ragged.ir.walk import mentions, subexpressions
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.linear import growth
-from ragged.schedule.reorder import reorder
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.set_order import set_order
-from ragged.schedule.split import Tail, split
-from ragged.schedule.transposed_tile import SIDES
-from ragged.schedule.unroll import unroll
-from ragged.schedule.vectorize import vectorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.set_order import set_order
 
 
-def transpose_rows(schedule: Schedule, machine: Machine) -> None:
+def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
     """Compute what is stored across the rows that it is made of by squares, each transposed in registers.
 
     before::
@@ -59,7 +59,7 @@ def transpose_rows(schedule: Schedule, machine: Machine) -> None:
             schedule.restore(before)
 
 
-def _transpose(schedule: Schedule, side: int, outer: Var, inner: Var, store: Label) -> None:
+def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store: Label) -> None:
     far, row = schedule.apply(split, outer, side, Tail.PEEL).loops[outer][:2]
     blocks, column = schedule.apply(split, inner, side).loops[inner][:2]
     schedule.apply(reorder, (far, blocks, row, column))

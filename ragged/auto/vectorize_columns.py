@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from ragged.auto.interchange_reductions import is_side_by_side, sum_in, turn_sum
 from ragged.auto.machine import Machine
-from ragged.auto.turn_sums import is_side_by_side, sum_in, turn_sum
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import sites
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
-from ragged.schedule.vectorize import vectorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.mapping.vectorize import vectorize
 
 
-def vectorize_columns(schedule: Schedule, machine: Machine, leave: Collection[Label] = ()) -> None:
+def vectorize_columns(schedule: LoopSchedule, machine: Machine, leave: Collection[Label] = ()) -> None:
     """Run loops over consecutive elements in vectors; sums over children come outside of such loops.
 
     The order of each sum stays. The sums that the statements `leave` update are left as they are, and what a primitive
@@ -39,7 +39,7 @@ def vectorize_columns(schedule: Schedule, machine: Machine, leave: Collection[La
             schedule.restore(before)
 
 
-def vectorize_rows(schedule: Schedule, machine: Machine) -> None:
+def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
     """Run loops over the consecutive elements of rows of any length in vectors, and the rest in narrower ones.
 
     Comes last: the storage of rows is contracted while one loop goes over each.

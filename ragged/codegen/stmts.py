@@ -7,6 +7,9 @@ from typing import assert_never
 
 from tvm import tirx
 
+from ragged.analysis.matrix_nests import MatrixNest, matrix_nest
+from ragged.analysis.row_pairs import pair_row
+from ragged.analysis.transposed_tiles import TransposedTile, transposed_tile
 from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.local import elements_of
@@ -18,7 +21,7 @@ from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
-from ragged.ir.stack import STACK_BYTES
+from ragged.ir.frame_size import STACK_BYTES
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -35,9 +38,6 @@ from ragged.ir.stmt import (
     Stmt,
     Store,
 )
-from ragged.schedule.matrix_nest import MatrixNest, matrix_nest
-from ragged.schedule.pair_rows import pair_row
-from ragged.schedule.transposed_tile import TransposedTile, transposed_tile
 
 ALIGN = 64
 """Bytes of a cache line, at multiples of which local buffers begin on the stack: no vector crosses one."""

@@ -15,10 +15,10 @@ from ragged.codegen.exprs import TirBuffer
 from ragged.codegen.ops import BARRIER, CLAIM, TirExpr, TirStmt, literal
 from ragged.codegen.vector import root
 from ragged.errors import ScheduleError
-from ragged.ir.analysis import Site, sites_in
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Buffer, Load, Role
 from ragged.ir.program import Program, Stage
+from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import Alloc, For, LoopKind, Stmt
 from ragged.ir.walk import all_expressions, expressions, statements, subexpressions, written
 

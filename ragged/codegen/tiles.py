@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tvm import tirx
 
+from ragged.analysis.matrix_nests import LANES, MatrixNest
 from ragged.codegen.exprs import Expressions, TirBuffer
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import MULTIPLY, RELEASE, TirExpr, TirStmt, literal
 from ragged.codegen.tile_text import SHAPE_WORDS
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Const, Load, Var
-from ragged.schedule.matrix_nest import LANES, MatrixNest
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Statements that do something carry a `Label`, their lasting identity; a loop, a let and an allocation are known
 by what they bind. Labels, variables and buffers are compared by identity and each occurs once in a program.
 The dims that a statement iterates and the regions that it touches follow from where it stands:
-`ragged.ir.analysis` reads them off.
+`ragged.ir.sites` reads them off.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ragged.arith.fold import ONE, ZERO, plus, times
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
@@ -16,7 +17,6 @@ from ragged.ir.walk import all_expressions, children, variables
 from ragged.kernels.operations import cost, flops
 from ragged.layout.prelude import nest
 from ragged.passes.drop_unused import called
-from ragged.schedule.fold import ONE, ZERO, plus, times
 
 WORK = "work"
 """The name of the program's output."""

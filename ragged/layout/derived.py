@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragged.arith.affine import affine
+from ragged.arith.fold import ONE, plus
 from ragged.ir.expr import Binary, Call, Function, Ref, Source, Var
 from ragged.ir.facts import Owner, PrefixSum
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.layout.tables import Offsets, Owners, Table
-from ragged.schedule.fold import ONE, plus
-from ragged.schedule.linear import linear
 
 
 def derived_tables(program: Program, known: Sequence[Table]) -> tuple[Table, ...]:
@@ -44,4 +44,4 @@ def _given(offset: Function) -> Offsets:
     (param,) = offset.params
     place = Var("p")
     length = Binary(BinaryOp.SUB, Call(offset, (plus(Ref(place), ONE),)), Call(offset, (Ref(place),)))
-    return Offsets(offset, ((place, linear(Binary(BinaryOp.SUB, param.extent, ONE)).expr),), length)
+    return Offsets(offset, ((place, affine(Binary(BinaryOp.SUB, param.extent, ONE)).expr),), length)

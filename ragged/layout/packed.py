@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragged.arith.fold import FoldedSubstitution, plus, times
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions
 from ragged.layout.tables import Extents, Tables
-from ragged.schedule.fold import FoldedSubstitution, plus, times
 
 
 @dataclass(frozen=True, slots=True)

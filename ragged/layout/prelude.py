@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
+from ragged.arith.fold import ONE, ZERO, plus
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Role, Source, Var
@@ -16,7 +17,6 @@ from ragged.ir.stmt import Alloc, Check, For, Label, Let, Stmt, Store, block
 from ragged.ir.walk import all_expressions
 from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, Values
 from ragged.passes.drop_unused import called
-from ragged.schedule.fold import ONE, ZERO, plus
 
 MOST = 2**31 - 1
 """The largest index that tables hold: they are arrays of int32."""

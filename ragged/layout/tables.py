@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ragged.arith.fold import plus
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.facts import Fact, Monotone, PrefixSum
 from ragged.ir.rewrite import substitute
-from ragged.schedule.fold import plus
 
 Extents: TypeAlias = Sequence[tuple[Var, Expr]]
 """Nested dimensions, outermost first: the index along each, and how far it extends at those before it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Loop
 from ragged.api.values import Value
-from ragged.schedule.cut import cut
-from ragged.schedule.simplify_guards import simplify_guards
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.partition_loop import partition_loop
 
 WIDTH = 64
 """Columns of a panel."""
@@ -20,5 +20,5 @@ def panels_of(columns: Value) -> Value:
 def cut_panels(s: Schedule, panels: Loop, columns: str) -> None:
     """Give the whole panels a loop of their own, in which nothing asks where the columns end (operation splitting)."""
     loop = s.loop(panels)
-    s.apply(cut, loop, s.loops.index(f"{columns} // {WIDTH}", loop))
+    s.apply(partition_loop, loop, s.loops.index(f"{columns} // {WIDTH}", loop))
     s.apply(simplify_guards)

@@ -9,7 +9,7 @@ import ragged
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import DimLike, Tensor
 from ragged.api.values import Value, lift
-from ragged.schedule.split import Tail
+from ragged.transform.loops.split import Tail
 
 LANES = 16
 """Floats of a vector."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 
+from ragged.analysis.allocation_scopes import Slice, Slices, accesses, binders_of, home_of, homes
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Stmt
 from ragged.ir.walk import statements, subexpressions
-from ragged.passes.homes import Slice, Slices, accesses, binders_of, home_of, homes
 
 AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 STACK_BYTES = 16 * 1024

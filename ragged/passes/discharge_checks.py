@@ -14,7 +14,7 @@ from ragged.ir.stmt import Block, Check, For, Let, Stmt, block
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import Finding, list_checks
 from ragged.prove import Proof, Prover, Unproven, prover_of
-from ragged.prove.placed import Placed
+from ragged.prove.context_rewriter import Placed
 
 
 def discharge_checks(program: Program) -> Rewritten:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.obligations import Division, IndexObligation, Obligation, element, obligations
 from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
@@ -13,7 +14,6 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Label, Reduce, Stmt, Store, block
 from ragged.ir.walk import expressions
-from ragged.passes.obligations import Access, Division, Obligation, element, obligations
 
 
 def insert_checks(program: Program) -> Rewritten:
@@ -68,7 +68,7 @@ class _Insert(Rewriter):
         """Yield the checks that `stmt` needs just before it, each once."""
         seen: set[Expr] = set()
         for needed in self.obligations(stmt):
-            if (isinstance(needed, Access) and self.plain(needed)) or needed.condition in seen:
+            if (isinstance(needed, IndexObligation) and self.plain(needed)) or needed.condition in seen:
                 continue
             seen.add(needed.condition)
             yield check_of(needed, stmt.at)
@@ -84,7 +84,7 @@ class _Insert(Rewriter):
         if isinstance(stmt, Store | Reduce):
             yield from element(stmt.buffer.name, stmt.indices, stmt.buffer.shape, None)
 
-    def plain(self, access: Access) -> bool:
+    def plain(self, access: IndexObligation) -> bool:
         """True if the index is a literal in range, or a loop's variable under a bound not over the extent."""
         match access.index, access.extent:
             case Const(value=value), Const(value=extent):

@@ -23,10 +23,10 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, loops_of
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
-from ragged.schedule.unroll import unroll
-from ragged.schedule.vectorize import vectorize
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.vectorize import vectorize
 from tests.support.cells import child_sum
 
 MODELS = {
@@ -52,14 +52,14 @@ class AnyTiles:
         return "default_schedule"
 
     def __call__(self, program: Program) -> Rewritten:
-        choose, schedule = random.Random(self.seed), Schedule(program, trusted=True)
+        choose, schedule = random.Random(self.seed), LoopSchedule(program, trusted=True)
         for var in loops_of(program):
             if choose.random() < 0.6:
                 self.change(schedule, var, choose)
         share_out(schedule, self.threads)
         return Rewritten(schedule.program, schedule.forwarding, tuple(schedule.log().splitlines()))
 
-    def change(self, schedule: Schedule, var: Var, choose: random.Random) -> None:
+    def change(self, schedule: LoopSchedule, var: Var, choose: random.Random) -> None:
         before = schedule.checkpoint()
         try:
             inner = schedule.apply(split, var, choose.choice([2, 3, 4, 5, 7]), choose.choice([*Tail])).loops[
@@ -78,7 +78,7 @@ class NoSchedule:
     __name__ = "default_schedule"
 
     def __call__(self, program: Program) -> Rewritten:
-        schedule = Schedule(program, trusted=True)
+        schedule = LoopSchedule(program, trusted=True)
         share_out(schedule, self.threads)
         return Rewritten(schedule.program, schedule.forwarding)
 

@@ -11,14 +11,14 @@ import cortex
 from cortex import Choices, Node, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
-from ragged.auto.alternate_columns import alternate_columns
 from ragged.auto.columns import share_columns
 from ragged.auto.machine import Machine
+from ragged.auto.serpentine_columns import alternate_columns
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
 from ragged.passes.serialize_loops import serialize_loops
-from ragged.schedule.distribute_over_team import distribute_over_team
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from tests.support.agreement import check_agreement, interpreted
 from tests.support.cells import child_sum
 
@@ -44,8 +44,8 @@ def two_matrices(hidden: int) -> ra.Model:
 MODELS = {"child_sum": child_sum, "two_matrices": two_matrices}
 
 
-def arranged(model: ra.Model) -> Schedule:
-    schedule = Schedule(default_schedule(model).lower())
+def arranged(model: ra.Model) -> LoopSchedule:
+    schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES)
     assert columns.own == ()
     assert columns.sliced == ("s.apply(slice_columns, " in schedule.log())
@@ -91,7 +91,7 @@ def test_slices_are_shared_out_evenly():
 @pytest.mark.parametrize("name", MODELS)
 def test_a_team_waits_once_a_batch_where_each_adds_up_rows_himself(name):
     """The products of `two_matrices` are two in a row, the second of what the first one gates."""
-    schedule = Schedule(default_schedule(MODELS[name](8)).lower())
+    schedule = LoopSchedule(default_schedule(MODELS[name](8)).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
     assert columns.sliced and len(columns.own) == 1
     both = [0, 0]
@@ -107,7 +107,7 @@ def test_a_team_waits_once_a_batch_where_each_adds_up_rows_himself(name):
 def test_results_of_a_team(name, wide, hidden):
     model = MODELS[name](hidden)
     params, data = model.init_params(seed=hidden), batch(hidden)
-    schedule = Schedule(default_schedule(model).lower())
+    schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
     assert columns.sliced == bool(columns.own)  # whose nodes are shared out waits for nobody's columns
     schedule.apply(distribute_over_team, wide, columns.own)
@@ -122,7 +122,7 @@ def test_results_of_a_team(name, wide, hidden):
 
 
 def test_every_second_batch_begins_where_the_last_one_ended():
-    schedule = Schedule(default_schedule(child_sum(16)).lower())
+    schedule = LoopSchedule(default_schedule(child_sum(16)).lower())
     share_columns(schedule, TWO_CORES)
     schedule.apply(serialize_loops)
     alternate_columns(schedule)
@@ -132,7 +132,7 @@ def test_every_second_batch_begins_where_the_last_one_ended():
 
 
 def slices_of(machine: Machine, hidden: int) -> set[str]:
-    schedule = Schedule(default_schedule(two_matrices(hidden)).lower())
+    schedule = LoopSchedule(default_schedule(two_matrices(hidden)).lower())
     share_columns(schedule, machine)
     return {
         line.rpartition(", ")[2].rstrip(")")

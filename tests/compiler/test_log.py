@@ -21,7 +21,7 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.verify import verify
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
 from tests.support.cells import child_sum
 
 MODELS = {
@@ -83,7 +83,7 @@ def test_the_log_of_a_grids_schedule_gives_the_same_program():
 
 
 def taken_again(log: str, program: Program) -> Program:
-    s = Schedule(program, trusted=True)
+    s = LoopSchedule(program, trusted=True)
     exec(log, {**names(), "s": s})
     assert s.log() == log
     again = s.checked()

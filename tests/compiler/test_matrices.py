@@ -11,7 +11,7 @@ from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
-from ragged.auto.round_products import RoundProducts
+from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.ir.printer import to_text
 from tests.support.agreement import check_agreement, interpreted
 

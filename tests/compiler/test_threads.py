@@ -11,7 +11,7 @@ import pytest
 import cortex
 from cortex import models
 from cortex.compiler.generate import lowering_steps
-from cortex.compiler.patience import operations_of, patience_of
+from cortex.compiler.spin_time import operations_of, patience_of
 from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind

@@ -10,9 +10,9 @@ import cortex
 from cortex import models, ra
 from cortex.compiler.generate import lowering_steps
 from cortex.ra.schedule import default_schedule
-from ragged.ir.analysis import Site, sites
 from ragged.ir.expr import Const, Load, Role
 from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import LoopKind, Reduce
 from ragged.ir.walk import subexpressions
 from tests.support.agreement import check_agreement

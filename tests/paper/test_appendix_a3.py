@@ -16,18 +16,18 @@ import pytest
 from ragged.errors import ScheduleError
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
-from ragged.schedule.cache_read import cache_read
-from ragged.schedule.inline import inline
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.simplify_guards import simplify_guards
-from ragged.schedule.unroll_fully import unroll_fully
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.inline import inline
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.unroll_fully import unroll_fully
+from ragged.transform.storage.cache_read import cache_read
 from tests.paper.stages import check_same, kernel, listing_2, side_by_side
 
 
 def test_both_children_are_copied_to_one_cache(golden):
     schedule = listing_2()
     before = schedule.lower()
-    s = Schedule(before)
+    s = LoopSchedule(before)
     s.apply(cache_read, s.buffer("h"), s.loop("n", 1))
     cached = kernel(s.program)
     s.apply(unroll_fully, s.loop("h_way"))
@@ -45,9 +45,9 @@ def test_both_children_are_copied_to_one_cache(golden):
     check_same(schedule.model, (schedule, before), (schedule, s.checked()))
 
 
-def fused() -> Schedule:
+def fused() -> LoopSchedule:
     """Return the program whose nest reads the children and writes the node."""
-    s = Schedule(listing_2().lower())
+    s = LoopSchedule(listing_2().lower())
     for name in ("lh", "rh"):
         s.apply(inline, s.buffer(name))
     return s
@@ -70,7 +70,7 @@ def test_without_the_facts_it_is_refused():
         fact = f"n + 1 <= {name}(n) < num_nodes, follows(batch_begin, batch_length)"
         assert fact in text
         text = text.replace(fact, f"0 <= {name}(n) < num_nodes")
-    s = Schedule(parse(text))
+    s = LoopSchedule(parse(text))
     with pytest.raises(ScheduleError) as refused:
         s.apply(cache_read, s.buffer("h"), s.loop("n", 1))
     assert refused.value.because == (

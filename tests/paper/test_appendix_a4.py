@@ -17,15 +17,15 @@ from cortex.linearize import linearize
 from ragged.ir.interpret import Race
 from ragged.ir.parser import parse
 from ragged.passes.contract_storage import contract_storage
-from ragged.schedule.distribute_over_team import distribute_over_team
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from tests.paper.stages import BATCHES, barriers, check_same, kernel, listing_2, side_by_side
 from tests.support.agreement import interpreted
 
 
-def shared_out() -> Schedule:
-    s = Schedule(listing_2().lower())
+def shared_out() -> LoopSchedule:
+    s = LoopSchedule(listing_2().lower())
     s.apply(contract_storage)
     s.apply(distribute_over_team)
     return s
@@ -54,7 +54,7 @@ def test_without_it_the_interpreter_finds_the_race():
 def test_a_loop_of_any_length_is_peeled(golden):
     """The tiles of a batch have a constant extent and no condition; what is left over is a loop of its own."""
     schedule = listing_2()
-    guarded, peeled = Schedule(schedule.lower()), Schedule(schedule.lower())
+    guarded, peeled = LoopSchedule(schedule.lower()), LoopSchedule(schedule.lower())
     guarded.apply(split, guarded.loop("n", 1), 4)
     peeled.apply(split, peeled.loop("n", 1), 4, Tail.PEEL)
     golden("peeling.txt", side_by_side(kernel(guarded.program), peeled.log(), kernel(peeled.program)))

@@ -13,17 +13,17 @@ left of a batch is a loop of its own, peeled.
 from __future__ import annotations
 
 from ragged.passes.contract_storage import contract_storage
-from ragged.schedule.expand_storage import expand_storage
-from ragged.schedule.fission import fission
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail, split
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.storage.expand_storage import expand_storage
 from tests.paper.stages import check_same, kernel, listing_2, side_by_side
 
 
 def test_temporaries_are_indexed_by_the_iteration_space(golden):
     schedule = listing_2()
     before = schedule.lower()
-    s = Schedule(before)
+    s = LoopSchedule(before)
     s.apply(split, s.loop("n", 1), 4, Tail.PEEL)
     s.apply(contract_storage)
     contracted = kernel(s.program)

@@ -14,10 +14,10 @@ from cortex.cli.saved import load_with_trees
 from cortex.cli.trees import read_params, read_trees
 from cortex.linearize import Linearizer, read_conllu
 from ragged.ir.parser import parse
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.compute_at import compute_at
-from ragged.schedule.pad_loop import pad_loop
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.compute_at import compute_at
 from tests.linearize.support import TREE
 from tests.support.scheduled import tensor
 
@@ -70,8 +70,8 @@ with kernel:
 """
 
 
-def rows(body: str) -> Schedule:
-    return Schedule(parse(ROWS.format(body)))
+def rows(body: str) -> LoopSchedule:
+    return LoopSchedule(parse(ROWS.format(body)))
 
 
 def padded(body: str) -> None:

@@ -15,44 +15,44 @@ from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, LoopKind, Reduce
 from ragged.ir.walk import written
-from ragged.schedule.alternate import alternate
-from ragged.schedule.cache_read import cache_read
-from ragged.schedule.cache_write import cache_write
-from ragged.schedule.compute_at import compute_at
-from ragged.schedule.cut import cut
-from ragged.schedule.declare_order import declare_order
-from ragged.schedule.distribute_over_team import distribute_over_team
-from ragged.schedule.expand_storage import expand_storage
-from ragged.schedule.fission import fission
-from ragged.schedule.fuse import fuse
-from ragged.schedule.fuse_horizontally import fuse_horizontally
-from ragged.schedule.fuse_ragged import fuse_ragged
-from ragged.schedule.hoist import hoist
-from ragged.schedule.hoist_loads import hoist_loads
-from ragged.schedule.inline import inline
-from ragged.schedule.jam import jam
-from ragged.schedule.lift_lets import lift_lets
-from ragged.schedule.move import move
-from ragged.schedule.pack import pack
-from ragged.schedule.pad_loop import pad_loop
-from ragged.schedule.parallel import parallel
-from ragged.schedule.prefetch import prefetch
-from ragged.schedule.rebase_storage import rebase_storage
-from ragged.schedule.remap_iterations import remap_iterations
-from ragged.schedule.reorder import reorder
-from ragged.schedule.roll import roll
-from ragged.schedule.serial import serial
-from ragged.schedule.set_order import set_order
-from ragged.schedule.set_scope import set_scope
-from ragged.schedule.simplify_guards import simplify_guards
-from ragged.schedule.slice_columns import slice_columns
-from ragged.schedule.specialize import specialize
-from ragged.schedule.split import Tail, split
-from ragged.schedule.stack import stack
-from ragged.schedule.tile import tile
-from ragged.schedule.unroll import unroll
-from ragged.schedule.unroll_fully import unroll_fully
-from ragged.schedule.vectorize import vectorize
+from ragged.transform.code.hoist import hoist
+from ragged.transform.code.hoist_loads import hoist_loads
+from ragged.transform.code.inline import inline
+from ragged.transform.code.lift_lets import lift_lets
+from ragged.transform.code.prefetch import prefetch
+from ragged.transform.code.reorder_stmts import reorder_stmts
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.fuse_horizontally import fuse_horizontally
+from ragged.transform.loops.fuse_ragged import fuse_ragged
+from ragged.transform.loops.fuse_siblings import fuse_siblings
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.loops.partition_loop import partition_loop
+from ragged.transform.loops.remap_iterations import remap_iterations
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.reroll import reroll
+from ragged.transform.loops.serpentine_order import serpentine_order
+from ragged.transform.loops.slice_columns import slice_columns
+from ragged.transform.loops.specialize import specialize
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.tile import tile
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.loops.unroll_fully import unroll_fully
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
+from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.serial import serial
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_read import cache_read
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.compute_at import compute_at
+from ragged.transform.storage.concat_buffers import concat_buffers
+from ragged.transform.storage.expand_storage import expand_storage
+from ragged.transform.storage.pack import pack
+from ragged.transform.storage.rebase_storage import rebase_storage
+from ragged.transform.storage.set_order import set_order
+from ragged.transform.storage.set_scope import set_scope
 from tests.support.random_places import GONE, Places, loops_in, read_in
 from tests.support.random_prepared import Asked, Attempt, at_once, expanded, lets, remapped, rolled, sliced
 
@@ -222,11 +222,11 @@ def _over_team(d: Places, attempt: Attempt) -> Asked:
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
-    alternate: _turned,
+    serpentine_order: _turned,
     cache_read: _cache_read,
     cache_write: _cache_write,
     compute_at: _compute_at,
-    cut: _cut,
+    partition_loop: _cut,
     declare_order: _declare_order,
     distribute_over_team: _over_team,
     expand_storage: expanded,
@@ -237,9 +237,9 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     hoist: _hoist,
     hoist_loads: _loop,
     inline: _inline,
-    jam: _siblings,
+    fuse_siblings: _siblings,
     lift_lets: lets,
-    move: _moved,
+    reorder_stmts: _moved,
     pack: _pack,
     pad_loop: _pad_loop,
     parallel: _of_kind(LoopKind.SERIAL),
@@ -247,7 +247,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,
-    roll: rolled,
+    reroll: rolled,
     serial: _of_kind(LoopKind.PARALLEL),
     set_order: _set_order,
     set_scope: _set_scope,
@@ -255,7 +255,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     slice_columns: sliced,
     specialize: _specialize,
     split: _split,
-    stack: _stack,
+    concat_buffers: _stack,
     tile: _tile,
     unroll: _constant,
     unroll_fully: _constant,

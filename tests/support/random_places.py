@@ -7,13 +7,13 @@ from itertools import pairwise
 from random import Random
 from typing import TypeVar
 
-from ragged.ir.analysis import Site, held, sites
+from ragged.analysis.buffers import all_buffers
 from ragged.ir.expr import Buffer, Load, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import labels_of
+from ragged.ir.sites import Site, held, sites
 from ragged.ir.stmt import Block, For, Label, Leaf, Let, Stmt
 from ragged.ir.walk import leaves, statements, subexpressions, written
-from ragged.schedule.storage import all_buffers
 
 T = TypeVar("T")
 GONE = Var("gone")

@@ -15,12 +15,12 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
 from ragged.ir.stmt import Alloc, For, Leaf, Let, LoopKind, Stmt
 from ragged.ir.walk import children, statements, written
-from ragged.schedule.declare_order import declare_order
-from ragged.schedule.fission import fission
-from ragged.schedule.parallel import parallel
-from ragged.schedule.reorder import reorder
-from ragged.schedule.split import Tail, split
-from ragged.schedule.stack import stack
+from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.mapping.parallel import parallel
+from ragged.transform.storage.concat_buffers import concat_buffers
 from tests.support.random_places import GONE, Places, parts_of, read_in
 
 
@@ -83,7 +83,7 @@ def rolled(d: Places, attempt: Attempt) -> Asked:
     first, second = d.pair(alike or d.siblings())
     for pair in dict.fromkeys(zip(_touched(d, first), _touched(d, second), strict=False)):
         if pair[0] is not pair[1]:
-            attempt(stack, pair, attempt.program.free_name("stacked"))
+            attempt(concat_buffers, pair, attempt.program.free_name("stacked"))
     return Asked(((first, second), d.name("g")))
 
 

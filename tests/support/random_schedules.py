@@ -22,8 +22,8 @@ from ragged.ir.walk import leaves
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.insert_checks import insert_checks
-from ragged.schedule.schedule import Schedule
-from ragged.schedule.split import Tail
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.split import Tail
 from tests.support.random_loop_steps import STEPS
 from tests.support.random_places import Places
 from tests.support.tally import Tally
@@ -47,7 +47,7 @@ class Loops:
     """A program whose loops are scheduled step by step; `stages` are the programs, with the step that left each."""
 
     draw: Random
-    schedule: Schedule
+    schedule: LoopSchedule
     tally: Tally
     start: str
     stages: list[tuple[str, Program]] = field(default_factory=list)
@@ -98,7 +98,7 @@ def random_loops(draw: Random, program: Program, tally: Tally) -> Loops:
     start = draw.choices(list(STARTS), (3, 3, 3, 1))[0]
     for each in STARTS[start]:
         program = each(program).program
-    loops = Loops(draw, Schedule(program), tally, start, [(f"the {start} program", program)])
+    loops = Loops(draw, LoopSchedule(program), tally, start, [(f"the {start} program", program)])
     loops.some()
     return loops
 
@@ -121,9 +121,9 @@ def check_forwarding(old: Program, new: Program, forwarding: Forwarding, what: s
     assert {b for found in forwarding.labels.values() for b in found} <= set(labels_of(new)), what
 
 
-def replayed(program: Program, log: str) -> Schedule:
+def replayed(program: Program, log: str) -> LoopSchedule:
     """Return a new schedule of a program on which the steps of a log were taken."""
-    schedule = Schedule(program)
+    schedule = LoopSchedule(program)
     exec(log, {"s": schedule, **NAMES})
     return schedule
 

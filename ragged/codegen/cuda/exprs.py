@@ -9,6 +9,7 @@ from typing import assert_never
 
 import numpy as np
 
+from ragged.arith.fold import ZERO, plus, times
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import (
@@ -28,7 +29,6 @@ from ragged.ir.expr import (
 )
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
-from ragged.schedule.fold import ZERO, plus, times
 
 TYPES = {
     DType.BOOL: "bool",

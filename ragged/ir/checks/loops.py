@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ragged.ir.analysis import Branch, Enclosing, Site, sites
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Const, Expr, Load, Ref, Scope, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
+from ragged.ir.sites import Branch, Enclosing, Site, sites
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Let, LoopKind, Reduce
 from ragged.ir.walk import statements, subexpressions
 

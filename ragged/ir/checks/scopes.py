@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ragged.ir.analysis import held, sites
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Load, Ref, Role, Var
 from ragged.ir.program import Program
+from ragged.ir.sites import held, sites
 from ragged.ir.stmt import Alloc, For, Label, Let, Reduce, Store
 from ragged.ir.walk import leaves, statements, subexpressions
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.ir.analysis import held
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Role
 from ragged.ir.program import Program, Stage, StageKind
+from ragged.ir.sites import held
 from ragged.ir.stmt import Reduce, Stmt, Store
 from ragged.ir.walk import statements, subexpressions
 

@@ -7,7 +7,6 @@ from typing import assert_never
 
 import numpy as np
 
-from ragged.ir.analysis import held
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary
@@ -15,6 +14,7 @@ from ragged.ir.facts import Range, Tiling, Uniform
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
+from ragged.ir.sites import held
 from ragged.ir.stmt import (
     Alloc,
     Barrier,

@@ -17,27 +17,27 @@ from ragged.ir.rewrite import loops_of
 from ragged.ir.stmt import Block, For, LoopKind
 from ragged.ir.verify import verify
 from ragged.ir.walk import statements
-from ragged.schedule.cache_read import cache_read
-from ragged.schedule.cut import cut
-from ragged.schedule.fuse import fuse
-from ragged.schedule.fuse_horizontally import fuse_horizontally
-from ragged.schedule.fuse_ragged import fuse_ragged
-from ragged.schedule.hoist_loads import hoist_loads
-from ragged.schedule.inline import inline
-from ragged.schedule.pad_loop import pad_loop
-from ragged.schedule.parallel import parallel
-from ragged.schedule.reorder import reorder
-from ragged.schedule.simplify_guards import simplify_guards
-from ragged.schedule.split import Tail, split
-from ragged.schedule.tile import tile
-from ragged.schedule.unroll import unroll
-from ragged.schedule.vectorize import vectorize
+from ragged.transform.code.hoist_loads import hoist_loads
+from ragged.transform.code.inline import inline
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.fuse_horizontally import fuse_horizontally
+from ragged.transform.loops.fuse_ragged import fuse_ragged
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.loops.partition_loop import partition_loop
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.tile import tile
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_read import cache_read
 
 NAMES = {
     each.__name__: each
     for each in (
         cache_read,
-        cut,
+        partition_loop,
         fuse,
         fuse_horizontally,
         fuse_ragged,

@@ -7,7 +7,7 @@ import ragged
 from ragged.api.described import Policy
 from ragged.api.schedule import Schedule
 from ragged.errors import ScheduleError
-from ragged.schedule.split import Tail
+from ragged.transform.loops.split import Tail
 from tests.ragged.api.running import Data, expected, run
 
 LENGTHS = [3, 0, 5, 1, 8]

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from ragged.auto.join_children import join_children
+from ragged.auto.fuse_child_loops import join_children
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
 from ragged.passes.contract_storage import contract_storage
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
 
 GATED = """\
 program("gated")
@@ -61,7 +61,7 @@ JOINED = """\
 def joined(*, first=CHILDREN, second=CHILDREN, between="", term=TERM):
     """Return a program as it is, and with its loops joined."""
     program = parse(GATED.format(first=first, second=second, between=between, term=term))
-    schedule = Schedule(program)
+    schedule = LoopSchedule(program)
     join_children(schedule)
     verify(schedule.program)
     return program, schedule.program

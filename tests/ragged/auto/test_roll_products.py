@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ragged.auto.roll_products import roll_products
+from ragged.auto.reroll_gates import roll_products
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
-from ragged.schedule.schedule import Schedule
-from tests.ragged.schedule.support import loop
+from ragged.schedule.loop_schedule import LoopSchedule
+from tests.ragged.transform.support import loop
 
 PROGRAM = """\
 program("products")
@@ -59,7 +59,7 @@ def data():
 
 
 def rolled(program):
-    schedule = Schedule(program)
+    schedule = LoopSchedule(program)
     roll_products(schedule, loop(program, "n"))
     verify(schedule.program)
     sizes, arrays = data()

@@ -6,7 +6,7 @@ import pytest
 from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
-from ragged.auto.round_products import RoundProducts
+from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text

@@ -9,11 +9,11 @@ from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine
 from ragged.auto.tile_batches import tile_batches
+from ragged.ir.frame_size import STACK_BYTES, stack_bytes
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
-from ragged.ir.stack import STACK_BYTES, stack_bytes
 from ragged.ir.verify import verify
-from ragged.schedule.schedule import Schedule
+from ragged.schedule.loop_schedule import LoopSchedule
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
 
@@ -49,7 +49,7 @@ def data(count, hidden):
 
 
 def together(text):
-    schedule = Schedule(parse(text))
+    schedule = LoopSchedule(parse(text))
     tile_batches(schedule, SMALL)
     verify(schedule.program)
     return schedule

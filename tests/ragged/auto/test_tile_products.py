@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from ragged.analysis.contractions import products
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import Machine, this_machine
-from ragged.auto.products import products
 from ragged.auto.tile_products import tile_products
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
@@ -14,8 +14,8 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
-from ragged.schedule.schedule import Schedule
-from tests.ragged.schedule.programs import matvec, matvec_data
+from ragged.schedule.loop_schedule import LoopSchedule
+from tests.ragged.transform.programs import matvec, matvec_data
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
 
@@ -72,7 +72,7 @@ with kernel:
 
 
 def tiled(text, machine=SMALL):
-    schedule = Schedule(parse(text))
+    schedule = LoopSchedule(parse(text))
     tile_products(schedule, machine)
     verify(schedule.program)
     return schedule
@@ -176,18 +176,18 @@ def test_the_text_of_a_matrix_product(golden):
 
 
 def test_the_log_is_the_schedule():
-    from ragged.schedule.cache_write import cache_write
-    from ragged.schedule.fission import fission
-    from ragged.schedule.pack import pack
-    from ragged.schedule.reorder import reorder
-    from ragged.schedule.split import Tail, split
-    from ragged.schedule.unroll import unroll
-    from ragged.schedule.vectorize import vectorize
+    from ragged.transform.loops.fission import fission
+    from ragged.transform.loops.reorder import reorder
+    from ragged.transform.loops.split import Tail, split
+    from ragged.transform.loops.unroll import unroll
+    from ragged.transform.mapping.vectorize import vectorize
+    from ragged.transform.storage.cache_write import cache_write
+    from ragged.transform.storage.pack import pack
 
     primitives = (cache_write, fission, pack, reorder, split, unroll, vectorize)
     text = matvec(hidden=6, out=40)
     first = tiled(text)
-    again = Schedule(parse(text))
+    again = LoopSchedule(parse(text))
     names = {"s": again, "Tail": Tail} | {primitive.__name__: primitive for primitive in primitives}
     exec(first.log(), names)
     assert str(again.program) == str(first.program)

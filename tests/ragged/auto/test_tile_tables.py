@@ -12,8 +12,8 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
-from ragged.schedule.schedule import Schedule
-from tests.ragged.schedule.data_support import same_compiled
+from ragged.schedule.loop_schedule import LoopSchedule
+from tests.ragged.transform.data_support import same_compiled
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
 
@@ -46,7 +46,7 @@ with kernel:
 
 def tiled(rows, columns):
     program = parse(TABLE.format(rows=rows, columns=columns))
-    schedule = Schedule(program)
+    schedule = LoopSchedule(program)
     tile_tables(schedule, SMALL)
     verify(schedule.program)
     return program, schedule
@@ -82,7 +82,7 @@ def test_what_has_few_rows_stays():
     program, schedule = tiled(3, 16)
     assert schedule.log() == "s.apply(fission, s.loop('v'), s.loop('i', 0))"
     alone = to_text(program).replace("emb[v, j]", "emb[0, j]").replace("T[v, i]", "T[0, i]")
-    schedule = Schedule(parse(alone.replace("    for v in serial(3):\n", "    for v in serial(1):\n")))
+    schedule = LoopSchedule(parse(alone.replace("    for v in serial(3):\n", "    for v in serial(1):\n")))
     tile_tables(schedule, SMALL)
     assert "split" not in schedule.log()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ragged.analysis.row_pairs import pair_row
 from ragged.codegen.build import compile_program, generate
 from ragged.codegen.target import Target, has_quick_pairs, host_target, parse_target
 from ragged.ir.dtype import DType
@@ -12,7 +13,6 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.ir.stmt import Store
 from ragged.ir.walk import statements
-from ragged.schedule.pair_rows import pair_row
 from tests.ragged.codegen.hand import F32, check_both, elementwise, op, run
 
 WITHOUT = Target("llvm", tuple({**dict(host_target().settings), "mattr": ("-avx512bf16",)}.items()))

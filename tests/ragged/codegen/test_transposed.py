@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.codegen.build import compile_program
 from ragged.ir.index import index_of
 from ragged.ir.parser import parse
-from ragged.schedule.locate import the_loop
-from ragged.schedule.transposed_tile import transposed_tile
+from ragged.transform.locate import the_loop
 from tests.ragged.codegen.hand import check_both
 
 SQUARE = """\

@@ -2,11 +2,11 @@
 
 from hypothesis import given
 
-from ragged.ir.analysis import Access, Site, regions, sites, where
 from ragged.ir.parser import parse
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import labels_of
+from ragged.ir.sites import Access, Site, regions, sites, where
 from ragged.ir.stmt import Store
 from ragged.ir.walk import statements
 from tests.ragged.ir.strategies import programs

@@ -8,14 +8,14 @@ from cortex import models
 from cortex.compiler.generate import lowering_steps
 from cortex.ra.schedule import default_schedule
 from ragged.ir import index
-from ragged.ir.analysis import Branch, sites
 from ragged.ir.index import forget_programs, index_of
 from ragged.ir.parser import parse
 from ragged.ir.program import Program
+from ragged.ir.sites import Branch, sites
 from ragged.ir.stmt import For, If
 from ragged.ir.walk import leaves
-from ragged.schedule.split import Tail, split
-from ragged.schedule.unroll import unroll
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
 
 TWO = """\
 program("two")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.kernels.patience import patience_for
+from ragged.kernels.spin_time import patience_for
 
 
 def test_patience_is_what_a_call_gains():

@@ -20,7 +20,7 @@ from ragged.api.values import Value
 from ragged.ir.expr import Const, Ref
 from ragged.ir.stmt import Block, For
 from ragged.ir.walk import subexpressions
-from ragged.schedule.split import Tail
+from ragged.transform.loops.split import Tail
 
 Pair = tuple[TensorDim, TensorDim]
 

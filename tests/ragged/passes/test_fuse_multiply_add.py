@@ -6,7 +6,7 @@ from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
-from tests.ragged.schedule.programs import MATVEC, matvec_data
+from tests.ragged.transform.programs import MATVEC, matvec_data
 
 
 def test_text_and_rounding():

@@ -1,0 +1,52 @@
+"""How long calls of a model wait for helpers who sleep: `ragged.kernels.spin_time`, by nodes and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from ragged.ir.expr import Const
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, Reduce, Stmt, Store
+from ragged.ir.walk import children
+from ragged.kernels.operations import float_operations
+from ragged.kernels.spin_time import patience_for
+
+_KEPT = 4096
+"""For so many pairs of nodes and batches the patience is remembered: to compute it takes longer than to look it up."""
+
+
+def patience_of(operations: int, threads: int, *, columns: bool) -> Callable[[int, int], int]:
+    """Return what gives the patience of calls of one program, in nanoseconds, by their nodes and batches.
+
+    0 is to do without helpers. `operations` is how many the program does for a node, see `operations_of`; `columns`
+    says whether workers share the columns of a batch or its nodes. Workers that share the nodes gain nothing in a
+    chain, whose batches are of one node. Those that share columns do, if a node is worth their meeting at it.
+    """
+
+    @lru_cache(_KEPT)
+    def patience(nodes: int, batches: int) -> int:
+        together = threads if columns else max(1.0, min(threads, nodes / max(1, batches)))
+        return patience_for(operations * nodes, together, batches)
+
+    return patience
+
+
+def operations_of(program: Program) -> int:
+    """Return about how many operations a program does for a node.
+
+    `program` is as lowering left it: what a schedule adds does not count as work.
+    """
+    return _operations(program.kernel)
+
+
+def _operations(stmt: Stmt) -> int:
+    """Return about how many operations a kernel does for a node: of loops that are not constant, one iteration."""
+    inner = sum(_operations(child) for child in children(stmt))
+    match stmt:
+        case For(extent=Const(value=extent)):
+            return int(extent) * inner
+        case Store() | Reduce():
+            return 1 + float_operations(stmt)
+        case _:
+            return inner

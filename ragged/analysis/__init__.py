@@ -1,0 +1,1 @@
+"""Analyses of programs: accesses and their regions, dependences, contractions, parallel regions, buffers."""

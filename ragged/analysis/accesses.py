@@ -1,0 +1,114 @@
+"""Who reads and writes a buffer, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ragged.ir.expr import Binary, Buffer, Expr, Load, Select
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.sites import Branch, Site, held, negated, same, sites, sites_in
+from ragged.ir.stmt import For, Reduce, Stmt, Store
+from ragged.ir.walk import operands
+
+
+class UseKind(Enum):
+    """What is done to an element."""
+
+    READ = "read"
+    STORE = "stored"
+    UPDATE = "updated"  # by a reduction, which reads it too
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An element that the statement at `site` touches.
+
+    `order` counts statements in the order of the text. It is touched where all of `conditions` hold, apart from those
+    around the statement.
+    """
+
+    site: Site
+    order: int
+    indices: tuple[Expr, ...]
+    kind: UseKind
+    conditions: tuple[Expr, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """True if the element is touched each time the statement runs."""
+        return not self.conditions
+
+    @property
+    def writes(self) -> bool:
+        """True if the element is changed."""
+        return self.kind is not UseKind.READ
+
+
+def accesses(program: Program, buffer: Buffer) -> list[Access]:
+    """Return every use of `buffer` in a program."""
+    return list(_uses(sites(program), buffer))
+
+
+def uses_in(site: Site, buffer: Buffer) -> list[Access]:
+    """Return every use of `buffer` in the statement at `site`."""
+    return list(_uses(sites_in(site), buffer))
+
+
+def inside(site: Site) -> Site:
+    """Return the site of what stands in the loop at `site`."""
+    assert isinstance(site.stmt, For)
+    return Site(site.stage, site.stmt.body, (*site.around, site.stmt))
+
+
+def common_depth(a: Site, b: Site) -> int:
+    """Return how many of the constructs around are around both."""
+    depth = 0
+    if a.stage.kind is not b.stage.kind:
+        return 0
+    for one, other in zip(a.around, b.around, strict=False):
+        if not same(one, other):
+            break
+        depth += 1
+    return depth
+
+
+def top(site: Site, depth: int) -> Stmt:
+    """Return the statement that holds `site` and has `depth` constructs around it."""
+    if len(site.around) == depth:
+        return site.stmt
+    outer = site.around[depth]
+    return outer.branch if isinstance(outer, Branch) else outer
+
+
+def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[Access]:
+    for order, site in enumerate(found):
+        for expr in held(site.stmt):
+            for load, conditions in _loads(expr, ()):
+                if load.buffer is buffer:
+                    yield Access(site, order, load.indices, UseKind.READ, conditions)
+        match site.stmt:
+            case Store(buffer=target, indices=indices) if target is buffer:
+                yield Access(site, order, indices, UseKind.STORE)
+            case Reduce(buffer=target, indices=indices) if target is buffer:
+                yield Access(site, order, indices, UseKind.UPDATE)
+
+
+def _loads(expr: Expr, conditions: tuple[Expr, ...]) -> Iterator[tuple[Load, tuple[Expr, ...]]]:
+    """Yield the loads of `expr` and what holds where each is made: not all operands always are evaluated."""
+    ways: tuple[tuple[Expr, ...], ...] = ((),) * len(operands(expr))
+    match expr:
+        case Load():
+            yield expr, conditions
+        case Select(condition=condition):
+            ways = ((), (condition,), (negated(condition),))
+        case Binary(op=BinaryOp.AND, lhs=lhs):
+            ways = ((), (lhs,))
+        case Binary(op=BinaryOp.OR, lhs=lhs):
+            ways = ((), (negated(lhs),))
+        case _:
+            pass
+    for part, way in zip(operands(expr), ways, strict=True):
+        yield from _loads(part, (*conditions, *way))

@@ -1,0 +1,1 @@
+"""Integer arithmetic on index expressions: constant folding, affine forms, and bounds of a program's variables."""

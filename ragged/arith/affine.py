@@ -1,0 +1,135 @@
+"""Indices as sums: a number, and multiples of what is no sum itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ragged.arith.fold import floordiv, modulo, plus, times
+from ragged.ir.expr import Binary, Const, Expr, Ref, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions
+
+Interval: TypeAlias = tuple[int, int]
+"""The least and the greatest value."""
+
+Extents: TypeAlias = Mapping[Var, int]
+"""For loops' variables, a number that each stays below; none is negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffineForm:
+    """`constant` plus each term's expression times its coefficient, which is not zero."""
+
+    terms: Mapping[Expr, int] = field(default_factory=dict)
+    constant: int = 0
+
+    def plus(self, other: AffineForm, scale: int = 1) -> AffineForm:
+        """Return `self + scale * other`."""
+        terms = dict(self.terms)
+        for term, coefficient in other.terms.items():
+            terms[term] = terms.get(term, 0) + scale * coefficient
+        kept = {term: coefficient for term, coefficient in terms.items() if coefficient}
+        return AffineForm(kept, self.constant + scale * other.constant)
+
+    def only(self, terms: Iterable[Expr]) -> AffineForm:
+        """Return the part of the sum that these terms are, without the constant."""
+        chosen = set(terms)
+        return AffineForm({term: c for term, c in self.terms.items() if term in chosen})
+
+    @property
+    def expr(self) -> Expr:
+        """The sum as an expression."""
+        total: Expr = Const(0)
+        for term, coefficient in self.terms.items():
+            if coefficient > 0:
+                total = plus(total, times(term, Const(coefficient)))
+            else:
+                total = Binary(BinaryOp.SUB, total, times(term, Const(-coefficient)))
+        if self.constant < 0 and self.terms:
+            return Binary(BinaryOp.SUB, total, Const(-self.constant))
+        return plus(total, Const(self.constant))
+
+    def interval(self, extents: Extents) -> Interval | None:
+        """Return bounds of the sum where each variable is below its extent; None if a term is not bounded."""
+        low = high = self.constant
+        for term, coefficient in self.terms.items():
+            bounds = interval(term, extents)
+            if bounds is None:
+                return None
+            ends = sorted((coefficient * bounds[0], coefficient * bounds[1]))
+            low, high = low + ends[0], high + ends[1]
+        return low, high
+
+
+def affine(expr: Expr) -> AffineForm:
+    """Return an index expression as a sum; what is no sum, difference or multiple is a term.
+
+    A number that is no integer is a term too: what looks for an index may ask about values.
+    """
+    match expr:
+        case Const(value=value, dtype=dtype) if dtype.is_int:
+            return AffineForm(constant=int(value))
+        case Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs):
+            return affine(lhs).plus(affine(rhs))
+        case Binary(op=BinaryOp.SUB, lhs=lhs, rhs=rhs):
+            return affine(lhs).plus(affine(rhs), -1)
+        case Unary(op=UnaryOp.NEG, operand=operand):
+            return AffineForm().plus(affine(operand), -1)
+        case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+            a, b = affine(lhs), affine(rhs)
+            if not a.terms or not b.terms:
+                number, rest = (a, b) if not a.terms else (b, a)
+                return AffineForm().plus(rest, number.constant)
+            return AffineForm({expr: 1})
+        case _:
+            return AffineForm({expr: 1})
+
+
+def interval(expr: Expr, extents: Extents) -> Interval | None:
+    """Return bounds of an index expression where each variable is below its extent; None if there are none."""
+    match expr:
+        case Ref(var=var):
+            return (0, extents[var] - 1) if extents.get(var, 0) > 0 else None
+        case Binary(op=BinaryOp.MOD, rhs=Const(value=by)) if by > 0:
+            return 0, int(by) - 1
+        case Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) if by > 0:
+            bounds = interval(lhs, extents)
+            return None if bounds is None else (bounds[0] // int(by), bounds[1] // int(by))
+        case _:
+            form = affine(expr)
+            return None if expr in form.terms else form.interval(extents)
+
+
+def growth(index: Expr, var: Var) -> int | None:
+    """Return by how much an index grows with a variable, if that is always as much."""
+    terms = affine(index).terms
+    if any(term != Ref(var) and Ref(var) in subexpressions(term) for term in terms):
+        return None
+    return terms.get(Ref(var), 0)
+
+
+def at_most(expr: Expr, extents: Extents) -> int | None:
+    """Return what an expression is not above where each variable is below its extent; None if nothing says so."""
+    if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
+        bounds = [bound for side in (expr.lhs, expr.rhs) if (bound := at_most(side, extents)) is not None]
+        return min(bounds, default=None)
+    bounds_of_sum = interval(expr, extents)
+    return None if bounds_of_sum is None else bounds_of_sum[1]
+
+
+def divided(expr: Expr, by: int, extents: Extents) -> tuple[Expr, Expr]:
+    """Return `expr // by` and `expr % by`, without a division where the variables' extents allow it.
+
+    `io * 16 + ii` divided by 16 is `io` and `ii` if `ii` stays below 16.
+    """
+    form = affine(expr)
+    multiples = form.only(term for term, coefficient in form.terms.items() if coefficient % by == 0)
+    rest = form.plus(multiples, -1)
+    bounds = rest.interval(extents)
+    if bounds is None or bounds[0] // by != bounds[1] // by:
+        return floordiv(expr, by), modulo(expr, by)
+    blocks = bounds[0] // by
+    quotient = AffineForm({term: coefficient // by for term, coefficient in multiples.terms.items()}, blocks)
+    return quotient.expr, rest.plus(AffineForm(constant=blocks * by), -1).expr

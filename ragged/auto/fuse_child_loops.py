@@ -1,0 +1,81 @@
+"""Loops over the children of one node that follow each other as one: what one makes of a child the next one uses."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ragged.analysis.loop_bodies import loop_of, parts_of
+from ragged.auto.interchange_reductions import sum_in, turn_sum
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Const, Role, Var
+from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import sites
+from ragged.ir.stmt import For, LoopKind, Stmt
+from ragged.ir.walk import read, written
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.reorder_stmts import reorder_stmts
+from ragged.transform.loops.fuse_siblings import fuse_siblings
+
+
+def join_children(schedule: LoopSchedule) -> None:
+    """Make one loop of those over children, or over what else has an extent of a node's own, that hand rows on.
+
+    A gate of each child and the sum of what it lets through are one loop then, and the gate needs room for one child
+    and not for all edges, once its storage is contracted. A sum of one element after another becomes one of one child
+    after another; the order of each element's stays. What a primitive refuses is left as it is. Comes before
+    `contract_storage`.
+    """
+    for loop in _bodies(schedule.program):
+        refused: set[Var] = set()
+        while (pair := _pair(schedule.program, loop, refused)) is not None:
+            first, second = pair
+            before = schedule.checkpoint()
+            try:
+                _join(schedule, first, second)
+            except ScheduleError:
+                schedule.restore(before)
+                refused.add(first.var)
+
+
+def _bodies(program: Program) -> list[Var]:
+    """Return the kernel's loops with something over children in them."""
+    return [
+        site.stmt.var
+        for site in sites(program)
+        if site.stage.kind is StageKind.KERNEL
+        and isinstance(site.stmt, For)
+        and any(_over_children(part) is not None for part in parts_of(site.stmt))
+    ]
+
+
+def _pair(program: Program, loop: Var, refused: set[Var]) -> tuple[For, Stmt] | None:
+    """Return a loop over children and what stands right after it, goes over as many, and reads what the loop wrote."""
+    for first, second in pairwise(parts_of(loop_of(program, loop))):
+        if not isinstance(first, For) or first.var in refused:
+            continue
+        one, other = _over_children(first), _over_children(second)
+        if one is not first or other is None or one.extent != other.extent:
+            continue
+        if any(buffer.role is Role.WORKSPACE for buffer in written(first) & read(second)):
+            return first, second
+    return None
+
+
+def _over_children(part: Stmt) -> For | None:
+    """Return the loop over children that a statement is, or has in it as a sum of each element; else None."""
+    if not isinstance(part, For) or part.kind is not LoopKind.SERIAL:
+        return None
+    if not isinstance(part.extent, Const):
+        return part
+    found = sum_in(part)
+    return None if found is None or isinstance(found.over.extent, Const) else found.over
+
+
+def _join(schedule: LoopSchedule, first: For, second: Stmt) -> None:
+    assert isinstance(second, For)
+    over = second.var
+    if (found := sum_in(second)) is not None:
+        start, _ = turn_sum(schedule, found)
+        over = found.over.var
+        schedule.apply(reorder_stmts, first.var, start)
+    schedule.apply(fuse_siblings, first.var, over)

@@ -1,0 +1,84 @@
+"""Sums that add up one element after another, turned inside out: all elements start, then each term is added to all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragged.analysis.loop_bodies import loop_of
+from ragged.analysis.row_pairs import pair_row
+from ragged.analysis.strides import is_consecutive
+from ragged.ir.expr import Const, Load, Var
+from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store
+from ragged.ir.walk import expressions, mentions, subexpressions
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.lift_lets import lift_lets
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.reorder import reorder
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`."""
+
+    loop: For
+    init: Label
+    over: For
+    update: Label
+
+
+def sum_in(stmt: Stmt) -> Sum | None:
+    """Return the sum that a statement is, or None."""
+    match stmt:
+        case For(extent=Const(), body=Block(body=(Store(label=init), For(body=body) as over))):
+            while isinstance(body, Let):
+                body = body.body
+            if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
+                return Sum(stmt, init, over, body.label)
+            return None
+        case _:
+            return None
+
+
+def turn_sum(schedule: LoopSchedule, found: Sum) -> tuple[Var, Var]:
+    """Turn a sum inside out; return the loop that starts its elements, and that over elements in the loop over terms.
+
+    before::
+
+        for i in serial(64):
+            y[i] = 0.0
+            for k in serial(n):
+                y[i] += x[k, i]
+
+    after::
+
+        for i in serial(64):
+            y[i] = 0.0
+        for k in serial(n):
+            for i_rest in serial(64):
+                y[i_rest] = reduce(sum, x[k, i_rest], over=(k,))
+
+    The order of each element's sum stays. Raises `ScheduleError` where a primitive refuses; the schedule may have
+    changed by then.
+    """
+    start, rest = schedule.apply(fission, found.loop.var, found.init).loops[found.loop.var]
+    schedule.apply(reorder, (found.over.var, rest))
+    if isinstance(loop_of(schedule.program, rest).body, Let):
+        schedule.apply(lift_lets, rest)
+    return start, rest
+
+
+def is_side_by_side(stmt: Store | Reduce, var: Var) -> bool:
+    """Return whether what is written is consecutive in `var`, and all that is read is too, or is the same throughout.
+
+    Pairs are, of what is consecutive.
+    """
+    if pair_row(stmt, var) is not None:
+        return True
+    if not is_consecutive(stmt.buffer, stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
+        return False
+    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+    return all(
+        is_consecutive(part.buffer, part.indices, var) or not mentions(part, (var,))
+        for part in parts
+        if isinstance(part, Load)
+    )

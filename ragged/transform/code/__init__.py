@@ -1,0 +1,1 @@
+"""Primitives that change statements and expressions: where they are computed, and with which instructions."""

@@ -1,0 +1,133 @@
+"""hoist_loads: what a loop looks up again in each of its iterations is looked up once, before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+
+from ragged.analysis.dependence import storage
+from ragged.analysis.obligations import index_obligations
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
+from ragged.ir.facts import Fact
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.sites import Site, held
+from ragged.ir.stmt import For, Intrinsic, Let, LoopKind, Stmt
+from ragged.ir.walk import operands, statements, subexpressions, written
+from ragged.passes.assume import assume
+from ragged.prove import Proof
+from ragged.transform.legality import answer
+from ragged.transform.locate import Replace, loop_site
+
+
+def hoist_loads(program: Program, loop: Var) -> Rewritten:
+    """Look up before a loop what does not change in it: rows' offsets and lengths, and elements that it only reads.
+
+    before::
+
+        for b in serial(rows):
+            for t in serial(n(b)):
+                y[offset(b) + t] = x[offset(b) + t] * scale[b]
+
+    after `hoist_loads(program, t)`::
+
+        for b in serial(rows):
+            offset_b = offset(b)
+            scale_b = scale[b]
+            for t in serial(n(b)):
+                y[offset_b + t] = x[offset_b + t] * scale_b
+
+    This is CoRa's load hoisting (section 7.3). The largest expressions of lookups whose variables are bound outside of
+    the loop are hoisted, if it is proven that they have a value where the loop stands: it may run never. The facts by
+    which that is proven are checked by the prelude. Where there is nothing to hoist, the program stays as it is.
+
+    Raises:
+        ScheduleError: there is no such loop, or it is a team's or vectorized.
+    """
+    site = loop_site(program, loop, "hoist_loads")
+    old = site.stmt
+    assert isinstance(old, For)
+    if old.kind in (LoopKind.TEAM, LoopKind.VECTORIZED, LoopKind.THREADS):
+        raise ScheduleError(
+            f"hoist_loads: cannot hoist out of loop '{loop.name}', which is {old.kind.value}",
+            because="its iterations are lanes or workers",
+            fix="name a loop around it",
+        )
+    found, facts = _found(program, site, old)
+    if not found:
+        return Rewriter().finish(program, program)
+
+    def change(_: For, owner: Rewriter) -> Stmt:
+        inner: Stmt = replace(old, body=_Looked(values=found).stmt(old.body))
+        for expr, var in reversed(found.items()):
+            inner = Let(var, expr, inner)
+        return inner
+
+    result = Replace(loop=loop, change=change).program(program)
+    return replace(result, program=assume(result.program, facts))
+
+
+def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], frozenset[Fact]]:
+    """Return what is to be hoisted, with the variable that holds it, and the facts by which it has a value."""
+    known = {outer.var for outer in site.around if isinstance(outer, For | Let)}
+    changed = {storage(buffer) for buffer in written(loop)}
+    found: dict[Expr, Var] = {}
+    facts: frozenset[Fact] = frozenset()
+    for stmt in statements(loop.body):
+        for expr in _values(stmt):
+            for part in _largest(expr, known, changed):
+                if part in found:
+                    continue
+                proofs = [answer(program, site, access.condition) for access in index_obligations(part)]
+                if all(isinstance(proof, Proof) for proof in proofs):
+                    found[part] = Var(_name(part), part.dtype)
+                    facts |= {fact for proof in proofs if isinstance(proof, Proof) for fact in proof.facts}
+    return found, facts
+
+
+def _values(stmt: Stmt) -> Iterator[Expr]:
+    """Yield what a statement takes the value of: of the element that is prefetched only where it stands."""
+    for expr in held(stmt):
+        yield from operands(expr) if isinstance(stmt, Intrinsic) else (expr,)
+
+
+def _largest(expr: Expr, known: Set[Var], changed: Set[Buffer]) -> Iterator[Expr]:
+    """Yield the largest parts of an expression that look something up and are the same in each iteration."""
+    parts = tuple(subexpressions(expr))
+    same = all(
+        (not isinstance(part, Ref) or part.var in known)
+        and (not isinstance(part, Load) or storage(part.buffer) not in changed)
+        for part in parts
+    )
+    if same and any(_looks_up(part) for part in parts):
+        yield expr
+        return
+    for operand in operands(expr):
+        yield from _largest(operand, known, changed)
+
+
+def _looks_up(expr: Expr) -> bool:
+    return isinstance(expr, Load) or (isinstance(expr, Call) and not expr.function.is_size)
+
+
+def _name(expr: Expr) -> str:
+    """Return a name for what an expression looks up first, and where."""
+    first = next(part for part in subexpressions(expr) if _looks_up(part))
+    assert isinstance(first, Load | Call)
+    symbol, args = (first.buffer, first.indices) if isinstance(first, Load) else (first.function, first.args)
+    return "_".join([symbol.name, *(arg.var.name for arg in args if isinstance(arg, Ref))])
+
+
+@dataclass
+class _Looked(Rewriter):
+    """Puts variables in place of what they hold."""
+
+    values: Mapping[Expr, Var] = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        return self.intrinsic(stmt) if isinstance(stmt, Intrinsic) else super().stmt(stmt)
+
+    def expr(self, expr: Expr) -> Expr:
+        found = self.values.get(expr)
+        return super().expr(expr) if found is None else Ref(found, expr.at)

@@ -1,0 +1,231 @@
+"""pair_products: sums of products of bfloat16 in pairs, as processors have an instruction for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.analysis.buffers import appended
+from ragged.analysis.dependence import storage
+from ragged.analysis.parameter_contractions import ParameterSum, reads, sum_at
+from ragged.arith.affine import affine
+from ragged.arith.fold import plus, times
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten, substitute
+from ragged.ir.sites import sites
+from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store, block
+from ragged.ir.walk import mentions, subexpressions, written
+
+_ZERO = Const(0.0, DType.FLOAT32)
+
+
+def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
+    """Round both factors of sums of products with a parameter to bfloat16, and sum the products up two at a time.
+
+    before::
+
+        W: parameter(float32[256, 64])
+
+        with kernel:
+            for n in parallel(num_nodes, N):
+                for i in serial(256):
+                    y[n, i] = 0.0
+                    for j in serial(64):
+                        y[n, i] += W[i, j] * x[n, j]
+
+    after::
+
+        W: parameter(float32[256, 64])
+        W_pairs: bound(bfloat16x2[256, 32])
+        x_pairs: workspace(bfloat16x2[num_nodes, 32], dims=(N, None))
+
+        with bind:
+            for W_0 in serial(256):
+                for W_1 in serial(32):
+                    W_pairs[W_0, W_1] = pair(W[W_0, W_1 * 2], W[W_0, W_1 * 2 + 1])
+
+        with kernel:
+            for n in parallel(num_nodes, N):
+                for j in serial(32):
+                    x_pairs[n, j] = pair(x[n, j * 2], x[n, j * 2 + 1])
+                for i in serial(256):
+                    y[n, i] = 0.0
+                    for j in serial(32):
+                        y[n, i] += dot(W_pairs[i, j], x_pairs[n, j])
+
+    The program computes something else, on purpose: factors are rounded, to eight bits each. The sums stay in float32
+    and in their order. Of an odd number of products the last one is paired with zero. Products of the same thing, one
+    after another in the text, share its pairs.
+
+    Raises:
+        ScheduleError: a label is of no sum of products in the kernel over one loop of constant extent, or of one that
+            is not of float32; neither factor is an element of a parameter that the loop goes along a dimension of; or
+            what it adds to is not indexed by the loops around it one by one.
+    """
+    wanted = set(updates)
+    found = [site for site in sites(program) if getattr(site.stmt, "label", None) in wanted]
+    rewriter = _Pairs(taken={buffer.name for buffer in program.buffers})
+    for site in found:
+        rewriter.add(sum_at(site))
+    stages = tuple(
+        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
+        for stage in program.stages
+    )
+    new = replace(program, buffers=(*program.buffers, *rewriter.made), stages=stages)
+    for fill in rewriter.fills:
+        new = appended(new, StageKind.BIND, fill)
+    return rewriter.finish(program, new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The pairs of one factor: what they are made of, in which rows of which buffer, before which loop of what body."""
+
+    of: Expr
+    prefix: tuple[Expr, ...]
+    buffer: Buffer
+    body: Stmt
+    root: Var
+
+    def serves(self, of: Expr, prefix: tuple[Expr, ...], body: Stmt, root: Var) -> bool:
+        """Return whether these are the pairs of a factor before another loop of the same body."""
+        if (self.of, self.prefix) != (of, prefix) or self.body is not body or not isinstance(body, Block):
+            return False
+        places = [part.var if isinstance(part, For) else None for part in body.body]
+        between = body.body[places.index(self.root) : places.index(root)]
+        return not reads(of) & {storage(buffer) for part in between for buffer in written(part)}
+
+
+@dataclass
+class _Pairs(Rewriter):
+    """Puts sums of pairs in place of sums, and what makes the pairs before them."""
+
+    taken: set[str] = field(kw_only=True)
+    made: list[Buffer] = field(default_factory=list)
+    fills: list[Stmt] = field(default_factory=list)
+    tables: dict[tuple[Buffer, int, int, int], Buffer] = field(default_factory=dict)
+    rows: list[_Rows] = field(default_factory=list)
+    before: dict[Var, list[Stmt]] = field(default_factory=dict)
+    sums: dict[Label, tuple[ParameterSum, Buffer, Load]] = field(default_factory=dict)
+    places: dict[int, Var] = field(default_factory=dict)
+
+    def add(self, sum: ParameterSum) -> None:
+        """Note a sum that is to be of pairs, in the order of the text."""
+        self.sums[sum.update.label] = (sum, self._table(sum), self._row(sum))
+
+    def _table(self, sum: ParameterSum) -> Buffer:
+        parameter, along = sum.weight.buffer, sum.along
+        key = (parameter, along, sum.first, sum.extent)
+        if key not in self.tables:
+            shape = tuple(sum.half if d == along else extent for d, extent in enumerate(parameter.shape))
+            dims = tuple(None if d == along else dim for d, dim in enumerate(parameter.dims))
+            table = self._new(f"{parameter.name}_pairs", shape, Role.BOUND, dims)
+            loops = [Var(f"{parameter.name}_{d}") for d in range(len(shape))]
+
+            def element(place: Expr) -> Expr:
+                own = plus(place, Const(sum.first))
+                return Load(parameter, tuple(own if d == along else Ref(v) for d, v in enumerate(loops)))
+
+            value = _paired(Ref(loops[along]), sum.extent, element)
+            fill: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
+            for loop, extent in zip(reversed(loops), reversed(shape), strict=True):
+                fill = For(loop, extent, fill)
+            self.fills.append(fill)
+            self.tables[key] = table
+        return self.tables[key]
+
+    def _row(self, sum: ParameterSum) -> Load:
+        """Return the pair of the factor that is no parameter, at the sum's loops; it is made before them."""
+        over, outputs = sum.over, [loop.var for loop in sum.outputs]
+        kept = [d for d, index in enumerate(sum.update.indices) if not mentions(index, outputs)]
+        by = [_looked_up_by(sum, sum.update.indices[d]) for d in kept]
+        prefix = tuple(
+            sum.update.indices[d] if loop is None else Ref(loop.var) for d, loop in zip(kept, by, strict=True)
+        )
+        of = substitute(sum.other, self._canonical(over))
+        root, body = sum.outputs[0].var, sum.body
+        known = next((rows for rows in self.rows if rows.serves(of, prefix, body, root)), None)
+        if known is None:
+            target = sum.update.buffer
+            extents = (sum.half if loop is sum.axis else loop.extent for loop in over)
+            rows = [
+                (target.shape[d], target.dims[d]) if looked_up is None else (looked_up.extent, looked_up.dim)
+                for d, looked_up in zip(kept, by, strict=True)
+            ]
+            shape = (*(extent for extent, _ in rows), *extents)
+            dims = (*(dim for _, dim in rows), *(loop.dim for loop in over))
+            read = (part.buffer.name for part in subexpressions(sum.other) if isinstance(part, Load))
+            buffer = self._new(f"{next(read, 'values')}_pairs", shape, Role.WORKSPACE, dims)
+            known = _Rows(of, prefix, buffer, body, root)
+            self.rows.append(known)
+            self.before.setdefault(root, []).append(self._made(sum, over, known))
+        return Load(known.buffer, (*prefix, *(Ref(loop.var) for loop in over)))
+
+    def _made(self, sum: ParameterSum, over: Sequence[For], rows: _Rows) -> Stmt:
+        """Return the nest that makes pairs."""
+        copies = {loop.var: Var(loop.var.name) for loop in over}
+        own: Mapping[Var, Expr] = {var: Ref(copy) for var, copy in copies.items() if var is not sum.axis.var}
+        other, place = substitute(sum.other, own), copies[sum.axis.var]
+        value = _paired(Ref(place), sum.extent, lambda index: substitute(other, {sum.axis.var: index}))
+        indices = (*rows.prefix, *map(Ref, copies.values()))
+        nest: Stmt = Store(Label(rows.buffer.name), rows.buffer, indices, value)
+        for loop in reversed(over):
+            extent = sum.half if loop is sum.axis else loop.extent
+            nest = replace(loop, var=copies[loop.var], extent=extent, body=nest)
+        return nest
+
+    def _canonical(self, loops: Sequence[For]) -> Mapping[Var, Expr]:
+        """Return what stands for loops when expressions of different loops are compared."""
+        return {loop.var: Ref(self.places.setdefault(p, Var(f"place_{p}"))) for p, loop in enumerate(loops)}
+
+    def _new(self, name: str, shape: tuple[Expr, ...], role: Role, dims: tuple[Dim | None, ...]) -> Buffer:
+        numbered = (f"{name}_{k}" for k in range(1, len(self.taken) + 2))
+        free = next(each for each in (name, *numbered) if each not in self.taken)
+        self.taken.add(free)
+        self.made.append(Buffer(free, DType.BFLOAT16X2, shape, role, dims))
+        return self.made[-1]
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(var=var) if var in self.before:
+                return block(*self.before[var], self._within(stmt))
+            case For():
+                return self._within(stmt)
+            case Reduce(label=label) if label in self.sums:
+                sum, table, row = self.sums[label]
+                places = (
+                    Ref(sum.axis.var) if d == sum.along else p for d, p in enumerate(sum.weight.indices)
+                )
+                weight = Load(table, tuple(places), sum.weight.at)
+                factors = (weight, row) if sum.lhs else (row, weight)
+                return replace(stmt, value=Binary(BinaryOp.DOT, *factors, getattr(stmt.value, "at", None)))
+            case _:
+                return super().stmt(stmt)
+
+    def _within(self, loop: For) -> Stmt:
+        new, inner = super().stmt(loop), loop.body
+        if isinstance(inner, Reduce) and inner.label in self.sums and isinstance(new, For):
+            return replace(new, extent=self.sums[inner.label][0].half)
+        return new
+
+
+def _looked_up_by(sum: ParameterSum, index: Expr) -> For | None:
+    """Return the outermost loop, if rows are looked up by its iterations one by one: pairs need no such detour."""
+    lets = {outer.var: outer.value for outer in sum.site.around if isinstance(outer, Let)}
+    match lets.get(index.var) if isinstance(index, Ref) else index:
+        case Call(args=(place,)) if affine(place).expr == Ref(sum.site.loops[0].var):
+            return sum.site.loops[0]
+        case _:
+            return None
+
+
+def _paired(place: Expr, extent: int, element: Callable[[Expr], Expr]) -> Expr:
+    """Return the pair of the elements `2 * place` and the next one, which is zero beyond the end."""
+    first, second = times(place, Const(2)), plus(times(place, Const(2)), Const(1))
+    last = element(second)
+    if extent % 2:
+        last = Select(Binary(BinaryOp.LT, second, Const(extent)), last, _ZERO)
+    return Binary(BinaryOp.PAIR, element(first), last)

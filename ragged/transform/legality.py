@@ -1,0 +1,117 @@
+"""What primitives ask before they rewrite, and how they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ragged.analysis.dependence import Conflict, Copies, find_conflict, storage
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Const, Expr, Load
+from ragged.ir.ops import BinaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program
+from ragged.ir.sites import Branch, Site, sites_in
+from ragged.ir.stmt import For, LoopKind, Stmt
+from ragged.ir.walk import leaves, subexpressions, written
+from ragged.prove import Proof, Unproven, prover_of
+
+
+def holds(program: Program, site: Site, goal: Expr) -> bool:
+    """Return whether `goal` is proven where `site` stands, with its loops, lets and conditions."""
+    return isinstance(answer(program, site, goal), Proof)
+
+
+def answer(program: Program, site: Site, goal: Expr) -> Proof | Unproven:
+    """Return the proof of `goal` where `site` stands, with its loops, lets and conditions, or why there is none."""
+    loops = tuple((loop.var, _around(site, loop).expand(loop.extent)) for loop in site.loops)
+    conditions = tuple(
+        _around(site, branch).expand(branch.condition) for branch in site.around if isinstance(branch, Branch)
+    )
+    return prover_of(program).prove(site.expand(goal), loops=loops, conditions=conditions)
+
+
+def labelled(site: Site, within: Stmt | None = None) -> list[Site]:
+    """Return the labelled statements in the statement at `site`, those in `within` alone where it is given."""
+    wanted = {leaf.label for leaf in leaves(site.stmt if within is None else within)}
+    return [inner for inner in sites_in(site) if getattr(inner.stmt, "label", None) in wanted]
+
+
+def require_fixed(body: Stmt, exprs: Iterable[Expr], what: str) -> None:
+    """Return if nothing in `body` changes what `exprs` are, so that it does not matter when they are evaluated.
+
+    Raises:
+        ScheduleError: `body` writes a buffer that one of them reads; `what` is the refusal.
+    """
+    changed = {storage(buffer) for buffer in written(body)}
+    for expr in exprs:
+        for part in subexpressions(expr):
+            if isinstance(part, Load) and storage(part.buffer) in changed:
+                raise ScheduleError(
+                    what,
+                    because=f"{expr_text(expr)} would be evaluated at another time, and '{part.buffer.name}' is "
+                    "written in between",
+                )
+
+
+def require_no_team(loop: For, what: str) -> None:
+    """Raise `ScheduleError` if `loop` is a team's or a block's: its iterations are workers, which walk together."""
+    if loop.kind is LoopKind.TEAM:
+        raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the workers of a team")
+    if loop.kind is LoopKind.THREADS:
+        raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the threads of a block")
+
+
+def require_constant(loop: For, what: str, fix: str) -> int:
+    """Return how many iterations a loop has.
+
+    Raises:
+        ScheduleError: that is no number; `what` is the refusal.
+    """
+    if not isinstance(loop.extent, Const):
+        raise ScheduleError(
+            what, because=f"it runs {expr_text(loop.extent)} times, which is not constant", fix=fix
+        )
+    return int(loop.extent.value)
+
+
+def require_independent(program: Program, site: Site, what: str, fix: str | None = None) -> None:
+    """Return if no two iterations of the loop at `site` touch one element that one of them writes.
+
+    Raises:
+        ScheduleError: that is not proven; `what` is the refusal.
+    """
+    loop = site.stmt
+    assert isinstance(loop, For)
+    if loop.kind is LoopKind.PARALLEL:
+        return  # the program says so
+    var, inside = loop.var, labelled(site)
+
+    def apart(first: Copies, second: Copies) -> tuple[Expr, ...]:
+        return (Binary(BinaryOp.LT, first[var], second[var]),)
+
+    refuse(find_conflict(program, inside, inside, len(site.loops), apart), what, fix)
+
+
+def refuse(conflict: Conflict | None, what: str, fix: str | None = None) -> None:
+    """Raise `ScheduleError` if there is a conflict; `what` is the refusal."""
+    if conflict is not None:
+        raise ScheduleError(what, because=str(conflict), example=conflict.example, fix=fix)
+
+
+@contextmanager
+def stepwise(what: str) -> Iterator[None]:
+    """Say of a refusal inside which primitive, made of others, it stops: `what` is the refusal, the step the reason."""
+    try:
+        yield
+    except ScheduleError as error:
+        because = error.what if error.because is None else f"{error.what}, because {error.because}"
+        raise ScheduleError(
+            what, at=error.at, because=because, example=error.example, fix=error.fix
+        ) from None
+
+
+def _around(site: Site, outer: For | Branch) -> Site:
+    """Return where `outer`, which is around `site`, stands."""
+    depth = next(i for i, each in enumerate(site.around) if each is outer)
+    return Site(site.stage, site.stmt, site.around[:depth])

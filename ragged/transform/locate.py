@@ -1,0 +1,89 @@
+"""Finding what a primitive is asked to change, and putting something else in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Expr, Var
+from ragged.ir.index import index_of
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.sites import Branch, Site
+from ragged.ir.stmt import Block, For, If, Label, LoopKind, Stmt
+from ragged.ir.walk import statements
+
+
+def loop_site(program: Program, loop: Var, primitive: str) -> Site:
+    """Return where the loop over `loop` stands.
+
+    Raises:
+        ScheduleError: the program has no such loop; `primitive` is who asks.
+    """
+    found = index_of(program).find(loop)
+    if found is not None:
+        around = (
+            Branch(way.outer, way.taken) if isinstance(way.outer, If) else way.outer for way in found.around()
+        )
+        return Site(found.stage, found.loop, tuple(around))
+    raise ScheduleError(
+        f"{primitive}: the program has no loop '{loop.name}'",
+        because="it was never there, or an earlier step put others in its place",
+        fix="name a loop of this program: `s.loop(name)`",
+    )
+
+
+def the_loop(program: Program, loop: Var, primitive: str) -> For:
+    """Return the loop over `loop`; `ScheduleError` as `loop_site`."""
+    stmt = loop_site(program, loop, primitive).stmt
+    assert isinstance(stmt, For)
+    return stmt
+
+
+def is_named(stmt: Stmt, name: Label | Var) -> bool:
+    """Return whether a statement is a loop over this variable, or has this label."""
+    return stmt.var is name if isinstance(stmt, For) else getattr(stmt, "label", None) is name
+
+
+def follow(program: Program, one: For, other: For) -> bool:
+    """Return whether `other` stands directly after `one`."""
+    suites = (s.body for stage in program.stages for s in statements(stage.body) if isinstance(s, Block))
+    return any(a is one and b is other for body in suites for a, b in pairwise(body))
+
+
+@dataclass
+class Replace(Rewriter):
+    """Puts what `change` makes of it in place of one loop; `change` may call `copied` and `copied_loop`."""
+
+    loop: Var = field(kw_only=True)
+    change: Callable[[For, Rewriter], Stmt] = field(kw_only=True)
+    around: set[int] = field(default_factory=set)
+
+    def program(self, program: Program) -> Rewritten:
+        """Rewrite the program: what is not around the loop is shared, not rebuilt."""
+        site = loop_site(program, self.loop, "replace")
+        self.around = {id(outer.branch if isinstance(outer, Branch) else outer) for outer in site.around}
+        return super().program(program)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return an expression as it is."""
+        return expr
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement: the loop in question as a whole, every other as it is."""
+        if isinstance(stmt, For) and stmt.var is self.loop:
+            return self.change(stmt, self)
+        if isinstance(stmt, Block) or id(stmt) in self.around:
+            return super().stmt(stmt)
+        return stmt
+
+
+def with_kind(program: Program, loop: Var, kind: LoopKind) -> Rewritten:
+    """Return the program with the loop over `loop` of that kind."""
+
+    def change(found: For, owner: Rewriter) -> Stmt:
+        return replace(found, kind=kind)
+
+    return Replace(loop=loop, change=change).program(program)

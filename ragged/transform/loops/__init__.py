@@ -1,0 +1,1 @@
+"""Primitives that change loops: their extents, their order, and which loops there are."""

@@ -1,0 +1,241 @@
+"""Loops that go on beyond their end: what is read and written there, and functions that have no value there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ragged.analysis.obligations import index_obligations
+from ragged.arith.affine import affine
+from ragged.arith.fold import ONE, ZERO
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var, both
+from ragged.ir.facts import Fact
+from ragged.ir.ops import BinaryOp
+from ragged.ir.printer import expr_text
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, substitute
+from ragged.ir.sites import Site, negated, sites
+from ragged.ir.stmt import Alloc, For, If, Intrinsic, Let, Reduce, Stmt, Store
+from ragged.ir.walk import mentions, variables
+from ragged.prove import Context, Proof, Unproven, prover_of
+
+_GIVEN = (Role.PAYLOAD, Role.PARAMETER)
+
+
+def surroundings(site: Site) -> Context:
+    """Return what is known where `site` stands."""
+    return Context(
+        tuple((loop.var, loop.extent) for loop in site.loops),
+        tuple(site.lets.items()),
+        tuple(site.conditions),
+    )
+
+
+@dataclass
+class Beyond(Rewriter):
+    """Rewrites a loop so that every iteration up to a longer extent has a meaning; `assumed` are the facts used.
+
+    What nobody gave or wrote reads as zero.
+
+    `context` is what is known where the loop stands, `what` the refusal. `changed` are the variables that have other
+    values in the new iterations.
+    """
+
+    asked: Program = field(kw_only=True)
+    context: Context = field(kw_only=True)
+    loop: For = field(kw_only=True)
+    what: str = field(kw_only=True)
+    assumed: set[Fact] = field(default_factory=set)
+    changed: set[Var] = field(default_factory=set)
+
+    def loop_up_to(self, extent: Expr) -> For:
+        """Return the loop with another extent, no less than its own."""
+        self.changed.add(self.loop.var)
+        with self.knowing(replace(self.context, loops=(*self.context.loops, (self.loop.var, extent)))):
+            return replace(self.loop, extent=extent, body=self.stmt(self.loop.body))
+
+    # --- statements --------------------------------------------------------------------------------------------
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement where it stands."""
+        match stmt:
+            case For(var=var, extent=extent, body=body):
+                count = self.expr(extent)
+                self.bind(var, count)
+                with self.knowing(replace(self.context, loops=(*self.context.loops, (var, count)))):
+                    return replace(stmt, extent=count, body=self.stmt(body))
+            case Let(var=var, value=value, body=body):
+                new = self.expr(value)
+                self.bind(var, new)
+                with self.knowing(replace(self.context, lets=(*self.context.lets, (var, new)))):
+                    return replace(stmt, value=new, body=self.stmt(body))
+            case If(condition=condition, then=then, orelse=orelse):
+                test = self.expr(condition)
+                with self.where(test):
+                    taken = self.stmt(then)
+                with self.where(negated(test)):
+                    other = None if orelse is None else self.stmt(orelse)
+                return replace(stmt, condition=test, then=taken, orelse=other)
+            case Alloc(buffer=buffer) if any(mentions(extent, self.changed) for extent in buffer.shape):
+                because = f"'{buffer.name}' is as large as an iteration needs it"
+                raise ScheduleError(self.what, because=because)
+            case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
+                self.require_stored(buffer, indices)
+                return super().stmt(stmt)
+            case Intrinsic():  # what is prefetched may be anywhere: where that is needs a value alone
+                return self.intrinsic(stmt)
+            case _:
+                return super().stmt(stmt)
+
+    def bind(self, var: Var, value: Expr) -> None:
+        """Note a variable whose value, or whose bound, is another one in the new iterations."""
+        if mentions(value, self.changed):
+            self.changed.add(var)
+
+    def require_stored(self, buffer: Buffer, indices: Sequence[Expr]) -> None:
+        """Return if an element that is written is one of the buffer's; `ScheduleError` if that is not proven."""
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            for goal in _inside(index, extent):
+                found = self.answer(goal)
+                if isinstance(found, Unproven):
+                    raise self.too_short(buffer, "written", index, extent, found)
+
+    # --- expressions -------------------------------------------------------------------------------------------
+
+    def expr(self, expr: Expr) -> Expr:
+        """Rewrite an expression where it is evaluated."""
+        match expr:
+            case Select(condition=condition, if_true=if_true, if_false=if_false, at=at):
+                test = self.expr(condition)
+                with self.where(test):
+                    yes = self.expr(if_true)
+                with self.where(negated(test)):
+                    no = self.expr(if_false)
+                return Select(test, yes, no, at)
+            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs, at=at):
+                left = self.expr(lhs)
+                with self.where(left if op is BinaryOp.AND else negated(left)):
+                    return Binary(op, left, self.expr(rhs), at)
+            case Load(buffer=buffer, indices=indices, at=at):
+                return self.load(Load(buffer, self.exprs(indices), at))
+            case Call(function=function, args=args, at=at):
+                return self.call(Call(function, self.exprs(args), at))
+            case _:
+                return super().expr(expr)
+
+    def load(self, load: Load) -> Expr:
+        """Return a load, of zero where it goes beyond what a caller gave."""
+        inside: Expr | None = None
+        for position, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
+            if load.buffer.role not in _GIVEN and mentions(index, self.changed):
+                written = self.written(load, position)
+                if written is not None and isinstance(self.answer(written), Unproven):
+                    inside = both(inside, written)
+            for goal in _inside(index, extent):
+                with self.where(inside):
+                    found = self.answer(goal)
+                if isinstance(found, Proof):
+                    continue
+                if load.buffer.role not in _GIVEN:
+                    raise self.too_short(load.buffer, "read", index, extent, found)
+                inside = both(inside, goal)
+        if inside is None:
+            return load
+        zero = Const(0.0 if load.dtype.is_float else 0, load.dtype)
+        return Select(inside, load, zero)
+
+    def written(self, load: Load, position: int) -> Expr | None:
+        """Return that an index is below the end of what is written, or None if an iteration reads what it writes.
+
+        Raises:
+            ScheduleError: no loop says how far that is.
+        """
+        index, end = load.indices[position], None
+        for site in sites(self.asked):
+            if isinstance(site.stmt, Store) and site.stmt.buffer is load.buffer:
+                at = site.stmt.indices[position]
+                if at == index:
+                    return None
+                over = next((loop for loop in site.loops if at == Ref(loop.var)), None)
+                if over is not None and not variables(over.extent):
+                    end = over.extent
+        if end is None:
+            because = (
+                f"how far '{load.buffer.name}' is written, which is read at {expr_text(index)}, is not known"
+            )
+            raise ScheduleError(self.what, because=because)
+        return Binary(BinaryOp.LT, index, end)
+
+    def call(self, call: Call) -> Call:
+        """Return a call that has a value: of the last iteration's where the new ones have none."""
+        unproven = self.first_unproven(call)
+        if unproven is None:
+            return call
+        last = affine(Binary(BinaryOp.SUB, self.loop.extent, ONE)).expr
+        held = {self.loop.var: Binary(BinaryOp.MIN, Ref(self.loop.var), last)}
+        again = Call(call.function, tuple(substitute(arg, held) for arg in call.args), call.at)
+        if again == call or self.first_unproven(again) is not None:
+            raise ScheduleError(
+                self.what,
+                because=f"{expr_text(call)} is not proven to have a value beyond the loop's end",
+                example=unproven.example,
+            )
+        return again
+
+    def first_unproven(self, call: Call) -> Unproven | None:
+        """Return why a call, its arguments apart, may have no value, or None if it has one."""
+        inside = {access.condition for arg in call.args for access in index_obligations(arg)}
+        for access in index_obligations(call):
+            if access.condition not in inside:
+                found = self.answer(access.condition)
+                if isinstance(found, Unproven):
+                    return found
+        return None
+
+    # --- what is known -----------------------------------------------------------------------------------------
+
+    def answer(self, goal: Expr) -> Proof | Unproven:
+        """Prove a goal here; what speaks of nothing that changed holds as it did."""
+        if not mentions(goal, self.changed):
+            return Proof(frozenset())
+        here = self.context
+        found = prover_of(self.asked).prove(
+            goal, loops=here.loops, lets=here.lets, conditions=here.conditions
+        )
+        if isinstance(found, Proof):
+            self.assumed |= found.facts
+        return found
+
+    def too_short(
+        self, buffer: Buffer, done: str, index: Expr, extent: Expr, found: Unproven
+    ) -> ScheduleError:
+        """Return the refusal of an access that is not proven to be inside of what is stored."""
+        return ScheduleError(
+            f"{self.what}: '{buffer.name}' is too short",
+            because=f"'{buffer.name}' is {done} at {expr_text(index)}, and holds {expr_text(extent)}",
+            example=found.example,
+            fix=f"store '{buffer.name}' up to such a multiple",
+        )
+
+    @contextmanager
+    def where(self, condition: Expr | None) -> Iterator[None]:
+        """Rewrite for a while as it is done where `condition` holds as well."""
+        more = () if condition is None else (condition,)
+        with self.knowing(replace(self.context, conditions=(*self.context.conditions, *more))):
+            yield
+
+    @contextmanager
+    def knowing(self, context: Context) -> Iterator[None]:
+        """Rewrite for a while as it is done in `context`."""
+        outer, self.context = self.context, context
+        try:
+            yield
+        finally:
+            self.context = outer
+
+
+def _inside(index: Expr, extent: Expr) -> Iterable[Expr]:
+    """Return the two halves of what is asked of an index."""
+    return Binary(BinaryOp.LE, ZERO, index), Binary(BinaryOp.LT, index, extent)

@@ -1,0 +1,122 @@
+"""pad_loop: a loop that runs up to a multiple, over elements that nobody looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ragged.analysis.dependence import never_meet
+from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Const, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.sites import Access, Site, regions_of, sites
+from ragged.ir.stmt import Check, For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import leaves
+from ragged.passes.assume import assume
+from ragged.transform.legality import labelled, require_fixed
+from ragged.transform.locate import Replace, loop_site
+from ragged.transform.loops.overrun import Beyond, surroundings
+
+
+def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
+    """Run a loop up to a multiple of `multiple`: more iterations, so that tiles of it have no tail.
+
+    before, where `y` is stored to a multiple of 8::
+
+        for f in parallel(total):
+            b = row(f)
+            y[f] = tanh(x[f] + z[b])
+
+    after `pad_loop(program, f, 8)`::
+
+        for f in parallel((total + 7) // 8 * 8):
+            b = row(min(f, total - 1))
+            y[f] = tanh((x[f] if f < total else 0.0) + z[b])
+
+    This is bulk padding (CoRa, section 4.1), of loops over all rows at once where `fuse_ragged` made them. What is read
+    is zero beyond the end of what the caller gave, and of what is written before; functions go on with the last
+    iteration's value where they have no other. The elements that the new iterations write are written by nothing else,
+    so that no result depends on them. The facts by which this is proven are checked by the prelude. The loop keeps its
+    name.
+
+    Raises:
+        ScheduleError: there is no such loop, or the multiple is less than 1; the loop is vectorized, a team's, or a
+            reduction's; a check stands in it; what the new iterations write or read is not proven to be inside of what
+            is stored, or may be written elsewhere.
+    """
+    what = f"pad_loop: cannot pad loop '{loop.name}' to a multiple of {multiple}"
+    if multiple < 1:
+        raise ScheduleError(what, fix="a multiple from 1 up")
+    site = loop_site(program, loop, "pad_loop")
+    old = site.stmt
+    assert isinstance(old, For)
+    _require_paddable(old, what)
+    require_fixed(old, (old.extent,), what)
+    if modulo(old.extent, multiple) == ZERO:
+        return Rewriter().program(program)
+    extent = times(floordiv(plus(old.extent, Const(multiple - 1)), multiple), Const(multiple))
+    beyond = Beyond(asked=program, context=surroundings(site), loop=old, what=what)
+    padded = beyond.loop_up_to(extent)
+
+    def change(found: For, owner: Rewriter) -> Stmt:
+        return padded
+
+    result = Replace(loop=loop, change=change).program(program)
+    new = assume(result.program, beyond.assumed)
+    _require_unseen(new, loop, old, what)
+    return replace(result, program=new)
+
+
+def _require_paddable(loop: For, what: str) -> None:
+    if loop.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
+        raise ScheduleError(
+            f"{what}, as it is {loop.kind.value}",
+            because="its iterations are lanes or workers, whose number is said elsewhere",
+            fix="pad first",
+        )
+    for leaf in leaves(loop):
+        if isinstance(leaf, Reduce) and loop.var in leaf.axes:
+            raise ScheduleError(
+                what,
+                because=f"'{leaf.label.name}' reduces over it: more of it would be another value",
+                fix="split it with a peeled tail",
+            )
+        if isinstance(leaf, Check):
+            raise ScheduleError(
+                what,
+                because=f"the check '{leaf.label.name}' stands in it, which would fail beyond its end",
+                fix="discharge_checks, if facts prove it",
+            )
+
+
+def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
+    """Return if what the new iterations write is written by no other ones, and by no other statement."""
+    inside = labelled(loop_site(program, loop, "pad_loop"))
+    mine = {id(site.stmt) for site in inside}
+    later = Binary(BinaryOp.LE, old.extent, Ref(loop))
+    others = [site for site in sites(program) if id(site.stmt) not in mine]
+    for site, regions in zip(inside, regions_of(inside), strict=True):
+        for write in regions.writes:
+            dead = replace(write, conditions=(*write.conditions, site.expand(later)))
+            for other, access in _writes([*inside, *others]):
+                if access.buffer is not write.buffer:
+                    continue
+                if id(other.stmt) in mine:
+                    real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
+                    access = replace(access, conditions=(*access.conditions, real))
+                if not never_meet(program, (site, dead), (other, access), 0):
+                    assert isinstance(other.stmt, Store | Reduce)
+                    name = other.stmt.label.name
+                    raise ScheduleError(
+                        what,
+                        because=f"beyond its end '{write.buffer.name}' may be written where '{name}' writes it",
+                    )
+
+
+def _writes(found: list[Site]) -> Iterator[tuple[Site, Access]]:
+    for site, regions in zip(found, regions_of(found), strict=True):
+        for access in regions.writes:
+            yield site, access

@@ -1,0 +1,122 @@
+"""split: one loop as two, an outer one over blocks of iterations and an inner one over those of a block."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+from ragged.arith.fold import ZERO, at_least_zero, floordiv, modulo, plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, If, LoopKind, Stmt, block
+from ragged.transform.copy_stmts import Copier, Moved
+from ragged.transform.legality import holds, require_fixed
+from ragged.transform.locate import Replace, loop_site, the_loop
+
+
+class Tail(Enum):
+    """What becomes of the iterations that do not fill a block.
+
+    GUARD: the last block asks before each iteration. PEEL: a loop of their own after the others. SHORT: the last block
+    has fewer.
+    """
+
+    GUARD = "guard"
+    PEEL = "peel"
+    SHORT = "short"
+
+
+def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> Rewritten:
+    """Split a loop into blocks of `factor` iterations; the order of iterations stays.
+
+    before::
+
+        for i in serial(n):
+            x[i] = 0.0
+
+    after, with a guard::
+
+        for i_o in serial((n + 7) // 8):
+            for i_i in serial(8):
+                if i_o * 8 + i_i < n:
+                    x[i_o * 8 + i_i] = 0.0
+
+    after, peeled::
+
+        for i_o in serial(n // 8):
+            for i_i in serial(8):
+                x[i_o * 8 + i_i] = 0.0
+        for i_t in serial(n % 8):
+            x[n // 8 * 8 + i_t] = 0.0
+
+    after, short::
+
+        for i_o in serial((n + 7) // 8):
+            for i_i in serial(min(n - i_o * 8, 8)):
+                x[i_o * 8 + i_i] = 0.0
+
+    An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
+    The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
+
+    Raises:
+        ScheduleError: there is no such loop, the factor is less than 1, the loop is vectorized or a team's, or its
+            iterations write what its extent reads.
+    """
+    old = the_loop(program, loop, "split")
+    if factor < 1:
+        raise ScheduleError(
+            f"split: cannot split loop '{loop.name}' into blocks of {factor}", fix="a factor from 1 up"
+        )
+    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
+        raise ScheduleError(
+            f"split: cannot split loop '{loop.name}', which is {old.kind.value}",
+            because="its iterations are lanes or workers, whose number is said elsewhere",
+            fix="split first",
+        )
+
+    require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
+    runs = old.extent if tail is not Tail.PEEL or _is_length(program, loop) else at_least_zero(old.extent)
+
+    def change(found: For, owner: Rewriter) -> Stmt:
+        return _split(replace(found, extent=runs), owner, factor, tail)
+
+    return Replace(loop=loop, change=change).program(program)
+
+
+def _is_length(program: Program, loop: Var) -> bool:
+    """True if the loop's extent is known not to be negative: then its remainder is that of its iterations."""
+    site = loop_site(program, loop, "split")
+    assert isinstance(site.stmt, For)
+    return holds(program, site, Binary(BinaryOp.LE, ZERO, site.stmt.extent))
+
+
+def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
+    outer, inner = owner.copied_loop(old.var, "o"), owner.copied_loop(old.var, "i")
+    place = plus(times(Ref(outer), Const(factor)), Ref(inner))
+    whole = modulo(old.extent, factor) == ZERO
+    blocks = floordiv(
+        old.extent if whole or tail is Tail.PEEL else plus(old.extent, Const(factor - 1)), factor
+    )
+    count: Expr = Const(factor)
+    body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
+    if not whole and tail is Tail.GUARD:
+        body = If(Binary(BinaryOp.LT, place, old.extent), body)
+    elif not whole and tail is Tail.SHORT:
+        rest = Binary(BinaryOp.SUB, old.extent, times(Ref(outer), Const(factor)))
+        count = Binary(BinaryOp.MIN, rest, count)
+    main = replace(old, var=outer, extent=blocks, body=For(inner, count, body, old.kind, old.dim, old.at))
+    return main if whole or tail is not Tail.PEEL else block(main, _peeled(old, owner, factor))
+
+
+def _peeled(old: For, owner: Rewriter, factor: int) -> Stmt:
+    """Return the loop over the iterations after the last whole block."""
+    rest = owner.copied_loop(old.var, "t")
+    start = times(floordiv(old.extent, factor), Const(factor))
+    place = plus(start, Ref(rest))
+    copier = Copier(
+        owner=owner, suffix="t", variables={old.var: place}, axes={old.var: (rest,)}, resumed=old.var
+    )
+    return replace(old, var=rest, extent=modulo(old.extent, factor), body=copier.stmt(old.body))

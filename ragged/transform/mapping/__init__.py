@@ -1,0 +1,1 @@
+"""Primitives that map loops to hardware: worker teams, grids, threads, vector lanes."""

@@ -1,0 +1,82 @@
+"""distribute_over_blocks: a kernel's independent iterations, shared out to the blocks of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ragged.arith.fold import plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewritten
+from ragged.ir.stmt import For, Let, LoopKind, Stmt
+from ragged.ir.walk import statements
+from ragged.transform.mapping.work_sharing import Share, Shareable
+
+_REFUSAL = "distribute_over_blocks: cannot share the kernel out to blocks"
+
+
+def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
+    """Make the kernel one that a grid of `blocks` runs together: each a contiguous share of each PARALLEL loop.
+
+    before::
+
+        for b in serial(num_batches):
+            for i in parallel(64):
+                for n in parallel(batch_length(b)):
+                    h[batch_begin(b) + n, i] = tanh(x[i, batch_begin(b) + n])
+
+    after `distribute_over_blocks(program, 16)`::
+
+        for w in team(16):
+            for b in serial(num_batches):
+                barrier(team)
+                first = w * 4
+                for i_s in serial(4):
+                    i = first + i_s
+                    for n in parallel(batch_length(b)):
+                        h[batch_begin(b) + n, i] = tanh(x[i, batch_begin(b) + n])
+
+    As `distribute_over_team`, with two differences. Parallel loops inside of a share stay: they are the threads' of a
+    block. A loop over a share stays parallel if there is none in it. And as the number of blocks is known, a block has
+    the same iterations of all loops of one extent that is a number: what it goes on with of its own needs no barrier.
+    The loop's forwarding is the loop over a share.
+
+    Raises:
+        ScheduleError: there is no block; or as `distribute_over_team` does.
+    """
+    if blocks < 1:
+        raise ScheduleError(f"{_REFUSAL}: {blocks} of them", fix="a number from 1 up")
+    found = Shareable.of(program, "distribute_over_blocks", _REFUSAL, aligned=True)
+    share = _Share(loops=found.loops, barriers=found.barriers, block=Var("w"), blocks=blocks)
+    return share.finish(program, share.by_team(program, found.kernel, share.block, Const(blocks)))
+
+
+@dataclass
+class _Share(Share):
+    """Gives a block its share."""
+
+    block: Var = field(kw_only=True)
+    blocks: int = field(kw_only=True)
+
+    def share(self, loop: For) -> Stmt:
+        first, place = Var("first"), self.copied_loop(loop.var, "s")
+        begin, count = self._begin_and_count(loop.extent, first)
+        body = Let(loop.var, plus(Ref(first), Ref(place)), loop.body)
+        inner = any(
+            isinstance(each, For) and each.kind is LoopKind.PARALLEL for each in statements(loop.body)
+        )
+        kind = LoopKind.SERIAL if inner else LoopKind.PARALLEL
+        return Let(first, begin, replace(loop, var=place, extent=count, body=body, kind=kind))
+
+    def _begin_and_count(self, extent: Expr, first: Var) -> tuple[Expr, Expr]:
+        """Return where the share of a block begins, and how many iterations it has."""
+        if isinstance(extent, Const) and int(extent.value) % self.blocks == 0:
+            each = Const(int(extent.value) // self.blocks)
+            return times(Ref(self.block), each), each
+        end = self._begin(extent, plus(Ref(self.block), Const(1)))
+        return self._begin(extent, Ref(self.block)), Binary(BinaryOp.SUB, end, Ref(first))
+
+    def _begin(self, extent: Expr, worker: Expr) -> Expr:
+        return Binary(BinaryOp.FLOORDIV, times(worker, extent), Const(self.blocks))

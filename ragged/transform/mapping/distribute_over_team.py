@@ -1,0 +1,212 @@
+"""distribute_over_team: a kernel's independent iterations, shared out to workers who walk through it together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+from ragged.analysis.parallel_regions import Phase
+from ragged.analysis.replicated_loops import OneCopy, Own
+from ragged.arith.fold import ONE, plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var, both
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import Rewritten, substitute
+from ragged.ir.stmt import For, Let, LoopKind, Stmt
+from ragged.transform.mapping.work_sharing import Serial, Share, Shareable
+from ragged.transform.storage.rolling_buffers import Room
+
+_REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
+
+
+def distribute_over_team(
+    program: Program, wide: int | None = None, own: tuple[Var, ...] = (), rooms: tuple[Room, ...] = ()
+) -> Rewritten:
+    """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
+
+    before::
+
+        for b in serial(num_batches):
+            for n in parallel(batch_length(b)):
+                node = batch_begin(b) + n
+                h[node] = tanh(h[left(node)])
+
+    after::
+
+        for w in team(workers):
+            for b in serial(num_batches):
+                barrier(team)
+                first = w * batch_length(b) // workers
+                for n_s in serial((w + 1) * batch_length(b) // workers - first):
+                    n = first + n_s
+                    node = batch_begin(b) + n
+                    h[node] = tanh(h[left(node)])
+
+    `workers` is a new size, which each call says. What each iteration does stays as it was, so results have the same
+    bits for any number of workers. A barrier stands before a loop that may depend on what came since the last one, in
+    the loop that carries the dependence (CORTEX, appendix A.4). Shares of loops of one extent that is a number are
+    alike: what the same iteration of another such loop did, a worker has done himself. PARALLEL loops inside others are
+    run by one worker, one iteration after another. The loop's forwarding is the loop over a share.
+
+    With `wide`, a loop of a constant extent around another PARALLEL one is shared out, each time, by the inner one
+    where that has `wide` iterations or more for each worker::
+
+        for s in parallel(4):
+            for n in parallel(batch_length(b)):
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    after `distribute_over_team(program, 16)`::
+
+        row = w if batch_length(b) >= workers * 16 else 0
+        rows = workers if batch_length(b) >= workers * 16 else 1
+        column = 0 if batch_length(b) >= workers * 16 else w
+        columns = 1 if batch_length(b) >= workers * 16 else workers
+        first = column * 4 // columns
+        for s_s in serial((column + 1) * 4 // columns - first):
+            s = first + s_s
+            first = row * batch_length(b) // rows
+            for n_s in serial((row + 1) * batch_length(b) // rows - first):
+                n = first + n_s
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    Workers who would need no barrier where such loops are shared out by columns meet where one is by rows.
+
+    Loops in `own` are not shared out: each worker runs them for himself, into his own copy of what they write, and
+    meets nobody before he reads that::
+
+        for k in parallel(batch_length(b)):
+            t[batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
+
+    after `distribute_over_team(program, own=(k,))`::
+
+        for k in serial(batch_length(b)):
+            t[w, batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
+
+    Where rows are shared out and a worker needs those alone that are his, he runs their iterations alone.
+
+    Workspaces in `rooms` have room for one iteration of a loop, as `rebase_storage` gives it, in a copy for each share
+    of rows. What a core has in its cache it then fills again, however many rows the next batch has::
+
+        for s in parallel(4):
+            for n in parallel(batch_length(b)):
+                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
+
+    after `distribute_over_team(program, 16, (), ((t, 0, b, batch_begin(b), batch_length(b), widest),))`::
+
+        row = w if batch_length(b) >= workers * 16 else 0
+        ...
+                t[row, n, s] = tanh(x[batch_begin(b) + n, s])
+
+    Raises:
+        ScheduleError: `wide` is no number from 1 up, or there are `rooms` without it; what a loop of one's own writes
+            is no workspace, or is used before it or where it does not run; a workspace in `rooms` is used in a loop
+            whose rows are not shared out, or it is not proven that what is read of it was written in the same row and
+            iteration, or `rebase_storage` refuses; something with an effect stands outside the kernel's PARALLEL loops,
+            what stands around them depends on what the kernel writes, or two iterations of one of them are not proven
+            to be independent.
+    """
+    if wide is not None and wide < 1:
+        raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
+    if rooms and wide is None:
+        raise ScheduleError(
+            f"{_REFUSAL}: rooms for shares of rows, and no rows are shared out",
+            fix="say from how many rows on they are (wide); else rebase_storage gives room",
+        )
+    found = Shareable.of(
+        program,
+        "distribute_over_team",
+        _REFUSAL,
+        aligned=True,
+        crossed=wide is not None,
+        own=own,
+        rooms=tuple(Room(*each) for each in rooms),
+    )
+    workers = Function(program.free_name("workers"), (), Source.CALL)
+    share = _Share(
+        loops=found.loops,
+        barriers=found.barriers,
+        worker=Var("w"),
+        workers=Call(workers),
+        wide=wide,
+        phases=found.phases,
+        own=found.own,
+        rooms={old: old.stacked(Call(workers)) for old in found.rooms},
+    )
+    new = share.by_team(found.program, found.kernel, share.worker, share.workers)
+    new = found.own.copies(new, share.worker, share.workers)
+    new = replace(new, buffers=tuple(share.rooms.get(each, each) for each in new.buffers))
+    return share.finish(program, replace(new, functions=(*program.functions, workers)))
+
+
+@dataclass
+class _Share(Share):
+    """Gives a worker its share."""
+
+    worker: Var = field(kw_only=True)
+    workers: Expr = field(kw_only=True)
+    wide: int | None = field(kw_only=True)
+    phases: tuple[Phase, ...] = field(kw_only=True)
+    own: Own = field(kw_only=True)
+    rooms: Mapping[Buffer, Buffer] = field(kw_only=True)
+
+    def share(self, loop: For) -> Stmt:
+        if any(phase.loop.var is loop.var for phase in self.own.phases):
+            return self._own(loop)
+        inner = None if self.wide is None else self._phase(loop).rows
+        if inner is None:
+            return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
+        wide, zero = self._is_wide(inner.extent), Const(0)
+        row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
+        block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
+        made: Stmt = self._share(loop, Ref(column), Ref(columns), block)
+        made = Let(columns, Select(wide, ONE, self.workers), made)
+        made = Let(column, Select(wide, zero, Ref(self.worker)), made)
+        return self._by_rows(wide, row, rows, made)
+
+    def _own(self, loop: For) -> Stmt:
+        """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone."""
+        if loop.var not in self.own.by_rows:
+            return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
+        row, rows = Var("row"), Var("rows")
+        made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
+        return self._by_rows(self._is_wide(loop.extent), row, rows, made)
+
+    def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
+        """Bind the worker's share of rows, which has a room of its own: his where there are many, and else all."""
+        made = OneCopy(bigger=self.rooms, copy=row).stmt(made)
+        made = Let(rows, Select(wide, self.workers, ONE), made)
+        return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
+
+    def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
+        """Return one of so many shares of a loop."""
+        first, place = Var("first"), self.copied_loop(loop.var, "s")
+        count = Binary(BinaryOp.SUB, _begin(loop.extent, plus(worker, ONE), workers), Ref(first))
+        inside = Let(loop.var, plus(Ref(first), Ref(place)), body)
+        shared = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
+        return Let(first, _begin(loop.extent, worker, workers), shared)
+
+    def crossed(self, loop: For) -> Expr | None:
+        here = self._phase(loop)
+        near = ((phase, phase.rows) for phase in self.phases if phase.is_beside(here))
+        extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
+        now = reduce(partial(Binary, BinaryOp.OR), map(self._is_wide, extents))
+        carrier = self.barriers.carried.get(loop.var)
+        if carrier is None:
+            return now
+        before = substitute(now, {carrier: Binary(BinaryOp.SUB, Ref(carrier), ONE)})
+        again = Binary(BinaryOp.GE, Ref(carrier), ONE)
+        return Binary(BinaryOp.OR, now, both(again, before))
+
+    def _phase(self, loop: For) -> Phase:
+        return next(phase for phase in self.phases if phase.loop.var is loop.var)
+
+    def _is_wide(self, extent: Expr) -> Expr:
+        assert self.wide is not None
+        return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.wide)))
+
+
+def _begin(extent: Expr, worker: Expr, workers: Expr) -> Expr:
+    """Return where the share of a worker begins."""
+    return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)

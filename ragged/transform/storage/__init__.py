@@ -1,0 +1,1 @@
+"""Primitives that change buffers: copies, sizes, layouts, and where a buffer lives."""

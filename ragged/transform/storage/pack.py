@@ -1,0 +1,223 @@
+"""pack: a parameter's values in the layout that the kernel reads them in, made once when parameters are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.analysis.accesses import accesses
+from ragged.analysis.buffers import appended, check_alone, check_free, check_known, prepended, table_shape
+from ragged.arith.affine import divided
+from ragged.arith.bindings import Bindings, bindings, is_fixed
+from ragged.arith.fold import plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var, both
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.stmt import For, Label, Stmt, Store
+
+
+def pack(
+    program: Program,
+    parameter: Buffer,
+    name: str,
+    tiles: Sequence[tuple[int, int]],
+    order: Sequence[int],
+    *,
+    first: bool = False,
+) -> Rewritten:
+    """Read a parameter from a table `name` that holds its values tiled and in another order of dimensions.
+
+    `tiles` are dimensions and what they are divided by: a dimension d of extent e becomes two, of
+    `(e + factor - 1) // factor` blocks and of `factor` places in a block. `order` permutes what the dimensions
+    have become: position k of the table's dimensions is `order[k]` of theirs, in which those of a tiled dimension
+    stand side by side.
+
+    before::
+
+        U: parameter(float32[256, 256])
+
+        with kernel:
+            for io in serial(16):
+                for j in serial(256):
+                    for ii in serial(16):
+                        t[io * 16 + ii] += U[io * 16 + ii, j] * v[j]
+
+    after `pack(program, U, "U_packed", ((0, 16),), (0, 2, 1))`::
+
+        U: parameter(float32[256, 256])
+        U_packed: bound(float32[16, 256, 16])
+
+        with bind:
+            for U_0 in serial(16):
+                for U_1 in serial(256):
+                    for U_2 in serial(16):
+                        U_packed[U_0, U_1, U_2] = U[U_0 * 16 + U_2, U_1]
+
+        with kernel:
+            for io in serial(16):
+                for j in serial(256):
+                    for ii in serial(16):
+                        t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
+
+    What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be
+    packed as well. What the bind stage reads it reads from where it did; unless `first`: the table is then filled
+    before all else, and read in the bind stage and not in the kernel.
+
+    Raises:
+        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it,
+            with `first` the bind stage; a table of the bind stage is to be filled first; the tiles or the order are not
+            of its dimensions; the name is taken.
+    """
+    check_known(program, parameter, "pack")
+    check_alone(program, parameter, "pack")
+    shape = table_shape(parameter, "pack")
+    check_free(program, name, "pack")
+    _check_read(program, parameter, first)
+    layout = _layout(parameter, shape, tiles, order)
+    table = Buffer(
+        name, parameter.dtype, tuple(map(Const, layout.shape)), Role.BOUND, layout.names(parameter)
+    )
+    rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
+    stages = tuple(
+        replace(stage, body=rewriter.stmt(stage.body)) if (stage.kind is StageKind.BIND) is first else stage
+        for stage in program.stages
+    )
+    new = replace(program, buffers=(*program.buffers, table), stages=stages)
+    filled = _filled(parameter, shape, table, layout)
+    done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
+    return rewriter.finish(program, done)
+
+
+def _check_read(program: Program, parameter: Buffer, first: bool) -> None:
+    """Refuse to pack what those who are to read the table do not read, or what is not there before all else."""
+    if not any((use.site.stage.kind is StageKind.BIND) is first for use in accesses(program, parameter)):
+        reads = "the bind stage does not read" if first else "nothing but the bind stage reads"
+        raise ScheduleError(
+            f"pack: {reads} '{parameter.name}'",
+            because="another layout would change nothing",
+            fix=f"name what the {'bind stage' if first else 'kernel'} reads",
+        )
+    if first and parameter.role is not Role.PARAMETER:
+        raise ScheduleError(
+            f"pack: '{parameter.name}' is no parameter",
+            because="the bind stage fills it, so that nothing can be made of it before",
+            fix="pack the parameters that it is made from",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A dimension of a table: of `extent` values, the blocks of `factor` of a dimension, or the places in them."""
+
+    dimension: int
+    extent: int
+    factor: int
+    inner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The dimensions of a table, in the order of the text."""
+
+    pieces: tuple[_Piece, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(piece.extent for piece in self.pieces)
+
+    def names(self, buffer: Buffer) -> tuple[Dim | None, ...]:
+        return tuple(buffer.dims[p.dimension] if p.factor == 1 else None for p in self.pieces)
+
+    def place(self, indices: Sequence[Expr], known: Bindings) -> tuple[Expr, ...]:
+        """Return the table's indices for an element of what it is made from."""
+        parts = {
+            (piece.dimension, piece.factor): _divided(indices[piece.dimension], piece.factor, known)
+            for piece in self.pieces
+        }
+        return tuple(parts[piece.dimension, piece.factor][piece.inner] for piece in self.pieces)
+
+
+def _layout(
+    parameter: Buffer, shape: tuple[int, ...], tiles: Sequence[tuple[int, int]], order: Sequence[int]
+) -> _Layout:
+    factors: dict[int, int] = {}
+    for dimension, factor in tiles:
+        if not 0 <= dimension < len(shape) or factor < 1 or dimension in factors:
+            raise ScheduleError(
+                f"pack: cannot tile dimension {dimension} of '{parameter.name}' by {factor}",
+                because=f"it has {len(shape)} dimensions, from 0, and each is tiled once, by 1 or more",
+            )
+        factors[dimension] = factor
+    pieces: list[_Piece] = []
+    for dimension, extent in enumerate(shape):
+        if dimension not in factors:
+            pieces.append(_Piece(dimension, extent, 1, inner=False))
+            continue
+        factor = factors[dimension]
+        pieces.append(_Piece(dimension, -(-extent // factor), factor, inner=False))
+        pieces.append(_Piece(dimension, factor, factor, inner=True))
+    if sorted(order) != list(range(len(pieces))):
+        raise ScheduleError(
+            f"pack: {tuple(order)} is no order of the dimensions of '{parameter.name}'",
+            because=f"tiled, it has {len(pieces)} of them",
+            example=f"{tuple(range(len(pieces)))} leaves them as they are",
+        )
+    return _Layout(tuple(pieces[position] for position in order))
+
+
+def _divided(index: Expr, factor: int, known: Bindings) -> tuple[Expr, Expr]:
+    """Return the block and the place in it; lets are seen through where that spares the division."""
+    plain = divided(index, factor, known.below)
+    if factor == 1 or not _divides(plain):
+        return plain
+    seen = known.expand(index)
+    through = divided(seen, factor, known.below)
+    return through if is_fixed(seen) and not _divides(through) else plain
+
+
+def _divides(parts: tuple[Expr, Expr]) -> bool:
+    return isinstance(parts[1], Binary) and parts[1].op is BinaryOp.MOD
+
+
+def _filled(parameter: Buffer, shape: tuple[int, ...], table: Buffer, layout: _Layout) -> Stmt:
+    """Return the nest that fills the table."""
+    loops = [Var(f"{parameter.name}_{position}") for position in range(len(layout.pieces))]
+    source: list[Expr] = [Const(0)] * len(shape)
+    rounded: dict[int, int] = {}
+    for var, piece in zip(loops, layout.pieces, strict=True):
+        share = Ref(var) if piece.inner else times(Ref(var), Const(piece.factor))
+        block_first = (source[piece.dimension], share) if piece.inner else (share, source[piece.dimension])
+        source[piece.dimension] = plus(*block_first)
+        rounded[piece.dimension] = rounded.get(piece.dimension, 1) * piece.extent
+    value: Expr = Load(parameter, tuple(source))
+    there: Expr | None = None
+    for dimension, extent in enumerate(shape):
+        if rounded[dimension] > extent:
+            there = both(there, Binary(BinaryOp.LT, source[dimension], Const(extent)))
+    if there is not None:
+        value = Select(there, value, _zero(table.dtype))
+    nest: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
+    for var, piece in zip(reversed(loops), reversed(layout.pieces), strict=True):
+        nest = For(var, Const(piece.extent), nest)
+    return nest
+
+
+def _zero(dtype: DType) -> Const:
+    if dtype is DType.BOOL:
+        return Const(False, dtype)
+    return Const(0.0 if dtype.is_float else 0, dtype)
+
+
+@dataclass
+class _Read(Rewriter):
+    old: Buffer = field(kw_only=True)
+    new: Buffer = field(kw_only=True)
+    layout: _Layout = field(kw_only=True)
+    known: Bindings = field(kw_only=True)
+
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        return (self.new, self.layout.place(inner, self.known)) if buffer is self.old else (own, inner)

@@ -1,0 +1,174 @@
+"""fuse_ragged with tables: rows of any length, and bodies that need the row and the place in it."""
+
+import numpy as np
+import pytest
+
+from ragged.errors import InternalError
+from ragged.ir.expr import Source
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.transform.loops.fuse_ragged import fuse_ragged
+from tests.ragged.transform.data_support import valid
+from tests.ragged.transform.support import body, loop, refused
+from tests.support.tables import filled_tables
+
+ROWS = """\
+program("rows")
+
+rows: structure()
+n: structure(b < rows) = facts(0 <= n(b) < 9)
+x: payload(float32[rows, 9])
+y: output(float32[rows, 9])
+z: output(float32[rows, 9])
+
+with kernel:
+    for b in parallel(rows):
+        for t in parallel({first}):
+            y[b, t] = x[b, t] * 2.0
+    for c in parallel(rows):
+        for u in parallel({second}):
+            z[c, u] = x[c, u] + float32(u)
+"""
+DATA = [[], [0], [3, 0, 1, 8], [0, 0]]
+
+
+def rows(first="n(b)", second="n(c)"):
+    return parse(ROWS.format(first=first, second=second))
+
+
+def fused(program):
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    return valid(fuse_ragged, new, loop(new, "c"), loop(new, "u"), tables=True).program
+
+
+def data(program, lengths):
+    """Return data for a program, its tables filled by the prelude that its facts say."""
+    rng = np.random.default_rng(len(lengths))
+    x = rng.standard_normal((len(lengths), 9)).astype(np.float32)
+    sizes, arrays = {"rows": len(lengths)}, {"n": np.array(lengths, np.int32), "x": x}
+    return sizes, arrays | filled_tables(program, sizes, arrays)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tables"),
+    [
+        ("n(b)", "n(c)", ["t_begin", "t_begin_row"]),
+        ("(n(b) + 1) // 2 * 2", "(n(c) + 1) // 2 * 2", ["t_begin", "t_begin_row"]),
+        ("n(b)", "n(c) // 2", ["t_begin", "t_begin_row", "u_begin", "u_begin_row"]),
+        ("n(b) - 1", "n(c)", ["t_begin", "t_begin_row", "u_begin", "u_begin_row"]),
+    ],
+    ids=["lengths", "padded", "halves", "may be negative"],
+)
+def test_every_length_that_a_prelude_can_compute(first, second, tables):
+    program = rows(first, second)
+    new = fused(program)
+    assert [f.name for f in new.functions if f.source is Source.PRELUDE] == tables
+    cases = [data(new, [min(k, 8) // 2 * 2 for k in lengths]) for lengths in DATA]
+    for sizes, arrays in cases:
+        want = interpret(program, sizes, {name: arrays[name] for name in ("n", "x")})
+        got = interpret(new, sizes, arrays, seed=1)
+        for name in ("y", "z"):
+            np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_text():
+    program = rows()
+    assert (
+        body(fused(program))
+        == """\
+    for b_t in parallel(t_begin(rows)):
+        b = t_begin_row(b_t)
+        t = b_t - t_begin(b)
+        y[b, t] = x[b, t] * 2.0
+    for c_u in parallel(t_begin(rows)):
+        c = t_begin_row(c_u)
+        u = c_u - t_begin(c)
+        z[c, u] = x[c, u] + float32(u)
+"""
+    )
+
+
+def test_lengths_that_are_computed_are_refused():
+    program = rows("int64(x[b, 0])")
+    assert refused(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True) == (
+        "fuse_ragged: cannot fuse the loops 'b' and 't'\n"
+        "  because: how long a row is, int64(x[b, 0]), reads 'x', and a prelude reads lengths alone"
+    )
+
+
+def test_without_tables_a_body_needs_no_more_than_its_place():
+    program = rows()
+    assert refused(fuse_ragged, program, loop(program, "b"), loop(program, "t")) == (
+        "fuse_ragged: cannot fuse the loops 'b' and 't'\n"
+        "  because: 't' runs n(b) times, which are not the lengths of consecutive rows of a prefix sum\n"
+        "  fix: fuse(outer, inner) if all rows have one length"
+    )
+
+
+def test_the_bind_stage_has_no_tables():
+    program = parse("""\
+program("bound")
+
+w: parameter(float32[4, 4])
+table: bound(float32[4, 4])
+y: output(float32[4, 4])
+
+with bind:
+    for a in serial(4):
+        for c in serial(4):
+            table[a, c] = w[c, a]
+
+with kernel:
+    for b in serial(4):
+        for t in serial(4):
+            y[b, t] = table[b, t]
+""")
+    assert refused(fuse_ragged, program, loop(program, "a"), loop(program, "c"), tables=True) == (
+        "fuse_ragged: cannot fuse the loops 'a' and 'c'\n"
+        "  because: 'a' runs when parameters are bound, and tables are filled later, for each call\n"
+        "  fix: fuse(outer, inner) if all rows have one length"
+    )
+    valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True)
+
+
+def test_places_of_rows_whose_offsets_are_given():
+    """The offsets come with the call, the table of rows does not: it is filled from them."""
+    program = parse("""\
+program("given")
+
+rows: structure()
+begin: structure(b < rows + 1) = facts(monotone(), 0 <= begin(b) < 9)
+x: payload(float32[rows, 9])
+y: output(float32[rows, 9])
+
+with kernel:
+    for b in parallel(rows):
+        for t in parallel(begin(b + 1) - begin(b)):
+            y[b, t] = x[b, t] * 2.0
+""")
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    assert [f.name for f in new.functions if f.source is Source.PRELUDE] == ["begin_row"]
+    x = np.random.default_rng(0).standard_normal((4, 9)).astype(np.float32)
+    sizes, arrays = {"rows": 4}, {"begin": np.array([0, 3, 3, 4, 8], np.int32), "x": x}
+    tables = filled_tables(new, sizes, arrays)
+    assert tables["begin_row"].tolist() == [0, 0, 0, 2, 3, 3, 3, 3]
+    want, got = interpret(program, sizes, arrays), interpret(new, sizes, arrays | tables)
+    np.testing.assert_array_equal(got["y"], want["y"])
+
+
+def test_tables_that_are_made_of_each_other_are_a_fault():
+    """Lengths that are the differences of their own offsets: nobody can fill those."""
+    program = parse("""\
+program("circle")
+
+rows: structure()
+begin: prelude(b < rows + 1) = facts(prefix_sum(length), monotone())
+length: expression(b < rows, begin(b + 1) - begin(b)) = facts(0 <= length(b) < 9)
+y: output(float32[rows])
+
+with kernel:
+    for b in serial(rows):
+        y[b] = float32(length(b))
+""")
+    with pytest.raises(InternalError, match="the tables 'begin' are made of each other"):
+        filled_tables(program, {"rows": 2}, {})

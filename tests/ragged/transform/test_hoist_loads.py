@@ -1,0 +1,93 @@
+"""hoist_loads: what does not change in a loop is looked up before it."""
+
+import numpy as np
+import pytest
+
+from ragged.ir.parser import parse
+from ragged.transform.code.hoist_loads import hoist_loads
+from tests.ragged.transform.data_support import same_compiled, valid
+from tests.ragged.transform.support import body, check_same, loop, refused
+
+ROWS = """\
+program("rows")
+
+rows: structure()
+offset: structure(b < rows + 1) = facts(prefix_sum(n))
+n: structure(b < rows)
+x: payload(float32[offset(rows)])
+scale: payload(float32[rows])
+y: output(float32[offset(rows)])
+z: output(float32[rows])
+
+with kernel:
+    for b in serial(rows):
+        z[b] = 1.0
+        for t in {kind}(n(b)):
+            {statement}
+"""
+
+
+def rows(statement, kind="serial"):
+    program = parse(ROWS.format(statement=statement, kind=kind))
+    return program, loop(program, "t")
+
+
+def data(lengths):
+    offset = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    rng = np.random.default_rng(len(lengths))
+    return {"rows": len(lengths)}, {
+        "offset": offset,
+        "n": np.array(lengths, np.int32),
+        "x": rng.standard_normal(offset[-1]).astype(np.float32),
+        "scale": rng.standard_normal(len(lengths)).astype(np.float32),
+    }
+
+
+DATA = [data([]), data([0]), data([3, 0, 2])]
+
+
+@pytest.mark.parametrize(
+    ("statement", "hoisted"),
+    [
+        (
+            "y[offset(b) + t] = x[offset(b) + t] * scale[b]",
+            "offset_b = offset(b)\n        scale_b = scale[b]\n        for t in serial(n(b)):\n"
+            "            y[offset_b + t] = x[offset_b + t] * scale_b\n",
+        ),
+        (
+            "z[b] = z[b] + scale[b] * scale[b]",
+            "scale_b = scale[b] * scale[b]\n        for t in serial(n(b)):\n            z[b] = z[b] + scale_b\n",
+        ),
+        ("z[b] = x[t]", None),
+        (
+            "z[b] = scale[b + 1] if b + 1 < rows else 0.0",
+            "scale_1 = scale[b + 1] if b + 1 < rows else 0.0\n        for t in serial(n(b)):\n"
+            "            z[b] = scale_1\n",
+        ),
+    ],
+)
+def test_what_is_the_same_in_each_iteration(statement, hoisted):
+    program, t = rows(statement)
+    result = valid(hoist_loads, program, t)
+    if hoisted is None:
+        assert result.program is program
+    else:
+        assert hoisted in body(result.program)
+    check_same(program, result.program, [] if "x[t]" in statement else DATA)
+    if statement.startswith("y["):
+        same_compiled(program, result.program, DATA[1:])
+
+
+def test_lanes_are_refused():
+    program, t = rows("z[b] = scale[b]", kind="team")
+    assert refused(hoist_loads, program, t) == (
+        "hoist_loads: cannot hoist out of loop 't', which is team\n"
+        "  because: its iterations are lanes or workers\n  fix: name a loop around it"
+    )
+
+
+def test_what_is_prefetched_stays_an_element():
+    program, t = rows("prefetch(scale[b])")
+    assert valid(hoist_loads, program, t).program is program
+    program, t = rows("prefetch(scale[n(b) + t])")
+    assert "prefetch(scale[n_b + t]" in body(valid(hoist_loads, program, t).program)

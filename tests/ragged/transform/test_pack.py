@@ -1,0 +1,201 @@
+"""pack: parameters in the layout that the kernel reads them in."""
+
+import numpy as np
+import pytest
+
+from ragged.ir.parser import parse
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.pack import pack
+from tests.ragged.transform.data_programs import GATES, PRODUCT, data
+from tests.ragged.transform.data_support import declared, same, same_compiled, valid
+from tests.ragged.transform.support import body, label, loop, refused
+
+
+def tiled(factor=16):
+    program = parse(PRODUCT)
+    return valid(split, program, loop(program, "i"), factor, Tail.PEEL).program
+
+
+def test_text(golden):
+    program = tiled()
+    new = valid(pack, program, declared(program, "U"), "U_packed", ((0, 16),), (0, 2, 1)).program
+    golden("pack.txt", f"{program}\npack(U, 'U_packed', ((0, 16),), (0, 2, 1))\n\n{new}")
+    same(program, new, data(PRODUCT))
+    same_compiled(program, new, data(PRODUCT))
+
+
+@pytest.mark.parametrize("tail", Tail)
+@pytest.mark.parametrize("factor", [1, 4, 7, 16, 20, 32])
+@pytest.mark.parametrize("order", [(0, 2, 1), (0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_any_tile_in_any_order(factor, order, tail):
+    program = parse(PRODUCT)
+    program = valid(split, program, loop(program, "i"), factor, tail).program
+    new = valid(pack, program, declared(program, "U"), "U_packed", ((0, factor),), order).program
+    assert "%" not in body(new) and "//" not in body(new)
+    same(program, new, data(PRODUCT, (1, 2)))
+
+
+def test_an_index_that_is_not_tiled_is_divided():
+    program = parse(PRODUCT)
+    new = valid(pack, program, declared(program, "U"), "U_packed", ((0, 16), (1, 4)), (0, 2, 3, 1)).program
+    assert "U_packed[i // 16, j // 4, j % 4, i % 16] * v[n, j]" in body(new)
+    same(program, new, data(PRODUCT))
+
+
+def test_an_index_that_a_let_names():
+    line = "for i in serial(20):\n            t"
+    text = PRODUCT.replace(line, "for m in serial(20):\n            i = m * 1\n            t")
+    program = parse(text)
+    program = valid(split, program, loop(program, "m"), 4).program
+    new = valid(pack, program, declared(program, "U"), "U_packed", ((0, 4),), (0, 2, 1)).program
+    assert "U_packed[m_o, j, m_i] * v[n, j]" in body(new)
+    same(program, new, data(text))
+
+
+def test_a_table_is_packed_again():
+    program = tiled()
+    first = valid(pack, program, declared(program, "U"), "U_t", (), (1, 0)).program
+    new = valid(pack, first, declared(first, "U_t"), "U_packed", ((1, 16),), (1, 0, 2)).program
+    assert "U_packed[i_o, j, i_i] * v[n, j]" in body(new)
+    same(program, new, data(PRODUCT))
+    same_compiled(program, new, data(PRODUCT))
+
+
+def test_from_naive_loops_to_registers(golden):
+    """A product of a matrix and the vectors of a batch: packed, four rows by four columns, sums in registers."""
+    program = parse(PRODUCT)
+    s = LoopSchedule(program)
+    n, i, j = s.loop("n"), s.loop("i", 0), s.loop("j")
+    _, row, _ = s.apply(split, n, 4, Tail.PEEL).loops[n]
+    columns, column = s.apply(split, i, 4).loops[i]
+    row, _ = s.apply(fission, row, columns).loops[row]  # the activation gets a loop of its own
+    s.apply(reorder, (columns, row))
+    held = s.apply(cache_write, s.statement("t"), columns)
+    written = [held.loops[var][-1] for var in (row, column)]
+    column, last = s.apply(fission, column, s.statement("t.init")).loops[column]
+    row, first = s.apply(fission, row, column).loops[row]
+    s.apply(reorder, (j, first, last))
+    for rows, columns in ((row, column), (first, last), written):
+        s.apply(unroll, rows)
+        s.apply(vectorize, columns)
+    s.apply(pack, s.buffer("U"), "U_packed", ((0, 4),), (0, 2, 1))
+    golden("matvec_packed.txt", f"{s.program}\n{s.log()}\n")
+    same(program, s.program, data(PRODUCT, (0, 3, 4, 9)))
+    same_compiled(program, s.program, data(PRODUCT, (0, 3, 4, 9)))
+
+
+def test_what_is_no_parameter():
+    program = parse(PRODUCT)
+    assert refused(pack, program, declared(program, "v"), "v_packed", (), (1, 0)) == (
+        "pack: 'v' is no parameter\n"
+        "  because: its role is 'payload': what it holds is not known when parameters are bound\n"
+        "  fix: name a parameter, or a table made of parameters"
+    )
+    program = parse(PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[count + 20])"))
+    assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
+        "pack: the shape of 'b' is not known when parameters are bound\n"
+        "  because: a table needs extents that are numbers"
+    )
+
+
+def test_what_is_not_read():
+    program = parse(PRODUCT)
+    new = valid(pack, program, declared(program, "U"), "U_packed", (), (1, 0)).program
+    assert refused(pack, new, declared(new, "U"), "U_again", (), (1, 0)) == (
+        "pack: nothing but the bind stage reads 'U'\n"
+        "  because: another layout would change nothing\n"
+        "  fix: name what the kernel reads"
+    )
+
+
+FIRST = """\
+program("first")
+
+U: parameter(float32[6, 4])
+T: bound(float32[6])
+y: output(float32[6])
+
+with bind:
+    for i in serial(6):
+        T[i] = U[i, 0] * U[i, 3]
+
+with kernel:
+    for i in serial(6):
+        y[i] = T[i] + U[i, 1]
+"""
+
+
+def test_what_the_bind_stage_reads():
+    """The table is filled before all else and read there; the kernel reads on from where it did."""
+    program = parse(FIRST)
+    new = valid(pack, program, declared(program, "U"), "U_t", (), (1, 0), first=True).program
+    text = str(new)
+    bind, kernel = text[text.index("with bind") :].split("with kernel")
+    assert bind.index("U_t[U_0, U_1] = U[U_1, U_0]") < bind.index("T[i] = U_t[0, i] * U_t[3, i]")
+    assert "y[i] = T[i] + U[i, 1]" in kernel
+    arrays = {"U": np.arange(24, dtype=np.float32).reshape(6, 4)}
+    same(program, new, [({}, arrays)])
+    same_compiled(program, new, [({}, arrays)])
+
+
+def test_what_the_bind_stage_does_not_read_or_makes():
+    program = parse(FIRST.replace("T[i] = U[i, 0] * U[i, 3]", "T[i] = 1.0"))
+    assert refused(pack, program, declared(program, "U"), "U_t", (), (1, 0), first=True) == (
+        "pack: the bind stage does not read 'U'\n"
+        "  because: another layout would change nothing\n"
+        "  fix: name what the bind stage reads"
+    )
+    assert refused(pack, program, declared(program, "T"), "T_t", (), (0,), first=True) == (
+        "pack: 'T' is no parameter\n"
+        "  because: the bind stage fills it, so that nothing can be made of it before\n"
+        "  fix: pack the parameters that it is made from"
+    )
+
+
+def test_a_name_that_is_taken():
+    program = parse(PRODUCT)
+    assert refused(pack, program, declared(program, "U"), "count", (), (1, 0)) == (
+        "pack: 'count' is the name of something else here\n  fix: choose another name"
+    )
+
+
+@pytest.mark.parametrize("tiles", [((2, 4),), ((0, 0),), ((0, 4), (0, 2))])
+def test_tiles_of_no_dimension(tiles):
+    program = parse(PRODUCT)
+    dimension, factor = tiles[-1]
+    assert refused(pack, program, declared(program, "U"), "U_packed", tiles, (0, 1, 2)) == (
+        f"pack: cannot tile dimension {dimension} of 'U' by {factor}\n"
+        "  because: it has 2 dimensions, from 0, and each is tiled once, by 1 or more"
+    )
+
+
+def test_an_order_of_other_dimensions():
+    program = parse(PRODUCT)
+    assert refused(pack, program, declared(program, "U"), "U_packed", ((0, 4),), (1, 0)) == (
+        "pack: (1, 0) is no order of the dimensions of 'U'\n"
+        "  because: tiled, it has 3 of them\n"
+        "  example: (0, 1, 2) leaves them as they are"
+    )
+
+
+def test_memory_of_two_names():
+    line = "b: parameter(float32[20])"
+    text = PRODUCT.replace(line, f"{line}\nc: parameter(float32[20], aliases=b)")
+    program = parse(text)
+    assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
+        "pack: 'b' shares its memory with 'c'\n"
+        "  because: who reads or writes the one touches the other\n"
+        "  fix: give each its own memory"
+    )
+
+
+def test_gates_keep_their_statements():
+    program = parse(GATES)
+    result = valid(pack, program, declared(program, "W"), "W_packed", (), (1, 0))
+    assert result.forwarding.labels[label(program, "s")] == (label(program, "s"),)

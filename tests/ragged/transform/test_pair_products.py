@@ -1,0 +1,169 @@
+"""pair_products: both factors rounded to bfloat16, and two products summed up at a time."""
+
+import numpy as np
+import pytest
+
+from ragged.codegen.build import compile_program
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.passes.fuse_multiply_add import fuse_multiply_add
+from ragged.runtime.call import Caller, bind
+from ragged.transform.code.pair_products import pair_products
+from tests.ragged.transform.data_support import valid
+from tests.ragged.transform.support import body, label, refused
+
+CELL = """\
+program("cell")
+
+count: structure()
+W: parameter(float32[5, {width}])
+U: parameter(float32[5, {width}])
+x: payload(float32[count, {width}])
+a: workspace(float32[count, 5])
+b: workspace(float32[count, 5])
+y: output(float32[count, 5])
+
+with kernel:
+    for n in parallel(count):
+        for i in serial(5):
+            a[n, i]: a.init = 0.0
+            for j in serial({width}):
+                a[n, i] += W[i, j] * x[n, j]
+        for i in serial(5):
+            b[n, i]: b.init = 0.0
+            for j in serial({width}):
+                b[n, i] += x[n, j] * U[i, j]
+        for i in serial(5):
+            y[n, i] = a[n, i] - b[n, i]
+"""
+MATRICES = """\
+program("matrices")
+
+count: structure()
+W: parameter(float32[4, 10])
+M: payload(float32[count, 5, 3])
+y: output(float32[count, 4, 3])
+
+with kernel:
+    for n in parallel(count):
+        for i in serial(4):
+            for r in serial(3):
+                y[n, i, r]: y.init = 0.0
+                for k in serial(5):
+                    y[n, i, r] += W[i, k + 5] * M[n, k, r]
+"""
+GATES = ("a", "b")
+
+
+def rounded(values):
+    """Return float32 values rounded to the nearest bfloat16, ties to even, by the definition: in float64."""
+    exponent = np.floor(np.log2(np.abs(np.where(values == 0, 1, values)).astype(np.float64)))
+    unit = np.exp2(exponent - 7)
+    return np.round(values.astype(np.float64) / unit) * unit
+
+
+def labels(program, names=GATES):
+    return tuple(label(program, name) for name in names)
+
+
+def drawn(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def cell_data(width, count=3):
+    rng = np.random.default_rng(width)
+    return {"count": count}, {
+        "W": drawn(rng, 5, width),
+        "U": drawn(rng, 5, width),
+        "x": drawn(rng, count, width),
+    }
+
+
+def test_text(golden):
+    program = parse(CELL.format(width=6))
+    new = valid(pair_products, program, labels(program)).program
+    golden("pair_products.txt", f"{program}\npair_products(a, b)\n\n{new}")
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 6])
+def test_factors_are_rounded_and_sums_are_not(width):
+    program = parse(CELL.format(width=width))
+    new = valid(pair_products, program, labels(program)).program
+    sizes, arrays = cell_data(width)
+    W, U, x = (rounded(arrays[name]) for name in ("W", "U", "x"))
+    for each in (new, fuse_multiply_add(new).program):
+        got = interpret(each, sizes, arrays)["y"]
+        np.testing.assert_allclose(got, x @ W.T - x @ U.T, rtol=0, atol=1e-5)
+    assert not np.allclose(interpret(program, sizes, arrays)["y"], got, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [5, 6, 33])
+def test_machine_code_is_the_interpreter(width):
+    program = parse(CELL.format(width=width))
+    new = fuse_multiply_add(pair_products(program, labels(program)).program).program
+    sizes, arrays = cell_data(width)
+    entries = compile_program(new).entries
+    bound = bind(entries, {name: arrays[name] for name in ("W", "U")})
+    kernel = next(entry for kind, entry in entries.items() if kind.value == "kernel")
+    got = Caller([kernel], bound)({**sizes, "x": arrays["x"]})["y"]
+    np.testing.assert_array_equal(got, interpret(new, sizes, arrays)["y"])
+
+
+def test_products_of_one_thing_share_its_pairs():
+    program = parse(CELL.format(width=6))
+    new = valid(pair_products, program, labels(program)).program
+    assert body(new).count("= pair(") == 1
+    assert body(valid(pair_products, program, labels(program)[:1]).program).count("dot(") == 1
+
+
+def test_what_changes_in_between_is_paired_again():
+    text = CELL.format(width=5).replace("x: payload", "x: workspace")
+    start = "            x[n, {0}]: x.start = 1.0\n"
+    first, second = (
+        f"        for j in serial(5):\n{start.format('j')}".replace("1.0", v) for v in ("1.0", "2.0")
+    )
+    head, one, two = text.partition("        for i in serial(5):\n            a[n")
+    two, three, four = (one + two).partition("        for i in serial(5):\n            b[n")
+    program = parse(head + first + two + second.replace("x.start", "x.again") + three + four)
+    new = valid(pair_products, program, labels(program)).program
+    assert body(new).count("= pair(") == 2
+    sizes, arrays = cell_data(5)
+    arrays.pop("x")
+    want = rounded(arrays["W"]).sum(1) - 2 * rounded(arrays["U"]).sum(1)
+    np.testing.assert_allclose(interpret(new, sizes, arrays)["y"], np.tile(want, (3, 1)), rtol=0, atol=1e-5)
+
+
+def test_a_part_of_a_parameter_times_matrices():
+    program = parse(MATRICES)
+    new = valid(pair_products, program, labels(program, ("y",))).program
+    assert "W_pairs: bound(bfloat16x2[4, 3])" in str(new)
+    assert "M_pairs[n, k, r] = pair(M[n, k * 2, r], M[n, k * 2 + 1, r] if k * 2 + 1 < 5 else 0.0)" in str(new)
+    rng = np.random.default_rng(0)
+    arrays = {"W": drawn(rng, 4, 10), "M": drawn(rng, 2, 5, 3)}
+    want = np.einsum("ik,nkr->nir", rounded(arrays["W"])[:, 5:], rounded(arrays["M"]))
+    np.testing.assert_allclose(interpret(new, {"count": 2}, arrays)["y"], want, rtol=0, atol=1e-5)
+
+
+SUM = "y[n, i, r] += W[i, k + 5] * M[n, k, r]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "because"),
+    [
+        (SUM, "y[n, i, r] += W[i, k + 5]", "no sum of products"),
+        (SUM, "y[n, i, r] = max(y[n, i, r], W[i, k + 5] * M[n, k, r])", "no sum of products"),
+        (SUM, "y[n, i, r] += M[n, k, i] * M[n, k, r]", "neither factor"),
+        (SUM, "y[n, i, r] += W[i, k * 2] * M[n, k, r]", "neither factor"),
+        (SUM, "y[n, i, r] += W[k, k] * M[n, k, r]", "neither factor"),
+        (SUM, "y[n, i, r] += W[i, k] * W[i, 0]", "neither factor"),
+        (SUM, "y[n, i, r] += W[i, k] * y[n, k % 4, r]", "it reads what it adds to"),
+        ("serial(5)", "serial(count)", "a constant number of times"),
+        ("y[n, i, r]", "y[n, i, 2 - r]", "not indexed by loops"),
+    ],
+)
+def test_refusals(old, new, because):
+    assert old in MATRICES
+    program = parse(MATRICES.replace(old, new))
+    message = refused(pair_products, program, labels(program, ("y",)))
+    assert "pair_products: 'y' cannot be summed in pairs" in message
+    assert because in message and "fix: leave it in float32" in message

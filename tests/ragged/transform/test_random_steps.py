@@ -1,0 +1,47 @@
+"""Random programs, and any primitives in any order: what is accepted changes no bit, what is refused nothing at all."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from ragged.ir.expr import Role, Source
+from ragged.ir.interpret import interpret
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program
+from ragged.ir.rewrite import loops_of
+from ragged.schedule.loop_schedule import LoopSchedule
+from tests.ragged.ir.strategies import Case, cases
+from tests.support.random_schedules import Loops
+from tests.support.tables import random_orders
+from tests.support.tally import Tally
+
+WORKERS = 2
+
+
+def run(case: Case, program: Program, seed: int) -> dict[str, np.ndarray]:
+    """Interpret a program on a case's data and on what its schedule asks for."""
+    arrays = {**random_orders(program, case.sizes, WORKERS, seed), **case.arrays}
+    return interpret(program, case.sizes, arrays, workers=WORKERS, seed=seed)
+
+
+def _tables(program: Program) -> set[str]:
+    """Return the tables that a prelude fills: a case gives its own, and what is made of those is nowhere said."""
+    return {function.name for function in program.functions if function.source is Source.PRELUDE}
+
+
+@settings(phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck))
+@given(cases(), st.integers(0, 1 << 32))
+def test_any_steps_leave_every_bit(case, seed):
+    assume(len(loops_of(case.program)) > 1)
+    draw = Random(f"{seed} {to_text(case.program)}")
+    loops = Loops(draw, LoopSchedule(case.program), Tally(), "drawn", [("drawn", case.program)])
+    loops.some()
+    assume(not loops.reassociated and _tables(loops.program) == _tables(case.program))
+    expected, got = run(case, case.program, 0), run(case, loops.program, 1)
+    for buffer in case.program.buffers:
+        if buffer.role is Role.OUTPUT:
+            np.testing.assert_array_equal(got[buffer.name], expected[buffer.name], loops.schedule.log())
