@@ -171,7 +171,7 @@ def _enough(nanoseconds: Callable[[int], int], count: int) -> int:
 
 def _time(call: Caller, values: dict[str, object]) -> int:
     begin = perf_counter_ns()
-    call(values, patience=ALL_COME)  # type: ignore[arg-type]
+    call(values, spin_ns=ALL_COME)  # type: ignore[arg-type]
     return perf_counter_ns() - begin
 
 

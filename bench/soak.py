@@ -212,7 +212,7 @@ def measure(calls: int, callers: int, threads: int) -> dict[str, object]:
     params = model.init_params(seed=0)
     pool = cases(cortex.compile(model, params, vocab=vocab, threads=1), vocab)
     fn = cortex.compile(model, params, vocab=vocab, threads=threads)
-    fn._patience = lambda nodes, batches: 20_000  # the team, however small the tree
+    fn._spin_ns = lambda nodes, batches: 20_000  # the team, however small the tree
     workers = [Worker(fn, pool, seed) for seed in range(callers)]
     others = len(thread_names()) - helpers()  # the main one, and libraries'
     gc.collect()

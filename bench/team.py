@@ -46,7 +46,7 @@ with kernel:
         out[w] = w
 """
 STEPS, TURNS, REPEATS, UNCOUNTED = 10_000, 6, 40, 5
-PATIENCE = 100_000
+SPIN_NS = 100_000
 TREE = ((((1, 2), (3, 4)), ((5, 6), (7, 8))), (((1, 2), (3, 4)), ((5, 6), (7, 8))))
 
 Action = Callable[[], object]
@@ -86,7 +86,7 @@ def nothing() -> None:
 def barriers(workers: int) -> tuple[Caller, dict[str, object]]:
     """Return a kernel of nothing but barriers, and what one costs, in nanoseconds, and calls with none."""
     call = Caller([compile_program(parse(BARRIERS)).entry(StageKind.KERNEL)], {}, workers=workers)
-    run = partial(call, patience=PATIENCE)
+    run = partial(call, spin_ns=SPIN_NS)
     empty, full = timed(lambda: run({"steps": 0}), nothing), timed(lambda: run({"steps": STEPS}), nothing)
     asleep = timed(lambda: run({"steps": 0}), lambda: time.sleep(0.001))
     found = {
@@ -107,7 +107,7 @@ def fight(workers: int, call: Caller) -> dict[tuple[str, str], dict[str, float]]
     a, b = torch.randn(512, 512), np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
     large = np.ones(1 << 20, np.float32)
     ours: dict[str, Action] = {
-        f"100 barriers, {workers} workers": lambda: call({"steps": 100}, patience=PATIENCE),
+        f"100 barriers, {workers} workers": lambda: call({"steps": 100}, spin_ns=SPIN_NS),
         "tree_lstm 256, 1 thread": lambda: functions[1](batch),
         f"tree_lstm 256, {workers} threads": lambda: functions[workers](batch),
     }

@@ -39,10 +39,10 @@ def test_the_door_to_tvm_is_closed_to_every_layer_but_codegen():
 
 def test_of_kernels_only_what_compiles_needs_the_compiler():
     runs = set(contracts()["runtime"]["source_modules"])
-    files = {path.stem for path in (ROOT / "ragged" / "kernels").glob("*.py")} - {"__init__"}
-    assert {f"ragged.kernels.{name}" for name in files} - runs == {
-        "ragged.kernels.generate",
-        "ragged.kernels.work",
+    files = {path.stem for path in (ROOT / "ragged" / "compiled").glob("*.py")} - {"__init__"}
+    assert {f"ragged.compiled.{name}" for name in files} - runs == {
+        "ragged.compiled.generate",
+        "ragged.compiled.work",
     }
 
 

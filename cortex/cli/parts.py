@@ -117,7 +117,7 @@ def linker() -> Finding:
 
 def cache() -> Finding:
     """Find the folder where compiled kernels are kept, and say how much is in it."""
-    from ragged.kernels.cached import LIMIT, VARIABLE, cache_folder
+    from ragged.compiled.kernel_cache import LIMIT, VARIABLE, cache_folder
     from ragged.runtime.disk_cache import DiskCache
 
     folder = cache_folder()

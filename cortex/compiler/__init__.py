@@ -5,6 +5,6 @@ from cortex.compiler.function import RecursiveFunction
 from cortex.compiler.load import load
 from cortex.compiler.output import Output
 from cortex.compiler.profile import Profile
-from ragged.kernels.profile import Spread
+from ragged.compiled.profile import Spread
 
 __all__ = ["Output", "Profile", "RecursiveFunction", "Spread", "compile", "load"]

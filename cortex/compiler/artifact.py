@@ -13,8 +13,7 @@ from cortex.compiler.described import Described
 from cortex.compiler.made import Made
 from cortex.compiler.parameters import Array
 from cortex.linearize import Vocab
-from ragged.errors import DataError
-from ragged.kernels.artifact import (
+from ragged.compiled.artifact import (
     CODE,
     PARAMETERS,
     check_names,
@@ -24,7 +23,8 @@ from ragged.kernels.artifact import (
     software,
     without_folders,
 )
-from ragged.kernels.kernel import CUBIN, Kernel, load_kernel
+from ragged.compiled.kernel import CUBIN, Kernel, load_kernel
+from ragged.errors import DataError
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.team import check_workers
 

@@ -15,11 +15,11 @@ from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule
 from ragged.auto import choices as loops
 from ragged.codegen.target import TargetLike
+from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.kernel_cache import find_or_make
+from ragged.compiled.key import Recipe
 from ragged.errors import UserError
 from ragged.ir.program import Program
-from ragged.kernels.cached import find_or_make
-from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.key import Recipe
 from ragged.runtime.team import check_workers
 
 Precision: TypeAlias = Literal["float32", "bf16"]
@@ -64,7 +64,7 @@ def compile(
             Tables are in float32 whatever the `precision`.
         choices: what the schedule chooses otherwise than by default; `cortex.tune` looks for better ones.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
-            `ragged.kernels.cached`.
+            `ragged.compiled.kernel_cache`.
 
     Returns:
         A function of structures: see `RecursiveFunction`.
@@ -88,10 +88,6 @@ def compile(
         raise UserError(
             f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
             because="it says what is multiplied; what is summed up, and all else, is float32",
-        )
-    if threads is not None and (type(threads) is not int or threads < 1):
-        raise UserError(
-            f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up, or None"
         )
     _check_tables(model, table_bytes)
     workers = check_workers(threads)

@@ -9,6 +9,7 @@ from math import prod
 from cortex.compiler.spin_time import operations_of
 from cortex.ilir.plan import Plan
 from cortex.ra.schedule import Schedule
+from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Const
 from ragged.ir.program import Program
@@ -38,6 +39,18 @@ class Described:
     table_bytes: int
     model: str
     schedule: str
+
+    def __post_init__(self) -> None:
+        unknown = set(self.finite) - set(self.parameters)
+        if unknown:
+            raise InternalError(f"'{min(unknown)}' is to be finite and is no parameter")
+        plan, most = self.plan, 2**31 - 1
+        sizes = (plan.unrolled, *(prod(payload.shape) for payload in plan.payloads))
+        values = (condition.value for each in plan.classes for condition in each.conditions)
+        ranges = (each for payload in plan.payloads for each in (payload.default, *(payload.range or ())))
+        counts = (plan.min_children, plan.max_children or 0, *plan.positions)
+        if max(sizes) > most or any(abs(each) >= 2**62 for each in (*counts, *values, *ranges)):
+            raise InternalError("a number of the plan is too large")
 
 
 def describe(

@@ -14,14 +14,14 @@ from cortex.compiler.made import Made
 from cortex.compiler.output import Output
 from cortex.compiler.parameters import bind_parameters
 from cortex.compiler.profile import Profile
-from cortex.compiler.spin_time import patience_of
+from cortex.compiler.spin_time import spin_time_by_batch
 from cortex.compiler.stream import stream
 from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized, Linearizer, Vocab
+from ragged.compiled.profile import percentiles, spread
 from ragged.errors import UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
-from ragged.kernels.profile import percentiles, spread
 
 STAGES = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm", "cuda")
 """What `show` prints, from the user's model down."""
@@ -47,7 +47,7 @@ class RecursiveFunction:
         self._caller = kernel.caller(named, made.workers)
         self._bind_us = (perf_counter_ns() - begin) / 1000
         columns = kernel.kernel.shares_columns
-        self._patience = patience_of(made.model.operations, made.workers, columns=columns)
+        self._spin_ns = spin_time_by_batch(made.model.operations, made.workers, columns=columns)
         self._arguments = Arguments(self._caller.wanted)
         outputs = kernel.named(Role.OUTPUT)
         self._outputs = tuple(outputs[name] for name in self._caller.outputs)
@@ -64,8 +64,8 @@ class RecursiveFunction:
         return self._run(self._linearizer.lend(data, self._arguments.in_place))
 
     def _run(self, linearized: Linearized) -> Output:
-        patience = self._patience(linearized.num_nodes, linearized.num_batches)
-        arrays = self._caller.run(self._arguments(linearized), patience=patience)
+        spin_ns = self._spin_ns(linearized.num_nodes, linearized.num_batches)
+        arrays = self._caller.run(self._arguments(linearized), spin_ns=spin_ns)
         outputs = dict(zip(self._outputs, arrays, strict=True))
         return Output(outputs, linearized, keep_nodes=self._made.keep_nodes)
 
@@ -155,7 +155,7 @@ class RecursiveFunction:
                     fix='compile it with target="cuda -arch=sm_90", which needs no GPU',
                 )
             case "tir" | "asm":
-                from ragged.kernels.generate import list_code  # here: it imports the compiler
+                from ragged.compiled.generate import list_code  # here: it imports the compiler
 
                 return list_code(made.kernel.kernel, made.kernel.code, stage)
             case _:
@@ -186,8 +186,8 @@ class RecursiveFunction:
     def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:
         wanted = (argument.name for argument in self._caller.wanted)
         arguments = dict(zip(wanted, self._arguments(linearized), strict=True))
-        patience = self._patience(linearized.num_nodes, linearized.num_batches)
-        return [self._caller.timed(arguments, patience=patience) for _ in range(repeats + 1)][1:]
+        spin_ns = self._spin_ns(linearized.num_nodes, linearized.num_batches)
+        return [self._caller.timed(arguments, spin_ns=spin_ns) for _ in range(repeats + 1)][1:]
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled: unpickling runs whatever a file says."""

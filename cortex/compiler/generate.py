@@ -11,11 +11,11 @@ from cortex.compiler.pipeline import passes_for
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.machine import Grid
 from ragged.codegen.target import TargetLike, grid_for, has_matrix_unit, parse_target
+from ragged.compiled import generate
+from ragged.compiled.generate import notes_of
+from ragged.compiled.kernel import LoadedKernel
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
-from ragged.kernels import generate
-from ragged.kernels.generate import notes_of
-from ragged.kernels.kernel import LoadedKernel
 from ragged.passes.pipeline import Step, run_passes
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cortex.compiler.artifact import read_artifact
 from cortex.compiler.function import RecursiveFunction
-from ragged.kernels.artifact import reading
+from ragged.compiled.artifact import reading
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> RecursiveFunction:

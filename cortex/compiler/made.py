@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cortex.compiler.described import Described
 from cortex.linearize import Vocab
-from ragged.kernels.kernel import LoadedKernel
+from ragged.compiled.kernel import LoadedKernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

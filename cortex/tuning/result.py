@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cortex.compiler.choices import DEFAULT, Choices
-from ragged.kernels.profile import Spread
+from ragged.compiled.profile import Spread
 
 HEADINGS = ("choices", "kernel, us", "10-90 %", "of the default", "")
 

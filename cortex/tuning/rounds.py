@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.compiler.function import RecursiveFunction
-from ragged.kernels.profile import Spread, percentiles
+from ragged.compiled.profile import Spread, percentiles
 
 LEAST_ROUNDS = 5
 _CALLS = 5

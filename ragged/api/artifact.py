@@ -11,9 +11,7 @@ from typing import assert_never
 
 from ragged.api.described import Described, DescribedTensor, Fixed, Sized, Varying
 from ragged.api.made import Made
-from ragged.errors import DataError
-from ragged.ir.expr import Role
-from ragged.kernels.artifact import (
+from ragged.compiled.artifact import (
     CODE,
     PARAMETERS,
     Array,
@@ -25,7 +23,9 @@ from ragged.kernels.artifact import (
     software,
     without_folders,
 )
-from ragged.kernels.kernel import Kernel, load_kernel
+from ragged.compiled.kernel import Kernel, load_kernel
+from ragged.errors import DataError
+from ragged.ir.expr import Role
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.team import check_workers
 

@@ -10,11 +10,10 @@ from ragged.api.preludes import programs_of
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Tensor
 from ragged.codegen.target import TargetLike
-from ragged.errors import UserError
+from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.kernel_cache import find_or_make
+from ragged.compiled.key import Recipe
 from ragged.ir.printer import to_text
-from ragged.kernels.cached import find_or_make
-from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.key import Recipe
 from ragged.runtime.team import check_workers
 
 
@@ -35,7 +34,7 @@ def compile(
         threads: the most threads that a call may use; None is one for each core that this process may use. The results
             have the same bits for any number.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
-            `ragged.kernels.cached`.
+            `ragged.compiled.kernel_cache`.
 
     Returns:
         A function of arrays by name, for all lengths: see `RaggedFunction`.
@@ -51,10 +50,6 @@ def compile(
         y = f(A=x)
     """
     schedule = program if isinstance(program, Schedule) else Schedule(program)
-    if threads is not None and (type(threads) is not int or threads < 1):
-        raise UserError(
-            f"compile: threads={threads!r} leaves nobody to do the work", fix="a number from 1 up"
-        )
     workers = check_workers(threads)
     recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
     texts = {"ragged": to_text(schedule.lowered.program), "schedule": schedule.log()}

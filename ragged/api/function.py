@@ -18,13 +18,13 @@ from ragged.api.parameters import bind_parameters
 from ragged.api.prepared import Preludes, Prepared, Stored
 from ragged.api.profile import Profile
 from ragged.codegen.entry import Value
+from ragged.compiled.profile import percentiles, spread
 from ragged.data import RaggedArray
 from ragged.data.parts import Parts
 from ragged.data.ragged_array import with_parts
 from ragged.errors import UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
-from ragged.kernels.profile import percentiles, spread
 from ragged.runtime.call import Caller, bind
 
 STAGES = ("ragged", "schedule", "loops", "prelude", "tir", "asm")
@@ -62,7 +62,7 @@ class RaggedFunction:
                 computed.
         """
         prepared, values = self._arguments(arrays)
-        results = self._caller(values, patience=prepared.patience, laid=prepared.laid)
+        results = self._caller(values, spin_ns=prepared.spin_ns, resolved=prepared.resolved)
         found = {name: _result(results[own], prepared.results.get(name)) for name, own in self._outputs}
         return found if len(found) > 1 else found.popitem()[1]
 
@@ -125,7 +125,7 @@ class RaggedFunction:
             case "prelude":
                 return "\n".join(kernel.programs[1:])
             case "tir" | "asm":
-                from ragged.kernels.generate import list_code  # here: it imports the compiler
+                from ragged.compiled.generate import list_code  # here: it imports the compiler
 
                 return list_code(kernel, made.kernel.code, stage)
             case _:
@@ -140,9 +140,9 @@ class RaggedFunction:
         prepared, values = self._arguments(arrays)
         _, found = self._read(arrays)
         given = read_lengths(self._made.name, self._made.described, found, arrays)
-        timed = (self._caller.timed(values, patience=prepared.patience) for _ in range(repeats + 1))
+        timed = (self._caller.timed(values, spin_ns=prepared.spin_ns) for _ in range(repeats + 1))
         kernel = [times[StageKind.KERNEL] for times in timed][1:]
-        results = self._caller(values, patience=prepared.patience)
+        results = self._caller(values, spin_ns=prepared.spin_ns)
         tables = [table for table in prepared.values.values() if isinstance(table, np.ndarray)]
         moved = [*found.values(), *self._params.values(), *results.values()]
         return Profile(
@@ -152,7 +152,7 @@ class RaggedFunction:
             prepared.flops,
             sum(each.values.nbytes if isinstance(each, RaggedArray) else each.nbytes for each in moved),
             sum(table.nbytes for table in tables),
-            sum(prepared.laid[1]),
+            sum(prepared.resolved[1]),
         )
 
     def __reduce__(self) -> NoReturn:

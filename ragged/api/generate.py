@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.machine import this_machine
 from ragged.codegen.target import read_target, require_cpu
-from ragged.kernels import generate
-from ragged.kernels.generate import notes_of
-from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.key import Recipe
+from ragged.compiled import generate
+from ragged.compiled.generate import notes_of
+from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.key import Recipe
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.pipeline import Pass, Step
 

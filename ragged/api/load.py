@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragged.api.artifact import read_artifact
 from ragged.api.function import RaggedFunction
-from ragged.kernels.artifact import reading
+from ragged.compiled.artifact import reading
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> RaggedFunction:

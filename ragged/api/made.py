@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragged.api.described import Described
-from ragged.kernels.kernel import LoadedKernel
+from ragged.compiled.kernel import LoadedKernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

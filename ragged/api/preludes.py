@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragged.api.schedule import Schedule
+from ragged.compiled.work import work_program
 from ragged.ir.expr import Buffer, Load, Role
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import Stmt
 from ragged.ir.walk import all_expressions, written
-from ragged.kernels.work import work_program
 from ragged.passes.drop_unused import called
 
 

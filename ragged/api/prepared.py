@@ -15,14 +15,14 @@ from ragged.api.arguments import Key
 from ragged.api.described import Described, DescribedTensor, Fixed, Order, Policy, Rule, Sized, Varying
 from ragged.api.given import Given
 from ragged.codegen.entry import Argument, ArgumentKind, Value
+from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.spin_time import spin_time_ns
 from ragged.data import Lengths
 from ragged.data.parts import checked_size
 from ragged.data.space import Extents, Padding
 from ragged.errors import DataError
 from ragged.ir.expr import Function
-from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.spin_time import patience_for
-from ragged.runtime.call import Caller, Laid
+from ragged.runtime.call import Caller, ResolvedShapes
 from ragged.runtime.orders import dealt, longest_first
 from ragged.runtime.sizes import shapes_of
 
@@ -45,14 +45,14 @@ class Prepared:
     """What follows from a batch's lengths: the kernel's sizes and arrays by argument, and what a call makes.
 
     `results` are the ragged ones, by the outputs' own names. `flops` is how many operations on floats the operators do
-    as they were written, `patience` how many nanoseconds a call may wait for workers.
+    as they were written, `spin_ns` how many nanoseconds a call may wait for workers.
     """
 
     values: Mapping[str, Value]
-    laid: Laid
+    resolved: ResolvedShapes
     results: Mapping[str, Stored]
     flops: int
-    patience: int
+    spin_ns: int
 
 
 class Preludes:
@@ -99,10 +99,10 @@ class Preludes:
         values = known.values(self._wanted)
         return Prepared(
             values,
-            self._caller.lay_out(values),
+            self._caller.resolve_shapes(values),
             {tensor.name: _stored(tensor, known) for tensor in self._described.outputs if tensor.varies},
             int(work[0]),
-            patience_for(int(work[1]), self._caller.workers),
+            spin_time_ns(int(work[1]), self._caller.workers),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragged.kernels.profile import Spread
+from ragged.compiled.profile import Spread
 
 
 @dataclass(frozen=True, slots=True)

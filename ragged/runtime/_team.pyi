@@ -23,7 +23,7 @@ def call(
     values: Sequence[Any],
     shapes: tuple[tuple[int, ...], ...],
     sizes: tuple[int, ...],
-    patience: int,
+    spin_ns: int,
     times: list[tuple[int, int]] | None,
 ) -> tuple[Any, ...]: ...
 def blocks(frame: Frame) -> tuple[int, int]: ...

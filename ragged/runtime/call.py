@@ -1,7 +1,4 @@
-"""Calling compiled stages with little of Python: what does not change between calls is prepared once.
-
-A call's work in Python is the same for any data; what depends on the number of arguments is done natively.
-"""
+"""Calls of compiled stages: arguments are bound once, and each call is one native step."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from ragged.ir.expr import Buffer, Function, Role
 from ragged.ir.program import StageKind
 from ragged.runtime import team
 from ragged.runtime.memory import ALIGN, Array, aligned_empty, as_aligned
-from ragged.runtime.sizes import Shape, layout_of, shapes_of
+from ragged.runtime.sizes import Shape, call_shapes, shapes_of
 
-Laid: TypeAlias = tuple[tuple[Shape, ...], tuple[int, ...]]
-"""What a call makes: the outputs' shapes, and the bytes of each workspace."""
+ResolvedShapes: TypeAlias = tuple[tuple[Shape, ...], tuple[int, ...]]
+"""The outputs' shapes, and the bytes of each workspace, of one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An argument's place among all, and what a call asks of it, at hand: its name, and its elements' dtype."""
+    """An argument, with its position among all arguments."""
 
     place: int
     name: str
@@ -36,19 +33,12 @@ class Slot:
 
 
 class Caller:
-    """The stages of one call, in order, with parameters bound.
+    """The stages of one call, in order, with parameters bound. Any number of threads may call it.
 
-    `bound` are arguments by name that stay for good: parameters, bound tables, sizes that never change. Each call
-    gives the other sizes, functions' arrays and payloads; it makes the outputs, which the caller owns, and takes
-    turns with other calls with the memory of workspaces. Any number of threads may call one `Caller`.
-
-    `workers` is the most workers that a stage with a team's loop runs with, by default one; None is as many as this
-    process may use cores. See `ragged.runtime.team`.
-
-    A signal's handler, Ctrl-C's too, runs when the stages are done: from the leasing of workspaces to their return a
-    call is one native step. A stage runs to its end, so it is delayed by the rest of the call at most.
-
-    `outputs` are the names of the outputs, in the order that `run` returns them in.
+    `bound` are arguments by name that never change: parameters, bound tables, constant sizes. Each call gives the other
+    sizes, functions' arrays and payloads; it allocates the outputs, which the caller owns, and reuses workspaces.
+    `workers` is the most workers of a stage with a team loop; None is one for each core. `outputs` are the names of the
+    outputs in the order of `run`'s result. Signal handlers run when the stages are done: a call is one native step.
     """
 
     def __init__(
@@ -67,45 +57,45 @@ class Caller:
         outputs, workspaces = _of_role(slots, Role.OUTPUT), _of_role(slots, Role.WORKSPACE)
         self._sizes = [slot for slot in slots if slot.argument.kind is ArgumentKind.SIZE]
         made = {slot.name for slot in (*self._sizes, *outputs, *workspaces)}
-        self._given = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
-        self._wanted = [*(slot for slot in self._sizes if slot.name not in self._bound), *self._given]
+        self._inputs = [slot for slot in slots if slot.name not in made and slot.name not in self._bound]
+        self._wanted = [*(slot for slot in self._sizes if slot.name not in self._bound), *self._inputs]
         self._names = tuple(slot.name for slot in self._wanted)
         self._frame = self._prepare(outputs, workspaces)
-        self._lay_out(outputs, workspaces)
+        self._prepare_shapes(outputs, workspaces)
         self._axes = tuple(_transposition(slot.argument) for slot in outputs)
         self._transposed = any(axes is not None for axes in self._axes)
         self.outputs = tuple(slot.name for slot in outputs)
 
     def _prepare(self, outputs: list[Slot], workspaces: list[Slot]) -> team.Frame:
-        """Return what a call's native step needs. It must not refer to this object: nobody would find the cycle."""
+        """Return the native frame. It must not refer to this object: native cycles are never collected."""
         signature, entries = self.entries[0].arguments, self.entries
         return team.frame(
             [*(_number(marshal(argument, self._bound.get(argument.name))) for argument in signature), 0],
             team.kinds_of(signature),
             max(entry.status_words for entry in entries),
             [slot.place for slot in self._wanted if slot.argument.kind is ArgumentKind.SIZE],
-            [(slot.place, _format(slot.dtype)) for slot in self._given],
+            [(slot.place, _format(slot.dtype)) for slot in self._inputs],
             [(slot.place, slot.dtype, slot.dtype.itemsize) for slot in outputs],
             [slot.place for slot in workspaces],
             [(team.address_of(entry), self.workers if entry.team else 1) for entry in entries],
-            partial(_pointer, self._given),
+            partial(_pointer, self._inputs),
             (entries, self._bound),
         )
 
-    def _lay_out(self, outputs: list[Slot], workspaces: list[Slot]) -> None:
+    def _prepare_shapes(self, outputs: list[Slot], workspaces: list[Slot]) -> None:
         entry = self.entries[0]
         names = {a.symbol: a.name for a in entry.arguments if isinstance(a.symbol, Function)}
         known = {symbol: self._bound[name] for symbol, name in names.items() if name in self._bound}
         if entry.workers is not None:
             known[entry.workers] = self.workers
-        layout = layout_of(
+        layout = call_shapes(
             [slot.argument.shape for slot in outputs],
             [(slot.argument.shape, slot.dtype.itemsize) for slot in workspaces],
             known,
             ALIGN,
         )
-        self._layout = layout.compute
-        self._layout_places = tuple(self._names.index(names[function]) for function in layout.functions)
+        self._resolve = layout.compute
+        self._resolve_places = tuple(self._names.index(names[function]) for function in layout.functions)
 
     @property
     def wanted(self) -> tuple[Argument, ...]:
@@ -114,57 +104,60 @@ class Caller:
 
     @property
     def idle_memory(self) -> tuple[int, int]:
-        """How many blocks of memory for workspaces no call has at the moment, and their bytes."""
+        """The number of idle memory blocks, and their bytes."""
         return team.blocks(self._frame)
 
-    def lay_out(self, values: Mapping[str, Value]) -> Laid:
-        """Return what a call on `values` makes, which follows from their sizes and functions' arrays alone."""
-        return self._layout(*[values[self._names[place]] for place in self._layout_places])
+    def resolve_shapes(self, values: Mapping[str, Value]) -> ResolvedShapes:
+        """Return the shapes of a call on `values`, which depend on sizes and functions' arrays alone."""
+        return self._resolve(*[values[self._names[place]] for place in self._resolve_places])
 
     def __call__(
-        self, values: Mapping[str, Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
+        self,
+        values: Mapping[str, Value],
+        *,
+        spin_ns: int = team.SPIN_NS,
+        resolved: ResolvedShapes | None = None,
     ) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
         The rest is as `run` says.
         """
-        arrays = self.run([values[name] for name in self._names], patience=patience, laid=laid)
+        arrays = self.run([values[name] for name in self._names], spin_ns=spin_ns, resolved=resolved)
         return dict(zip(self.outputs, arrays, strict=True))
 
     def run(
-        self, values: Sequence[Value], *, patience: int = team.PATIENCE_NS, laid: Laid | None = None
+        self, values: Sequence[Value], *, spin_ns: int = team.SPIN_NS, resolved: ResolvedShapes | None = None
     ) -> tuple[Array, ...]:
         """Run the stages on `values`, the `wanted` arguments in their order, and return the `outputs` in theirs.
 
-        `patience` is how many nanoseconds the call may wait for workers who sleep: what it gains by having them. With
-        none it has one worker; with a second or more it waits for all. `laid` is what `lay_out` returned for these
-        sizes and functions' arrays.
+        `spin_ns` is how long the call may wait for sleeping workers, in nanoseconds: with 0 it has one worker, with a
+        second or more it waits for all. `resolved` is the result of `resolve_shapes` for these sizes and arrays.
 
-        Arrays have the argument's dtype and are C-contiguous; they are read in place. The outputs have the program's
-        shapes; one that is stored in another order of dimensions is a transposed view of its memory.
+        Arrays have the argument's dtype, are C-contiguous, and are read in place. An output that is stored in another
+        order of dimensions is a transposed view of its memory.
 
         Raises:
-            DataError: an array is not as it should be.
-            CheckFailed: a check of the program does not hold. A `DataError` too.
+            DataError: an array has another dtype, shape or layout.
+            CheckFailed: a check of the program fails. A `DataError` too.
         """
-        return self._call(values, patience, None, laid)
+        return self._call(values, spin_ns, None, resolved)
 
-    def timed(self, values: Mapping[str, Value], *, patience: int = team.PATIENCE_NS) -> dict[StageKind, int]:
+    def timed(self, values: Mapping[str, Value], *, spin_ns: int = team.SPIN_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
         times: list[tuple[int, int]] = []
-        self._call([values[name] for name in self._names], patience, times, None)
+        self._call([values[name] for name in self._names], spin_ns, times, None)
         return {entry.kind: time for entry, (time, _) in zip(self.entries, times, strict=True)}
 
     def _call(
         self,
         values: Sequence[Value],
-        patience: int,
+        spin_ns: int,
         times: list[tuple[int, int]] | None,
-        laid: Laid | None,
+        resolved: ResolvedShapes | None,
     ) -> tuple[Array, ...]:
-        shapes, sizes = laid or self._layout(*[values[place] for place in self._layout_places])
+        shapes, sizes = resolved or self._resolve(*[values[place] for place in self._resolve_places])
         try:
-            arrays = team.call(self._frame, values, shapes, sizes, patience, times)
+            arrays = team.call(self._frame, values, shapes, sizes, spin_ns, times)
         except team.Failed as failed:
             raise self._failure(*failed.args) from None
         if not self._transposed:
@@ -204,9 +197,9 @@ def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _format(dtype: np.dtype[Any]) -> str:
-    """Return how arrays of a dtype that lend their memory call it."""
-    lent: Any = np.empty(0, dtype)
-    return memoryview(lent).format
+    """Return the buffer protocol's format of a dtype."""
+    example: Any = np.empty(0, dtype)
+    return memoryview(example).format
 
 
 def _of_role(slots: list[Slot], role: Role) -> list[Slot]:
@@ -219,9 +212,9 @@ def _number(argument: int | c_void_p | None) -> int:
     return (argument.value if isinstance(argument, c_void_p) else argument) or 0
 
 
-def _pointer(given: Sequence[Slot], index: int, value: Any) -> int:
-    """Return the address of an array that is not as calls mostly give it; `marshal` says what is wrong with it."""
-    slot = given[index]
+def _pointer(inputs: Sequence[Slot], index: int, value: Any) -> int:
+    """Return the address of an array that the native fast path rejects; `marshal` raises if it cannot be read."""
+    slot = inputs[index]
     pointer = marshal(slot.argument, value)
     if not isinstance(pointer, c_void_p):
         raise DataError(f"'{slot.name}': {slot.argument.dtype.value} array expected, not {value!r}")

@@ -1,4 +1,4 @@
-"""The shapes of arrays as functions of a call's arguments, made once and cheap to call."""
+"""Shapes of arrays as Python functions of a call's arguments, generated once."""
 
 from __future__ import annotations
 
@@ -23,23 +23,20 @@ class Shapes:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What a call makes, as a function: `compute(*values)` takes the values of `functions`, as `Shapes` does.
-
-    It returns the outputs' shapes, and how many bytes each workspace takes.
-    """
+class CallShapes:
+    """`compute(*values)` maps values of `functions` to the outputs' shapes and the bytes of each workspace."""
 
     functions: tuple[Function, ...]
     compute: Callable[..., tuple[tuple[Shape, ...], tuple[int, ...]]]
 
 
-def layout_of(
+def call_shapes(
     outputs: Sequence[tuple[Expr, ...]],
     workspaces: Sequence[tuple[tuple[Expr, ...], int]],
     bound: Mapping[Function, Any],
     align: int,
-) -> Layout:
-    """Return the function that lays out a call, as a Python function with no loop in it.
+) -> CallShapes:
+    """Return the shapes of a call as a function without loops.
 
     `outputs` are shapes; `workspaces` are shapes and the bytes of an element, each rounded up to `align` bytes. `bound`
     are functions' values that never change. Raises as `shapes_of` does.
@@ -57,11 +54,11 @@ def layout_of(
             sizes.append(found[size])
     parameters = ", ".join(names[function] for function in free)
     text = f"lambda {parameters}: ({_rows(outputs, names)}, {_tuple(sizes)})"
-    return Layout(tuple(free), _evaluated(text, {names[f]: bound[f] for f in names if f in bound}))
+    return CallShapes(tuple(free), _evaluated(text, {names[f]: bound[f] for f in names if f in bound}))
 
 
 def shapes_of(shapes: Sequence[tuple[Expr, ...]]) -> Shapes:
-    """Return the function that computes `shapes`, as a Python function with no loop in it.
+    """Return the function that computes `shapes`, without loops.
 
     Raises `InternalError` for a shape that is not made of sizes and functions' values.
     """

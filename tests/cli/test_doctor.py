@@ -10,7 +10,7 @@ from cortex import models
 from cortex.cli import machine, parts
 from cortex.compiler import compile
 from ragged.codegen.cuda import nvcc
-from ragged.kernels import cached
+from ragged.compiled import kernel_cache
 from tests.cli.conftest import parsed
 
 
@@ -163,7 +163,7 @@ def test_the_linker(monkeypatch, tmp_path):
 
 
 def test_the_cache(monkeypatch, cache_dir):
-    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
     assert parts.cache().found == f"{cache_dir}, which is yet to be made"
     model = models.tree_sum(hidden=4, vocab=3)
     for threads in (1, 2):

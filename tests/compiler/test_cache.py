@@ -15,11 +15,11 @@ from cortex import models, ra
 from cortex.compiler import generate
 from cortex.compiler.compile import recipe_of
 from cortex.compiler.generate import generate_kernel
+from ragged.compiled import generate as kernels
+from ragged.compiled import kernel_cache
+from ragged.compiled.kernel_cache import KernelCache, cache_folder
 from ragged.errors import DataError
 from ragged.ir.parser import parse
-from ragged.kernels import cached
-from ragged.kernels import generate as kernels
-from ragged.kernels.cached import KernelCache, cache_folder
 from ragged.runtime import disk_cache
 
 MODEL = models.tree_sum(hidden=8, vocab=20)
@@ -37,7 +37,7 @@ def compilations(monkeypatch) -> list[object]:
         return generate_kernel(*arguments, **options)
 
     monkeypatch.setattr(generate, "generate_kernel", counted)
-    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
     return done
 
 
@@ -97,7 +97,7 @@ def test_where_it_is(cache_dir, monkeypatch, tmp_path):
     monkeypatch.delenv("CORTEX_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / "cortex"
-    monkeypatch.setattr(cached.platformdirs, "user_cache_dir", lambda *_, **__: "~/.cache/cortex")
+    monkeypatch.setattr(kernel_cache.platformdirs, "user_cache_dir", lambda *_, **__: "~/.cache/cortex")
     assert cache_folder() is None, "a user without a home"
 
 
@@ -126,8 +126,8 @@ def test_an_entry_that_is_whole_and_says_something_else(cache_dir, compilations,
     """As an older version might have left it under the same key: checked hashes, another content."""
     want = bits(compiled())
     key = entry_in(cache_dir).stem
-    disk = cached.DiskCache(cache_dir, cached.LIMIT)
-    entry, members = cached.read_bundle(cached._FORM, disk.get(key))
+    disk = kernel_cache.DiskCache(cache_dir, kernel_cache.LIMIT)
+    entry, members = kernel_cache.read_bundle(kernel_cache._FORM, disk.get(key))
     kernel = entry.kernel
     interface = kernel.executable.interface
     others = [
@@ -140,9 +140,9 @@ def test_an_entry_that_is_whole_and_says_something_else(cache_dir, compilations,
         with_executable(entry, interface=replace(interface, stages=renamed(interface.stages))),
     ]
     for number, other in enumerate(others, 2):
-        disk.put(key, cached.write_bundle(cached._FORM, other, members))
+        disk.put(key, kernel_cache.write_bundle(kernel_cache._FORM, other, members))
         assert bits(compiled()) == want and len(compilations) == number
-    disk.put(key, cached.write_bundle(cached._FORM, entry, {"code.so": b"no code"}))
+    disk.put(key, kernel_cache.write_bundle(kernel_cache._FORM, entry, {"code.so": b"no code"}))
     assert bits(compiled()) == want and len(compilations) == len(others) + 2
 
 
@@ -197,7 +197,7 @@ def test_nowhere_to_run_a_library_from(cache_dir, compilations, monkeypatch):
 
 
 def test_nothing_is_kept_of_sources_that_change(cache_dir, monkeypatch):
-    monkeypatch.setattr(cached, "changed_since_import", lambda: True)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: True)
     compiled()
     assert not cache_dir.exists()
 
@@ -242,9 +242,9 @@ print(json.dumps({"bits": h.tobytes().hex(), "compiler": "tvm" in sys.modules or
 
 # Sources that are written while processes run make them compile for themselves; here they count as they were.
 SETTLED = """
-from ragged.kernels import cached, key
+from ragged.compiled import kernel_cache, key
 key.compiler_identity = lambda: "settled"
-cached.changed_since_import = lambda: False
+kernel_cache.changed_since_import = lambda: False
 """
 
 

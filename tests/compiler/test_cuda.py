@@ -16,12 +16,12 @@ from cortex.compiler.generate import lowering_steps
 from cortex.ra.schedule import default_schedule
 from ragged.codegen.cuda import nvcc
 from ragged.codegen.target import grid_for
+from ragged.compiled import kernel_cache
 from ragged.errors import DataError, ScheduleError, UserError
 from ragged.ir.expr import Scope
 from ragged.ir.printer import to_text
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope
 from ragged.ir.walk import statements
-from ragged.kernels import cached
 from ragged.runtime.cuda import caller, driver
 from tests.compiler.grids import HIDDEN, model_of, trees
 from tests.support.agreement import check_agreement
@@ -140,7 +140,7 @@ def test_a_file_without_the_code_for_the_device_is_refused(one, tmp_path):
 
 
 def test_the_cache_has_it_by_its_target(cache_dir, monkeypatch):
-    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
     model = model_of("tree_fc")
     params = model.init_params(seed=0)
     fn = cortex.compile(model, params, target=TARGET)

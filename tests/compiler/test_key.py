@@ -9,12 +9,12 @@ from cortex.compiler.compile import recipe_of
 from cortex.compiler.generate import lowering_steps
 from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.ra.schedule import default_schedule
+from ragged.compiled.key import key_of, locations
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For
 from ragged.ir.walk import statements
-from ragged.kernels.key import key_of, locations
 
 MODELS = {
     "tree_sum": models.tree_sum(hidden=16, vocab=50),

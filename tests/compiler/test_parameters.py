@@ -50,7 +50,7 @@ def test_nothing_is_half_done():
     ("arguments", "what"),
     [
         ({"keep": "leaves"}, "compile: keep='leaves' is neither 'nodes' nor 'roots'"),
-        ({"threads": 0}, "compile: threads=0 leaves nobody to do the work"),
+        ({"threads": 0}, "threads=0 is not a number of workers"),
     ],
 )
 def test_other_arguments(arguments, what):

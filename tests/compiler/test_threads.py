@@ -11,7 +11,7 @@ import pytest
 import cortex
 from cortex import models
 from cortex.compiler.generate import lowering_steps
-from cortex.compiler.spin_time import operations_of, patience_of
+from cortex.compiler.spin_time import operations_of, spin_time_by_batch
 from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
@@ -59,7 +59,7 @@ def functions(request):
 
 def all_come(fn: cortex.compiler.RecursiveFunction) -> None:
     """Let calls wait for every worker, however little there is to do and however busy the machine is."""
-    fn._patience = lambda nodes, batches: 10**10
+    fn._spin_ns = lambda nodes, batches: 10**10
 
 
 def same(a: cortex.compiler.Output, b: cortex.compiler.Output) -> bool:
@@ -131,7 +131,7 @@ def test_large_temporaries_are_each_worker_s_own():
 
 def test_patience_is_what_a_call_gains():
     operations = operations_of(default_schedule(MODELS["tree_fc"]).lower())
-    one, two, ten = (patience_of(operations, threads, columns=False) for threads in (1, 2, 10))
+    one, two, ten = (spin_time_by_batch(operations, threads, columns=False) for threads in (1, 2, 10))
     assert two(1, 1) == 0 and one(10**6, 10) == 0
     assert two(10**6, 10**6) == 0, "a chain"
     assert 0 < two(10**4, 100) < ten(10**4, 100) <= 1_000_000
@@ -145,13 +145,11 @@ def test_workers_share_the_columns_of_a_chain(hidden, waits, tmp_path):
     fn.save(tmp_path / "m.cortex")
     for each in (fn, cortex.load(tmp_path / "m.cortex")):
         assert each._made.kernel.kernel.shares_columns == (hidden > 16)
-        assert (each._patience(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
+        assert (each._spin_ns(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
 
 
-@pytest.mark.parametrize("threads", [0, -2, True, 1.5, "two"])
+@pytest.mark.parametrize("threads", [0, -2, 2**31, True, 1.5, "two"])
 def test_threads_that_are_no_number(threads):
     with pytest.raises(UserError) as error:
         cortex.compile(MODELS["tree_fc"], {}, threads=threads)
-    assert str(error.value) == (
-        f"compile: threads={threads!r} leaves nobody to do the work\n  fix: a number from 1 up, or None"
-    )
+    assert str(error.value) == f"threads={threads!r} is not a number of workers\n  fix: 1 to 4096, or None"

@@ -15,7 +15,7 @@ from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value
 from ragged.errors import InternalError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
-from ragged.runtime.call import Caller, Laid
+from ragged.runtime.call import Caller, ResolvedShapes
 from ragged.runtime.cuda.driver import Driver, the_driver
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.memory import Array
@@ -50,7 +50,7 @@ class CudaCaller:
 
     @property
     def idle_memory(self) -> tuple[int, int]:
-        """How many blocks of the host's memory for workspaces no call has at the moment, and their bytes."""
+        """The number of idle blocks of host memory, and their bytes."""
         return self._host.idle_memory
 
     @property
@@ -58,48 +58,50 @@ class CudaCaller:
         """The names of the outputs, in the order that `run` returns them in."""
         return self._host.outputs
 
-    def lay_out(self, values: Mapping[str, Value]) -> Laid:
-        """Return what a call on `values` makes: the outputs' shapes, and the bytes of each workspace."""
-        return self._host.lay_out(values)
+    def resolve_shapes(self, values: Mapping[str, Value]) -> ResolvedShapes:
+        """Return the outputs' shapes, and the bytes of each workspace, of a call on `values`."""
+        return self._host.resolve_shapes(values)
 
     def __call__(
-        self, values: Mapping[str, Value], *, patience: int = 0, laid: Laid | None = None
+        self, values: Mapping[str, Value], *, spin_ns: int = 0, resolved: ResolvedShapes | None = None
     ) -> dict[str, Array]:
         """Run the stages on `values`, the `wanted` arguments by name, and return the outputs by name.
 
         Raises as `Caller` does, and `UserError` where there is no device, or none that can run the kernel.
         """
-        return self._call(values, laid or self.lay_out(values))[0]
+        return self._call(values, resolved or self.resolve_shapes(values))[0]
 
     def run(
-        self, values: Sequence[Value], *, patience: int = 0, laid: Laid | None = None
+        self, values: Sequence[Value], *, spin_ns: int = 0, resolved: ResolvedShapes | None = None
     ) -> tuple[Array, ...]:
         """Run the stages on the `wanted` arguments in their order, and return the `outputs` in theirs.
 
         Raises as a call does.
         """
         named = {argument.name: value for argument, value in zip(self.wanted, values, strict=True)}
-        return tuple(self(named, laid=laid).values())
+        return tuple(self(named, resolved=resolved).values())
 
-    def timed(self, values: Mapping[str, Value], *, patience: int = 0) -> dict[StageKind, int]:
+    def timed(self, values: Mapping[str, Value], *, spin_ns: int = 0) -> dict[StageKind, int]:
         """Run the stages and return the nanoseconds that each of them took; the kernel's are without copying."""
-        return self._call(values, self.lay_out(values))[1]
+        return self._call(values, self.resolve_shapes(values))[1]
 
-    def _call(self, values: Mapping[str, Value], laid: Laid) -> tuple[dict[str, Array], dict[StageKind, int]]:
-        shapes, room = laid
+    def _call(
+        self, values: Mapping[str, Value], resolved: ResolvedShapes
+    ) -> tuple[dict[str, Array], dict[StageKind, int]]:
+        shapes, workspaces = resolved
         begin = time.perf_counter_ns()
-        outputs = self._host(values, laid=(shapes, (0,) * len(room)))  # workspaces are the device's
+        outputs = self._host(values, resolved=(shapes, (0,) * len(workspaces)))  # workspaces are the device's
         prelude = time.perf_counter_ns() - begin
         with self._lock:
-            resident = self._prepared()
+            resident = self._on_device()
             with _memory(resident.driver) as memory:
-                kernel = self._run(resident, memory, {**values, **outputs}, room)
+                kernel = self._run(resident, memory, {**values, **outputs}, workspaces)
         return outputs, {StageKind.PRELUDE: prelude, StageKind.KERNEL: kernel}
 
     def _run(
-        self, resident: _Resident, memory: _Memory, values: Mapping[str, Value], room: tuple[int, ...]
+        self, resident: _Resident, memory: _Memory, values: Mapping[str, Value], workspaces: tuple[int, ...]
     ) -> int:
-        driver, left = resident.driver, list(room)
+        driver, left = resident.driver, list(workspaces)
         words: list[int] = []
         results: list[tuple[Array, int]] = []
         for argument in self._signature:
@@ -128,7 +130,7 @@ class CudaCaller:
             driver.download(array, address)
         return took
 
-    def _prepared(self) -> _Resident:
+    def _on_device(self) -> _Resident:
         """Return what stays on the device, the device being this thread's."""
         if self._resident is None:
             driver = the_driver()

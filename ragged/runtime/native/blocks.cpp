@@ -56,7 +56,7 @@ void Blocks::drop_oldest() {
 
 void Blocks::note(std::size_t needed) {
   recent_.note(needed);
-  // The last are taken first; those that nobody takes any more are looked at here, one with each call.
+  // Blocks are taken last in, first out; the oldest idle block is checked here, one at each call.
   if (!free_.empty() && is_too_large(free_.front())) drop_oldest();
 }
 

@@ -1,4 +1,4 @@
-// Memory that calls take turns with: their scratch memory, and that of results that nobody has any more.
+// Memory blocks that calls reuse: workspaces, and the memory of freed results.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +8,19 @@
 
 namespace ragged {
 
-// Memory of one call at a time: zeroed words in front, if any, then room, both beginning at a cache line.
+// Memory of one call at a time: zeroed status words, if any, then data; both start at a cache line.
 struct Block {
   std::int64_t* words;
-  char* room;
-  std::size_t size;  // of the room, in bytes
+  char* data;
+  std::size_t size;  // bytes of data
 };
 
-// What calls needed of late, so that what is kept for later ones is not far larger.
+// The decaying maximum of recent requests (bytes), so that idle blocks are not far larger.
 class Recent {
  public:
   explicit Recent(std::size_t slack) : slack_(slack) {}
 
-  // A call needed so much. It counts for a while: with each later call one part of so many less.
+  // Record a request; each later one lowers its weight by 1 / kMemory.
   void note(std::size_t needed) { most_ = std::max(needed, most_ - most_ / kMemory); }
   bool is_too_large(std::size_t size) const { return size > kTimes * most_ + slack_; }
 
@@ -32,11 +32,8 @@ class Recent {
   std::size_t most_ = 0;
 };
 
-// Blocks that calls take and give back, so that a call finds the memory of an earlier one, already mapped. There are as
-// many as calls run at once, `most` at most while nobody has them. One that is far larger than what calls needed of late
-// is given back to the system.
-//
-// Not made for several threads at once: who calls holds the GIL.
+// A free list of blocks, already mapped. At most `most` blocks are idle; a block far larger than recent requests is
+// returned to the system. Not thread-safe: callers hold the GIL.
 class Blocks {
  public:
   explicit Blocks(std::size_t words, std::size_t most = SIZE_MAX) : words_(words), most_(most) {}
@@ -44,13 +41,13 @@ class Blocks {
   Blocks& operator=(const Blocks&) = delete;
   ~Blocks();
 
-  // A block with at least so much room, whose words are zero; its `words` are null if there is no memory.
+  // A block of at least `size` bytes whose words are zero; `words` is null if there is no memory.
   Block take(std::size_t size);
 
-  // Take back a block that a call needed so much of.
+  // Return a block of which a call used `needed` bytes.
   void give(Block block, std::size_t needed);
 
-  // A call was, or is, without a block, which it needed so much of.
+  // Record a request of a call that used no block.
   void note(std::size_t needed);
 
   std::size_t count() const { return free_.size(); }
@@ -58,7 +55,7 @@ class Blocks {
   std::size_t words() const { return words_; }
 
  private:
-  // A block may be this much larger than what is needed of late.
+  // Bytes by which a block may exceed recent requests.
   static constexpr std::size_t kSlack = 1 << 20;
 
   Block allocate(std::size_t size) const;

@@ -8,7 +8,7 @@ namespace ragged {
 
 PyObject* check_failed = nullptr;
 
-PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t patience, PyObject* times) {
+PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t spin_ns, PyObject* times) {
   Job job{nullptr, values_};
   if (!read(values, job.arguments)) return nullptr;
   PyObject* results = make_outputs(shapes, job.arguments);
@@ -19,7 +19,7 @@ PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::
     const Block block = blocks_.take(needed);
     done = block.words != nullptr;
     if (done) {
-      done = place_workspaces(sizes, block, job.arguments) && run(job, block, patience, times);
+      done = place_workspaces(sizes, block, job.arguments) && run(job, block, spin_ns, times);
       blocks_.give(block, needed);
     } else {
       PyErr_NoMemory();
@@ -29,7 +29,7 @@ PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::
   return results;
 }
 
-// Fill in the sizes and the arrays that a call gives: a list or a tuple of theirs, in this order.
+// Fill in the sizes and the input arrays: a list or a tuple, in this order.
 bool Frame::read(PyObject* values, std::vector<Value>& arguments) const {
   if (PySequence_Fast_GET_SIZE(values) != static_cast<Py_ssize_t>(sizes.size() + given.size())) {
     PyErr_SetString(PyExc_TypeError, "a call is given one value for each size and array");
@@ -81,26 +81,26 @@ PyObject* Frame::make_outputs(PyObject* shapes, std::vector<Value>& arguments) c
   return results;
 }
 
-// Put the workspaces behind each other, each of the `sizes` of bytes that it has.
+// Place the workspaces one after another in the block; `sizes` are their bytes.
 bool Frame::place_workspaces(PyObject* sizes, const Block& block, std::vector<Value>& arguments) const {
   if (PyTuple_GET_SIZE(sizes) != static_cast<Py_ssize_t>(workspaces.size())) {
     PyErr_SetString(PyExc_TypeError, "a call has one size for each workspace");
     return false;
   }
-  char* room = block.room;
+  char* next = block.data;
   for (std::size_t i = 0; i < workspaces.size(); ++i) {
-    arguments[workspaces[i]] = Value::pointer(reinterpret_cast<std::int64_t>(room));
+    arguments[workspaces[i]] = Value::pointer(reinterpret_cast<std::int64_t>(next));
     std::int64_t size = 0;
     if (!number_of(PyTuple_GET_ITEM(sizes, static_cast<Py_ssize_t>(i)), size)) return false;
-    room += size;
+    next += size;
   }
   arguments[arguments.size() - 3] = Value::pointer(reinterpret_cast<std::int64_t>(block.words));
   return true;
 }
 
-// Run the stages one after another, up to the first that fails. The GIL is given away once for all of them: who takes it
-// in between may keep it for long.
-bool Frame::run(Job& job, const Block& block, std::int64_t patience, PyObject* times) const {
+// Run the stages in order, up to the first that fails. The GIL is released once for all of them: another thread that
+// takes it may keep it for long.
+bool Frame::run(Job& job, const Block& block, std::int64_t spin_ns, PyObject* times) const {
   struct Ran {
     std::int64_t nanoseconds, workers;
   };
@@ -108,14 +108,14 @@ bool Frame::run(Job& job, const Block& block, std::int64_t patience, PyObject* t
   std::vector<Ran> ran;
   ran.reserve(stages.size());
   int result = 0;
-  // Python ends daemon threads by unwinding them as they come back for the GIL: nothing may stand on the stack here
-  // that catches, or that needs the GIL to be destroyed.
+  // Python ends daemon threads by unwinding them when they take the GIL again: no catch, and no destructor that needs
+  // the GIL, may be on the stack here.
   PyThreadState* state = PyEval_SaveThread();
   for (const Stage& stage : stages) {
     job.function = stage.function;
-    block.words[1] = 0;  // barriers count here, and the stage before may have had another number of workers
+    block.words[1] = 0;  // the barrier counter: the stage before may have had another number of workers
     const std::int64_t begin = now();
-    const Team::Outcome outcome = team.run(job, stage.workers, patience);
+    const Team::Outcome outcome = team.run(job, stage.workers, spin_ns);
     ran.push_back({now() - begin, outcome.workers});
     result = outcome.result;
     if (result != 0 || block.words[0] != 0) break;

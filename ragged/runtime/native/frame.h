@@ -1,4 +1,4 @@
-// What a call of compiled stages needs, prepared once: so that a call itself is one step, which no signal interrupts.
+// The prepared part of calls of some stages, so that a call is one native step, which no signal interrupts.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,17 +14,16 @@ namespace ragged {
 
 namespace nb = nanobind;
 
-// The places of arguments, and how each is filled at a call. All arguments but those stand in `values` already.
+// How each argument is filled at a call; bound arguments are in `values_` already. A place is an argument's position.
 class Frame {
  public:
-  // An array that a call gives. Its memory is read in place if it is C-contiguous with elements of this format, at
-  // multiples of their size; otherwise `unusual` says where it is, or what is wrong with it.
+  // An input array, read in place if it is C-contiguous, aligned, and of this format; otherwise `unusual` returns its
+  // address or raises.
   struct Given {
     std::size_t place;
     std::string format;
   };
-  // An output. The memory of large ones is used again; so many blocks are kept, for who takes a result before he drops
-  // the one before.
+  // An output. Large outputs reuse blocks; kIdle = 2 serves callers that hold one result while they make the next.
   static constexpr std::size_t kIdle = 2;
   struct Output {
     std::size_t place;
@@ -45,10 +44,10 @@ class Frame {
   std::vector<std::size_t> workspaces;
   std::vector<Stage> stages;
   nb::object unusual;  // (index in `given`, value) -> address
-  nb::object keep;     // what the stages' functions live in
+  nb::object keep;     // owns the stages' functions
 
-  // call(values, shapes, sizes, patience, times): see module.cpp. Sets an exception and returns null if it fails.
-  PyObject* call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t patience, PyObject* times);
+  // call(values, shapes, sizes, spin_ns, times): see module.cpp. Sets an exception and returns null if it fails.
+  PyObject* call(PyObject* values, PyObject* shapes, PyObject* sizes, std::int64_t spin_ns, PyObject* times);
 
   const Blocks& blocks() const { return blocks_; }
 
@@ -57,13 +56,13 @@ class Frame {
   bool read_array(std::size_t index, PyObject* value, std::int64_t& address) const;
   PyObject* make_outputs(PyObject* shapes, std::vector<Value>& arguments) const;
   bool place_workspaces(PyObject* sizes, const Block& block, std::vector<Value>& arguments) const;
-  bool run(Job& job, const Block& block, std::int64_t patience, PyObject* times) const;
+  bool run(Job& job, const Block& block, std::int64_t spin_ns, PyObject* times) const;
 
   std::vector<Value> values_;  // of all arguments, the status, the worker's number and the number of workers
   Blocks blocks_;
 };
 
-// The exception of a check that failed: its arguments are the stage's number and the status words, as bytes.
+// The exception of a failed check: its arguments are the stage's number and the status words, as bytes.
 extern PyObject* check_failed;
 
 }  // namespace ragged

@@ -9,7 +9,7 @@ namespace ragged {
 
 Helper* Helper::start() {
   auto* helper = new Helper;
-  // Signals are for the threads of the program, not for its helpers.
+  // Signals go to the threads of the program, not to helpers.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -43,19 +43,19 @@ void Helper::end() {
   delete this;
 }
 
-// Sequentially consistent, as `asleep_` in `wait_for_change`: either the helper sees the new state before it sleeps,
-// or it is seen to sleep here.
+// Sequentially consistent, as `asleep_` in `wait_for_change`: either the helper sees the new state before it sleeps, or
+// this thread sees it asleep and wakes it.
 void Helper::set(Kind kind) {
   state_.store(with(state_.load(std::memory_order_relaxed), kind));
   if (asleep_.load()) wake(state_);
 }
 
 void* Helper::main(void* self) {
-  static_cast<Helper*>(self)->live();
+  static_cast<Helper*>(self)->loop();
   return nullptr;
 }
 
-void Helper::live() {
+void Helper::loop() {
   ask_for_short_turns();
   std::uint32_t idle = kIdle;
   std::int64_t awake = kAwake;
@@ -80,7 +80,7 @@ std::uint32_t Helper::wait_for_change(std::uint32_t idle, std::int64_t awake) {
   const auto changed = [&] { return state_.load(std::memory_order_acquire) != idle; };
   if (!wait_until(changed, now() + awake)) {
     asleep_.store(true);
-    while (state_.load() == idle) sleep_on(state_, idle);  // it may wake for no reason
+    while (state_.load() == idle) sleep_on(state_, idle);  // spurious wake-ups
     asleep_.store(false);
   }
   return state_.load(std::memory_order_acquire);

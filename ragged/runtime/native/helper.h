@@ -1,5 +1,4 @@
-// A thread that is kept for the stages of calls: it runs its part of one, stays awake a little for the next, and
-// sleeps.
+// A helper thread of the team: it runs its share of a stage, spins for the next one for a short time, and sleeps.
 #pragma once
 
 #include <atomic>
@@ -12,15 +11,15 @@ namespace ragged {
 
 class Helper {
  public:
-  // How long a helper stays awake after a run (ns). Who was called in vain sleeps at once: its processor is taken, and
-  // only one who sleeps is given it when called again.
+  // Spin time of a helper after a run (ns). A dismissed helper sleeps at once: its processor is taken, and the scheduler
+  // only favours a thread that wakes.
   static constexpr std::int64_t kAwake = 200'000;
 
-  // Start the thread; returns null if the system has none to give.
+  // Start the thread; returns null if the system refuses.
   static Helper* start();
 
-  // What the caller of a run does, in this order: it calls, and waits until the helper is here or it loses patience;
-  // who is not here then is dismissed. Dismissing returns false if the helper came in the last moment.
+  // Protocol of the caller of a run: `call`, wait for `is_here` until the spin time has passed, then `run` or `dismiss`.
+  // `dismiss` returns false if the helper arrived meanwhile.
   bool is_asleep() const { return asleep_.load(std::memory_order_relaxed); }
   void call();
   bool is_here() const { return kind(state_.load(std::memory_order_acquire)) == kHere; }
@@ -32,12 +31,12 @@ class Helper {
   // Keep the thread on these processors.
   void stay_on(const Processors& processors) const { processors.hold(thread_); }
 
-  // End the thread, which runs nothing; returns when it has ended, and deletes the helper.
+  // End the idle thread, join it, and delete the helper.
   void end();
 
  private:
-  // `state_` is a kind and, above it, the number of times that the helper has become idle: so that one who is
-  // called and dismissed in its sleep sees a new value.
+  // `state_` is a kind and, above it, how often the helper has become idle: a helper that is called and dismissed while
+  // it sleeps sees a new value.
   enum Kind : std::uint32_t { kIdle, kCalled, kHere, kRunning, kEnding };
   static constexpr std::uint32_t kKinds = 8;
   static Kind kind(std::uint32_t state) { return static_cast<Kind>(state % kKinds); }
@@ -45,7 +44,7 @@ class Helper {
   static std::uint32_t next_idle(std::uint32_t state) { return (state / kKinds + 1) * kKinds; }
 
   static void* main(void* self);
-  void live();
+  void loop();
   std::uint32_t wait_for_change(std::uint32_t idle, std::int64_t awake);
   void work();
   void set(Kind kind);

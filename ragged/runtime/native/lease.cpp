@@ -11,9 +11,9 @@ struct Lease {
   Py_ssize_t size;
 };
 
-int lend(PyObject* self, Py_buffer* view, int flags) {
+int export_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto* lease = reinterpret_cast<Lease*>(self);
-  return PyBuffer_FillInfo(view, self, lease->block.room, lease->size, 0, flags);
+  return PyBuffer_FillInfo(view, self, lease->block.data, lease->size, 0, flags);
 }
 
 void end_lease(PyObject* self) {
@@ -27,7 +27,7 @@ void end_lease(PyObject* self) {
 
 PyType_Slot kLeaseSlots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(&end_lease)},
-    {Py_bf_getbuffer, reinterpret_cast<void*>(&lend)},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(&export_buffer)},
     {0, nullptr},
 };
 PyType_Spec kLeaseSpec = {"ragged.runtime.Lease", sizeof(Lease), 0,
@@ -52,7 +52,7 @@ PyObject* new_lease(std::int64_t bytes, const std::shared_ptr<Blocks>& blocks, s
   new (&lease->blocks) std::shared_ptr<Blocks>(blocks);
   lease->block = block;
   lease->size = bytes;
-  address = reinterpret_cast<std::int64_t>(block.room);
+  address = reinterpret_cast<std::int64_t>(block.data);
   return reinterpret_cast<PyObject*>(lease);
 }
 

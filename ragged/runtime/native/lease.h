@@ -1,5 +1,5 @@
-// Python objects that lend the memory of a block and give it back to where it came from when nobody needs them any more.
-// For arrays that are made for each call: their memory is that of arrays of earlier calls.
+// Python objects that export a block through the buffer protocol and return it to its free list when they are deleted:
+// arrays of a call reuse the memory of arrays of earlier calls.
 #pragma once
 
 #include <Python.h>
@@ -12,15 +12,15 @@
 
 namespace ragged {
 
-// Smaller arrays an allocator finds room for; for larger ones it may ask the system for pages, each time anew.
+// Bytes from which an array uses a block: for large arrays malloc may map new pages each time.
 constexpr std::int64_t kLarge = 64 * 1024;
 
-// Make the type. Call it once, before the other; like that one it is called with the GIL held, and who returns false or
-// null has set an exception.
+// Create the type; call it once, before `new_lease`. Both need the GIL and set an exception where they return false or
+// null.
 bool prepare_leases();
 
-// An object that has the buffer protocol, over so many bytes of a block of `blocks`, and where they are: at a cache line,
-// uninitialised. `blocks` are shared with it: it may outlive all others who have them.
+// A buffer of `bytes` bytes in a block of `blocks`, uninitialised, and its address, a multiple of a cache line. The
+// object shares ownership of `blocks`.
 PyObject* new_lease(std::int64_t bytes, const std::shared_ptr<Blocks>& blocks, std::int64_t& address);
 
 }  // namespace ragged

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 
-// Of numpy; they live as long as the interpreter.
+// numpy's functions, never released.
 PyObject* empty = nullptr;
 PyObject* uint8 = nullptr;
 PyObject* ndarray = nullptr;

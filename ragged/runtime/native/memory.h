@@ -1,5 +1,5 @@
-// Python's numbers and NumPy's arrays as calls need them. All with the GIL held; who returns false or null has set an
-// exception, but for `address_of`.
+// Python's numbers and NumPy's arrays. All need the GIL; all but `address_of` set an exception where they return false or
+// null.
 #pragma once
 
 #include <Python.h>
@@ -12,7 +12,7 @@
 
 namespace ragged {
 
-// Find what is used of numpy, and make a type. Call it once, before the others.
+// Look up numpy's functions and create the lease type. Call it once, before the others.
 bool prepare_memory();
 
 bool number_of(PyObject* value, std::int64_t& number);
@@ -20,12 +20,12 @@ bool number_of(PyObject* value, std::int64_t& number);
 // Add up a tuple of sizes in bytes.
 bool sum_of(PyObject* sizes, std::size_t& sum);
 
-// Where an array's elements stand, if it lends them as they are: of this format, C-contiguous, and aligned to their
-// size. Returns whether it does, and sets no exception.
+// The address of an array's elements, if it exports a C-contiguous buffer of this format, aligned to the element size.
+// Returns whether it does, and sets no exception.
 bool address_of(PyObject* array, const char* format, std::int64_t& address);
 
-// A new array of numpy's, uninitialised, that begins at a cache line; `item` is what an element takes, in bytes. The memory
-// of a large one comes from `blocks`, and goes back there when the last array that refers to it is gone.
+// A new NumPy array, uninitialised, aligned to a cache line; `item` is the bytes of an element. A large array uses a block
+// of `blocks`, returned there when the last array that refers to it is deleted.
 PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, const std::shared_ptr<Blocks>& blocks,
                     std::int64_t& address);
 

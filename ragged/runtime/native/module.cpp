@@ -1,4 +1,4 @@
-// What Python sees of the team.
+// The Python interface of the team.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -18,8 +18,8 @@ constexpr const char* kFrame = "ragged.runtime._team.frame";
 
 Frame* frame_of(PyObject* capsule) { return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kFrame)); }
 
-// The values of all arguments, each of the kind that the same place of `kinds` says: 'p' an address, 0 for none, or 'i'
-// a number; behind them room for the worker's number and the number of workers.
+// The values of all arguments, by their letters in `kinds`: 'p' is an address, 0 for none, 'i' a number; then two slots
+// for the worker's number and the number of workers.
 std::vector<Value> values_of(const nb::list& numbers, const nb::bytes& kinds) {
   if (numbers.size() != kinds.size()) throw nb::value_error("one kind for each argument");
   std::vector<Value> values;
@@ -56,17 +56,17 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
   return nb::steal(capsule);
 }
 
-// call(frame, values, shapes, sizes, patience, times): run the frame's stages on the values of its sizes and of
-// the arrays that it is given, a list or a tuple in that order, with new outputs of these shapes and workspaces of these
-// sizes in bytes, and return the outputs as a tuple. To the list `times`, if there is one, it appends a pair for each stage: nanoseconds, and how many workers ran it.
+// call(frame, values, shapes, sizes, spin_ns, times): run the frame's stages on `values`, its sizes and then its input
+// arrays, with new outputs of these shapes and workspaces of these sizes in bytes; return a tuple of outputs. For each
+// stage (nanoseconds, workers) is appended to the list `times`, unless it is None.
 //
-// From the workspaces' leasing to their return no Python code runs, so no signal's exception can come between.
+// No Python code runs while the workspaces are in use, so no signal's exception can interrupt.
 //
-// This is a function of the C API and not of nanobind because Python ends daemon threads by unwinding them as they
-// come back for the GIL, which must not meet a catch or a destructor that may not throw.
+// This uses the C API and not nanobind because Python ends daemon threads by unwinding them when they take the GIL again,
+// which must not meet a catch or a noexcept destructor.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 6) {
-    PyErr_SetString(PyExc_TypeError, "call(frame, values, shapes, sizes, patience, times)");
+    PyErr_SetString(PyExc_TypeError, "call(frame, values, shapes, sizes, spin_ns, times)");
     return nullptr;
   }
   Frame* frame = frame_of(arguments[0]);
@@ -75,9 +75,9 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     PyErr_SetString(PyExc_TypeError, "a call is given its values as a tuple or a list");
     return nullptr;
   }
-  const std::int64_t patience = PyLong_AsLongLong(arguments[4]);
-  if (patience == -1 && PyErr_Occurred() != nullptr) return nullptr;
-  return frame->call(arguments[1], arguments[2], arguments[3], patience, arguments[5]);
+  const std::int64_t spin_ns = PyLong_AsLongLong(arguments[4]);
+  if (spin_ns == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  return frame->call(arguments[1], arguments[2], arguments[3], spin_ns, arguments[5]);
 }
 
 PyMethodDef kMethods[] = {
@@ -106,7 +106,7 @@ nb::tuple blocks(nb::handle capsule) {
 
 NB_MODULE(_team, module) {
   if (!prepare_memory()) nb::raise_python_error();
-  // Where daemon threads are in calls as the interpreter ends, what they use stays behind.
+  // Daemon threads that are in calls when the interpreter ends leak their objects.
   nb::set_leak_warnings(false);
   module.doc() = "The native part of ragged.runtime: a team of resident workers, and calls.";
   if (PyModule_AddFunctions(module.ptr(), kMethods) != 0) nb::raise_python_error();

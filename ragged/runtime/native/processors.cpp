@@ -39,7 +39,7 @@ void Processors::hold(unsigned long thread) const { pthread_setaffinity_np(threa
 void ask_for_short_turns() {
   Attributes attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) return;  // who runs by other rules has chosen them
+  if (attributes.policy != SCHED_OTHER) return;  // keep a policy that the user has chosen
   attributes.size = sizeof attributes;
   attributes.runtime = kTurn;
   syscall(SYS_sched_setattr, 0, &attributes, 0);

@@ -1,6 +1,5 @@
-// A compiled stage, and how it is called: tvm_ffi's C calling convention, of which this is all that is needed.
-// The layouts are those of <tvm/ffi/c_api.h>, TVMFFIAny, TVMFFIObject and TVMFFIFunctionCell, which tvm_ffi keeps
-// stable; nothing of tvm_ffi is linked.
+// A compiled stage and tvm_ffi's C calling convention. The layouts are those of <tvm/ffi/c_api.h>, TVMFFIAny,
+// TVMFFIObject and TVMFFIFunctionCell, which tvm_ffi keeps stable; nothing of tvm_ffi is linked.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ struct Value {
 };
 static_assert(sizeof(Value) == 16 && offsetof(Value, payload) == 8);
 
-// What stands at the head of every object of tvm_ffi, TVMFFIObject, and behind it for a function.
+// TVMFFIObject, the header of every tvm_ffi object, followed by a function's fields.
 struct FunctionObject {
   using Call = int (*)(void* self, const Value* arguments, std::int32_t count, Value* result);
 
@@ -34,13 +33,12 @@ struct FunctionObject {
 };
 static_assert(sizeof(void*) == 8 && offsetof(FunctionObject, call) == 24);
 
-// A call of a stage that each worker makes for itself: the same arguments, but for the last two, which are its number
-// and how many workers there are.
+// A stage's call, run by each worker with the same arguments, but for the last two: its number and the number of workers.
 struct Job {
   FunctionObject* function = nullptr;
   std::vector<Value> arguments;
 
-  // Returns what the stage returns, not zero for arguments that it refuses.
+  // Returns the stage's result, not zero for arguments that it refuses.
   int run(std::int64_t worker, std::int64_t workers);
 };
 

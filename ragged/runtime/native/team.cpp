@@ -11,8 +11,8 @@ namespace ragged {
 
 namespace {
 
-// Never deleted: helpers may run while the process ends. A child of fork has none of its parent's threads, and what
-// they held is as they left it, so it forgets the team.
+// Never deleted: helpers may run while the process ends. A child of fork has none of its parent's threads, and their
+// locks are in an unknown state, so it drops the team.
 Team* the_team = nullptr;
 
 void forget() { the_team = nullptr; }
@@ -26,9 +26,9 @@ Team& Team::of_process() {
   return *the_team;
 }
 
-Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t patience) {
-  if (workers <= 1 || patience <= 0 || busy_.exchange(true, std::memory_order_acquire)) return {job.run(0, 1), 1};
-  gather(workers, patience);
+Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t spin_ns) {
+  if (workers <= 1 || spin_ns <= 0 || busy_.exchange(true, std::memory_order_acquire)) return {job.run(0, 1), 1};
+  gather(workers, spin_ns);
   const auto all = static_cast<std::int64_t>(here_.size()) + 1;
   std::int64_t number = 0;
   for (Helper* helper : here_) helper->run(job, ++number, all);
@@ -41,8 +41,8 @@ Team::Outcome Team::run(Job& job, std::int64_t workers, std::int64_t patience) {
   return {result, all};
 }
 
-// Keep helpers off the processor that the calling thread runs on: woken there, they would wait for it while it waits for
-// them. Where the thread is costs nothing to ask; where it may be costs a system call, so that is asked now and then.
+// Keep helpers off the caller's processor: woken there, they would wait for the caller while it waits for them. The
+// current processor costs nothing to read; the affinity costs a system call, so it is read once in kTrusted runs.
 void Team::spread() {
   constexpr int kTrusted = 64;
   const int processor = sched_getcpu();
@@ -56,11 +56,11 @@ void Team::spread() {
   for (const Helper* helper : helpers_) helper->stay_on(others);
 }
 
-// Put those who come in time into `here_`.
-void Team::gather(std::int64_t workers, std::int64_t patience) {
+// Put the helpers that are ready in time into `here_`.
+void Team::gather(std::int64_t workers, std::int64_t spin_ns) {
   here_.clear();
   spread();
-  if (patience < kForever) {
+  if (spin_ns < kForever) {
     if (processors_.count() > 0) workers = std::min(workers, static_cast<std::int64_t>(processors_.count()));
     if (workers <= 1 || now() < try_again_) return;
   }
@@ -76,13 +76,13 @@ void Team::gather(std::int64_t workers, std::int64_t patience) {
   }
   const auto wanted = std::min(helpers_.size(), static_cast<std::size_t>(workers - 1));
   for (std::size_t i = 0; i < wanted; ++i) {
-    if (patience < kWaking && helpers_[i]->is_asleep()) continue;
+    if (spin_ns < kWaking && helpers_[i]->is_asleep()) continue;
     helpers_[i]->call();
     here_.push_back(helpers_[i]);
   }
   if (here_.empty()) return;
   const std::int64_t begin = now();
-  const std::int64_t deadline = begin + std::max(patience, kComing);
+  const std::int64_t deadline = begin + std::max(spin_ns, kComing);
   std::erase_if(here_, [deadline](Helper* helper) {
     return !wait_until([helper] { return helper->is_here(); }, deadline) && helper->dismiss();
   });

@@ -18,8 +18,8 @@ import ragged
 from ragged.api import artifact
 from ragged.api.artifact import FORM
 from ragged.api.described import Fixed, Sized, Varying
+from ragged.compiled import generate
 from ragged.errors import DataError, ModelError, UserError
-from ragged.kernels import generate
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
 from tests.ragged.api.functions import SCHEDULES, bits, params_of, rows, scaled
@@ -67,7 +67,7 @@ def test_threads(attention, saved, tmp_path):
     assert five._made.workers == 5 and bits(five(A=rows())) == bits(attention(A=rows()))
     artifact.save(replace(attention._made, threads=None), attention._params, tmp_path / "any.ragged")
     assert ragged.load(tmp_path / "any.ragged")._made.workers == usable_cores()
-    with pytest.raises(UserError, match="0 workers leave nobody to do the work"):
+    with pytest.raises(UserError, match="threads=0 is not a number of workers"):
         ragged.load(saved, threads=0)
 
 

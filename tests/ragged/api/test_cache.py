@@ -12,8 +12,8 @@ import pytest
 import ragged
 from ragged.api import generate
 from ragged.api.generate import generate_kernel
+from ragged.compiled import kernel_cache
 from ragged.errors import DataError
-from ragged.kernels import cached
 from tests.ragged.api.functions import attention, bits, params_of, rows, scaled
 
 
@@ -27,7 +27,7 @@ def compilations(monkeypatch) -> list[object]:
         return generate_kernel(recipe)
 
     monkeypatch.setattr(generate, "generate_kernel", counted)
-    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
     return done
 
 
@@ -96,9 +96,9 @@ def test_checks_of_the_prelude_say_what_is_wrong(cache_dir):
 SCRIPT = """
 import json, sys
 sys.modules["torch"] = None  # which tvm_ffi would import for its own sake
-from ragged.kernels import cached, key
+from ragged.compiled import kernel_cache, key
 key.compiler_identity = lambda: "settled"
-cached.changed_since_import = lambda: False
+kernel_cache.changed_since_import = lambda: False
 import ragged
 from tests.ragged.api.functions import bits, rows, scaled
 f = ragged.compile(scaled(), threads=2)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from ragged.codegen.build import compile_program
 from ragged.codegen.cuda.kernel import CudaKernel, cuda_kernel
 from ragged.codegen.cuda.nvcc import cubin
+from ragged.compiled.generate import without_kernel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Role, Var
 from ragged.ir.interpret import interpret
@@ -24,7 +25,6 @@ from ragged.ir.parser import parse
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Block, Check, For, LoopKind, Stmt
-from ragged.kernels.generate import without_kernel
 from ragged.runtime.call import bind
 from ragged.runtime.cuda import caller
 from ragged.runtime.cuda.launch import Launch

@@ -85,7 +85,7 @@ def caller(text: str, workers: int) -> Caller:
 def test_workers_see_what_others_wrote_before_a_barrier(workers):
     call = caller(WAVES, workers)
     for steps in (0, 1, 2, 7, 50):
-        got = call({"steps": steps}, patience=ALL_COME)["out"]
+        got = call({"steps": steps}, spin_ns=ALL_COME)["out"]
         want = interpret(parse(WAVES), {"steps": steps, "workers": workers}, {})["out"]
         np.testing.assert_array_equal(got, want)
 
@@ -97,7 +97,7 @@ def test_a_barrier_over_more_buffers_than_there_are_registers():
     then = "".join(f"        {name}[w] += {name}[w] + {i}\n" for i, name in enumerate(names))
     head = f'program("many")\n\nworkers: call()\n{declared}\nwith kernel:\n    for w in team(workers):\n'
     call = caller(f"{head}{first}        barrier(team)\n{then}", 2)
-    got = call({}, patience=ALL_COME)
+    got = call({}, spin_ns=ALL_COME)
     for i, name in enumerate(names):
         np.testing.assert_array_equal(got[name], [i, 2 + i])
 
@@ -108,7 +108,7 @@ def test_what_stands_beside_team_loops_is_run_once_and_in_order(workers):
     for rounds in (0, 1, 5):
         want = interpret(parse(BESIDE), {"rounds": rounds, "workers": workers}, {})["out"]
         for _ in range(20):
-            np.testing.assert_array_equal(call({"rounds": rounds}, patience=ALL_COME)["out"], want)
+            np.testing.assert_array_equal(call({"rounds": rounds}, spin_ns=ALL_COME)["out"], want)
 
 
 @pytest.mark.parametrize("workers", [2, 3])
@@ -116,9 +116,9 @@ def test_a_check_that_fails_in_one_worker_ends_all(workers):
     call = caller(CHECKED, workers)
     for limit in (0, 3, 9):
         with pytest.raises(CheckFailed) as error:
-            call({"steps": 10, "limit": limit}, patience=ALL_COME)
+            call({"steps": 10, "limit": limit}, spin_ns=ALL_COME)
         assert error.value.what == f"worker 1 of {workers} at step {limit}"
-        out = call({"steps": 10, "limit": 10}, patience=ALL_COME)["out"]
+        out = call({"steps": 10, "limit": 10}, spin_ns=ALL_COME)["out"]
         assert out.tolist() == [10] * workers
 
 
@@ -126,8 +126,8 @@ def test_more_workers_than_cores_do_not_hang():
     call = caller(WAVES, 7)
     steps = 200
     want = interpret(parse(WAVES), {"steps": 20, "workers": 7}, {})["out"]
-    np.testing.assert_array_equal(call({"steps": 20}, patience=ALL_COME)["out"], want)
-    assert call({"steps": steps}, patience=ALL_COME)["out"].shape == (7,)
+    np.testing.assert_array_equal(call({"steps": 20}, spin_ns=ALL_COME)["out"], want)
+    assert call({"steps": steps}, spin_ns=ALL_COME)["out"].shape == (7,)
 
 
 def test_a_stage_without_a_barrier_needs_no_library():

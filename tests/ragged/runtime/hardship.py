@@ -53,10 +53,10 @@ def compiled() -> Entry:
     return compile_program(parse(ROUNDS)).entry(StageKind.KERNEL)
 
 
-def check(call: Caller, n: int, steps: int = 3, patience: int = ALL_COME) -> int:
+def check(call: Caller, n: int, steps: int = 3, spin_ns: int = ALL_COME) -> int:
     """Make a call, compare its answer, and return how many workers there were."""
     x = np.arange(n, dtype=np.int64) ** 2
-    got = call({"n": n, "steps": steps, "x": x}, patience=patience)
+    got = call({"n": n, "steps": steps, "x": x}, spin_ns=spin_ns)
     want = (x if steps % 2 == 0 else x[::-1]) + steps * (steps - 1) // 2
     np.testing.assert_array_equal(got["out"] if steps else want, want)
     return int(got["came"][0])

@@ -34,9 +34,9 @@ def allowed_of_helpers() -> list[str]:
 @pytest.mark.parametrize("workers", [3, 8])
 def test_more_workers_than_processors(entry, workers):
     call = Caller([entry], {}, workers=workers)
-    assert check(call, 50, steps=40, patience=ALL_COME) == workers
+    assert check(call, 50, steps=40, spin_ns=ALL_COME) == workers
     for _ in range(20):
-        assert check(call, 50, patience=MILLISECOND) <= usable_cores()
+        assert check(call, 50, spin_ns=MILLISECOND) <= usable_cores()
 
 
 def test_one_processor_has_one_worker(tmp_path):
@@ -47,11 +47,11 @@ check(call, 50)
 before = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {min(before)})
 for _ in range(100):
-    last = check(call, 50, patience=10**6)
-print(last, check(call, 50, steps=50))       # with patience for it there are two, who take turns
+    last = check(call, 50, spin_ns=10**6)
+print(last, check(call, 50, steps=50))       # with a long spin time there are two, who take turns
 os.sched_setaffinity(0, before)
 for _ in range(200):
-    last = check(call, 50, patience=10**6)
+    last = check(call, 50, spin_ns=10**6)
 print("back")
 """
     done = run_script(body, tmp_path)
@@ -98,6 +98,6 @@ def test_who_was_late_once_is_not_waited_for_asleep_ever_after():
     times = []
     for _ in range(7):
         begin = time.perf_counter()
-        call({"delay": 2_000_000, "steps": 20_000}, patience=ALL_COME)
+        call({"delay": 2_000_000, "steps": 20_000}, spin_ns=ALL_COME)
         times.append(time.perf_counter() - begin)
     assert min(times) < 0.4, times

@@ -48,7 +48,7 @@ def calls_until(end):
     while True:
         try:
             while time.monotonic() < end:
-                check(call, 40, patience=50_000)
+                check(call, 40, spin_ns=50_000)
                 calls += 1
             return
         except KeyboardInterrupt:

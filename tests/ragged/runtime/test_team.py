@@ -56,9 +56,9 @@ def expected(x):
     return np.append(x + 1, x.sum())
 
 
-def check(call: Caller, n: int, patience: int = ALL_COME) -> None:
+def check(call: Caller, n: int, spin_ns: int = ALL_COME) -> None:
     x = np.arange(n, dtype=np.float32)
-    np.testing.assert_array_equal(call({"n": n, "x": x}, patience=patience)["out"], expected(x))
+    np.testing.assert_array_equal(call({"n": n, "x": x}, spin_ns=spin_ns)["out"], expected(x))
 
 
 def threads_of(process: int) -> list[str]:
@@ -85,7 +85,7 @@ def test_calls_with_pauses_in_which_helpers_fall_asleep(entry):
     call = Caller([entry], {}, workers=3)
     for pause in (0.0, 1e-5, 5e-5, 1e-4, 1e-3) * 20:
         time.sleep(pause)
-        check(call, 50, patience=30_000)
+        check(call, 50, spin_ns=30_000)
 
 
 def test_calls_from_many_threads(entry):
@@ -93,7 +93,7 @@ def test_calls_from_many_threads(entry):
 
     def work(seed: int) -> None:
         for i in range(200):
-            check(calls[(seed + i) % 3], (seed * 7 + i) % 60, patience=100_000)
+            check(calls[(seed + i) % 3], (seed * 7 + i) % 60, spin_ns=100_000)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
@@ -189,12 +189,10 @@ except KeyboardInterrupt:
 def test_how_many_workers():
     assert check_workers(None) == usable_cores() == len(os.sched_getaffinity(0))
     assert check_workers(3) == 3
-    for wrong in (0, -1, True, 2.0, "2"):
+    for wrong in (0, -1, 4097, 10**30, True, 2.0, "2"):
         with pytest.raises(UserError) as error:
             check_workers(wrong)
-        assert str(error.value) == (
-            f"{wrong!r} workers leave nobody to do the work\n  fix: a number from 1 up, or None"
-        )
+        assert str(error.value) == f"threads={wrong!r} is not a number of workers\n  fix: 1 to 4096, or None"
 
 
 def test_a_missing_extension_is_said_plainly():

@@ -111,4 +111,4 @@ def check_team_compiled(
     )
     for sizes, arrays in data:
         values = {**sizes, **arrays}
-        np.testing.assert_array_equal(shared(values, patience=10**10)[output], alone(values)[output])
+        np.testing.assert_array_equal(shared(values, spin_ns=10**10)[output], alone(values)[output])

@@ -92,7 +92,7 @@ def test_it_computes_the_same(carried, workers):
             got = interpret(new, sizes, arrays, workers=workers, seed=seed)["y"]
             np.testing.assert_array_equal(got, want)
         given = {**sizes, **arrays}
-        compiled = Caller([team], {}, workers=workers)(given, patience=10**10)["y"]
+        compiled = Caller([team], {}, workers=workers)(given, spin_ns=10**10)["y"]
         reference = Caller([plain], {})(given)["y"]
         written = ~np.isnan(want) if np.isnan(want).any() else np.ones(want.shape, bool)
         rows = slice(1, 5) if carried in ("outer", "both") else slice(0, 4)

@@ -74,7 +74,7 @@ def test_trees_with_any_number_of_workers(workers, seed):
     np.testing.assert_array_equal(got, want)
     given = {**sizes, **arrays}
     plain, team = (compile_program(each).entry(StageKind.KERNEL) for each in (parse(TREE), program))
-    compiled = Caller([team], {}, workers=workers)(given, patience=10**10)["h"]
+    compiled = Caller([team], {}, workers=workers)(given, spin_ns=10**10)["h"]
     np.testing.assert_array_equal(compiled, Caller([plain], {})(given)["h"])
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import generate_together
+from ragged.compiled import kernel_cache
+from ragged.compiled.generate import generate_kernel, list_code
+from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.kernel_cache import KernelCache, find_or_make
+from ragged.compiled.key import Recipe
 from ragged.errors import DataError, InternalError
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
-from ragged.kernels import cached
-from ragged.kernels.cached import KernelCache, find_or_make
-from ragged.kernels.generate import generate_kernel, list_code
-from ragged.kernels.kernel import LoadedKernel
-from ragged.kernels.key import Recipe
 from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass
 from ragged.runtime.call import Caller
@@ -79,7 +79,7 @@ def test_programs_of_one_name():
 
 def test_every_check_says_where_its_own_program_comes_from(cache_dir, monkeypatch):
     """The same programs from two files: one entry, and each finds its own lines in it, preludes as well."""
-    monkeypatch.setattr(cached, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
     compiled = []
 
     def make(asked: Recipe) -> LoadedKernel:

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from ragged.codegen.target import parse_target
+from ragged.compiled import key as module
+from ragged.compiled.key import Recipe, changed_since_import, compiler_identity, key_of, locations
 from ragged.errors import UserError
 from ragged.ir.expr import Dim
 from ragged.ir.parser import parse
@@ -16,8 +18,6 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For
 from ragged.ir.walk import statements
-from ragged.kernels import key as module
-from ragged.kernels.key import Recipe, changed_since_import, compiler_identity, key_of, locations
 from ragged.runtime import processor
 
 TEXT = """

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
+from ragged.compiled.work import work_program
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
-from ragged.kernels.work import work_program
 from ragged.runtime.call import Caller
 
 DECLARED = """

@@ -13,6 +13,7 @@ from ragged.codegen.cuda.kernel import CudaKernel, cuda_kernel
 from ragged.codegen.cuda.nvcc import cubin, ptx
 from ragged.codegen.link import link
 from ragged.codegen.target import TargetLike, architecture_of, cuda_architecture, features_of, read_target
+from ragged.compiled.kernel import Kernel, LoadedKernel, load_kernel
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.expr import Role
 from ragged.ir.parser import parse
@@ -20,7 +21,6 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block
 from ragged.ir.walk import written
-from ragged.kernels.kernel import Kernel, LoadedKernel, load_kernel
 from ragged.passes.pipeline import Pass, Step, run_passes
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable

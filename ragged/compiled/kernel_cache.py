@@ -14,9 +14,9 @@ from pathlib import Path
 import platformdirs
 
 from ragged.codegen.interface import Interface
+from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
+from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
 from ragged.errors import Location, UserError
-from ragged.kernels.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
-from ragged.kernels.key import Recipe, changed_since_import, key_of, locations
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.disk_cache import DiskCache
 

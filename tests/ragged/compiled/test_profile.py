@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.kernels.profile import percentiles, spread
+from ragged.compiled.profile import percentiles, spread
 
 
 def test_percentiles_are_in_microseconds():

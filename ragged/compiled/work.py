@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ragged.arith.fold import ONE, ZERO, plus, times
+from ragged.compiled.operations import cost, flops
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
@@ -14,7 +15,6 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Label, Let, Reduce, Stmt, Store, block
 from ragged.ir.walk import all_expressions, children, variables
-from ragged.kernels.operations import cost, flops
 from ragged.layout.prelude import nest
 from ragged.passes.drop_unused import called
 

@@ -15,9 +15,9 @@ import safetensors.numpy
 
 from ragged.codegen.entry import CheckSite
 from ragged.codegen.interface import Interface
+from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel
 from ragged.errors import DataError, InternalError, Location, ModelError, UserError
 from ragged.ir.expr import Role
-from ragged.kernels.kernel import CUBIN, Kernel, LoadedKernel
 
 Array = npt.NDArray[Any]
 
