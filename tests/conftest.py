@@ -46,9 +46,10 @@ THOROUGH = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if str(item.path.relative_to(TESTS)).startswith(ALONE):
+        path = os.path.relpath(item.path, TESTS)
+        if path.startswith(ALONE):
             item.add_marker(pytest.mark.alone)
-        if str(item.path.relative_to(TESTS)).startswith(THOROUGH):
+        if path.startswith(THOROUGH):
             item.add_marker(pytest.mark.thorough)
 
 
