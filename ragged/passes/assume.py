@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ragged.errors import InternalError
 from ragged.ir.equal import alike
-from ragged.ir.expr import Binary, Buffer, Call, Const, Ref, Source, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Source, Var
 from ragged.ir.facts import Fact, Injective, Monotone, Owner, PrefixSum
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.stmt import Block, Check, For, Label, Stmt, block
+from ragged.ir.stmt import Block, Check, For, If, Label, Let, Stmt, block
 from ragged.ir.text.decl_out import subject
+from ragged.ir.walk import all_expressions, expressions, statements, subexpressions, written
 from ragged.passes.check_injective import check_injective
 from ragged.passes.fact_checks import fact_check
 
@@ -56,7 +57,7 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
     if not checks:
         return program
     bodies = {stage.kind: stage.body for stage in program.stages}
-    bodies[StageKind.PRELUDE] = block(*checks) if old is None else block(*checks, old.body)
+    bodies[StageKind.PRELUDE] = block(*_in_read_order((*checks, *known)))
     stages = tuple(Stage(kind, bodies[kind]) for kind in StageKind if kind in bodies)
     return replace(program, buffers=tuple(buffers), stages=stages)
 
@@ -98,6 +99,57 @@ def _established(fact: Fact) -> Stmt:
             raise InternalError(f"no prelude fills '{subject(fact).name}' so that it is injective")
         case _:
             return fact_check(fact)
+
+
+def _in_read_order(parts: Sequence[Stmt]) -> list[Stmt]:
+    """Return statements such that one that checks an index comes before those that read through that index.
+
+    Checks of sizes alone come first. Those from the first one that stores anything stay behind the others, as they are.
+    So a wrong index is reported as such, and not as what it leads to.
+    """
+    first = next((at for at, part in enumerate(parts) if written(part)), len(parts))
+    rest = parts[first:]
+    checks = sorted(parts[:first], key=lambda part: any(_called(expr) for expr in all_expressions(part)))
+    checked = [_checked(part) for part in checks]
+    leading = [_leading(part) for part in checks]
+    ordered: list[int] = []
+    seen: set[int] = set()
+
+    def visit(at: int) -> None:
+        if at not in seen:
+            seen.add(at)
+            for other in range(len(checks)):
+                if checked[other] & leading[at]:
+                    visit(other)
+            ordered.append(at)
+
+    for at in range(len(checks)):
+        visit(at)
+    return [*(checks[at] for at in ordered), *rest]
+
+
+def _checked(part: Stmt) -> set[Function]:
+    """Return the functions whose values a statement checks, and does not only read others by."""
+    conditions = [inner.condition for inner in statements(part) if isinstance(inner, Check)]
+    return _called(*conditions) - _leading(part)
+
+
+def _leading(part: Stmt) -> set[Function]:
+    """Return the functions whose values decide which elements a statement reads: in loop bounds, lets and arguments."""
+    inner = tuple(statements(part))
+    exprs = [expr for stmt in inner if isinstance(stmt, For | Let | If) for expr in expressions(stmt)]
+    pending = [expr for expr in all_expressions(part) if isinstance(expr, Call)]
+    for call in pending:
+        exprs += call.args
+        if call.function.body is not None:
+            pending += [each for each in subexpressions(call.function.body) if isinstance(each, Call)]
+    return _called(*exprs)
+
+
+def _called(*exprs: Expr) -> set[Function]:
+    """Return the arrays and expressions, not the sizes, that expressions call."""
+    calls = (part for expr in exprs for part in subexpressions(expr) if isinstance(part, Call))
+    return {call.function for call in calls if call.function.params}
 
 
 def _missing(stmt: Stmt, known: Iterable[Stmt]) -> tuple[Stmt, ...]:

@@ -9,6 +9,7 @@ from ragged.ir.facts import Descends, Follows, Layered, Monotone, Owner, PrefixS
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, For, If, Label, Let, Stmt, block
+from ragged.passes.domain_checks import KnownBounds, domain_conditions
 
 Checked: TypeAlias = Range | Monotone | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
 """The facts whose checks need no memory of their own; `ragged.passes.check_injective` has the other."""
@@ -69,10 +70,24 @@ def _range(fact: Range) -> Stmt:
     name = f"{function.name}({places})" if args else function.name
     found, low, high = (f"{{{len(args) + i}}}" for i in range(3))
     message = f"{name} = {found} is not in [{low}, {high})"
-    body: Stmt = _check(function, within(call, lower, upper), message, *args, call, lower, upper)
+    known = KnownBounds()
+    for param in function.params:
+        known.add(within(Ref(own[param.var]), Const(0), substitute(param.extent, values)))
+    holds = within(call, lower, upper)
+    guards = [
+        _check(function, condition, _outside(name, inner, len(args)), *args, *inner.args)
+        for inner, condition in domain_conditions(holds, known)
+    ]
+    body: Stmt = block(*guards, _check(function, holds, message, *args, call, lower, upper))
     for param in reversed(function.params):
         body = For(own[param.var], substitute(param.extent, values), body)
     return body
+
+
+def _outside(name: str, call: Call, first: int) -> str:
+    """Return the message of a call outside of its function's domain; its arguments are witnesses from `first` on."""
+    args = ", ".join(f"{{{first + i}}}" for i in range(len(call.args)))
+    return f"{name} reads {call.function.name}({args}), which is outside of its domain"
 
 
 def _each_pair(function: Function, holds: object, message: str) -> Stmt:

@@ -115,6 +115,8 @@ BREAK: dict[str, list[Break]] = {
         with_value("batch_begin", -1, 1),
         with_value("batch_length", 0, -1),
         with_value("batch_length", 1, 2**31 - 1),
+        with_value("batch_begin", 1, 2**31 - 1),
+        with_value("batch_begin", 1, -(2**31)),
         lambda given: replace(given, batch_begin=given.batch_begin + np.int32(1)),
         lambda given: replace(given, batch_begin=np.roll(given.batch_begin, 1)),
     ],
@@ -125,6 +127,8 @@ BREAK: dict[str, list[Break]] = {
     "Range of batch_edges": [
         lambda given: replace(given, widest_edges=given.widest_edges - 1),
         lambda given: replace(given, widest_edges=-1),
+        with_value("batch_begin", 1, 2**31 - 1),
+        with_value("batch_length", 0, -(2**31)),
     ],
     "Range of word": [
         word_at(-1, V),

@@ -26,7 +26,7 @@ from ragged.ir.interpret import CheckFailed, interpret
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block
 from ragged.passes.assume import assume
-from tests.bounds.faults import BREAK, word_at
+from tests.bounds.faults import BREAK, with_value, word_at
 from tests.bounds.five import MODELS, V, batch, compiled, linearized
 
 
@@ -68,6 +68,29 @@ def test_it_is_the_check_of_that_fact_that_sees_the_fault(name):
             with pytest.raises((CheckFailed, DataError)):  # a size below zero is no size
                 interpret(program, *arrays_of(program, change(good)))
                 pytest.fail(f"{what}, fault {number}")
+
+
+@pytest.mark.parametrize("field", ["batch_begin", "batch_length", "child_begin", "child"])
+@pytest.mark.parametrize("name", cases())
+def test_a_number_that_leads_far_away_is_refused_and_not_followed(name, field):
+    """The interpreter raises another error where a check reads outside of an array."""
+    made, good = compiled(name), linearized(name)
+    stages = tuple(
+        replace(stage, body=Block()) if stage.kind is StageKind.KERNEL else stage
+        for stage in made.program.stages
+        if stage.kind is not StageKind.BIND
+    )
+    program = replace(made.program, buffers=(), stages=stages)
+    for place in range(len(getattr(good, field))):
+        for value in (2**31 - 1, -(2**31), -1):
+            bad = with_value(field, place, value)(good)
+            try:
+                interpret(program, *arrays_of(program, bad))
+            except CheckFailed:
+                with pytest.raises(DataError):
+                    made.function(bad)
+            else:
+                made.function(bad)
 
 
 @pytest.mark.parametrize("name", ["tree_fc", "mv_rnn"])

@@ -5,7 +5,7 @@ import pytest
 
 from ragged.errors import InternalError
 from ragged.ir.expr import Source
-from ragged.ir.interpret import interpret
+from ragged.ir.interpret import CheckFailed, interpret
 from ragged.ir.parser import parse
 from ragged.transform.loops.fuse_ragged import fuse_ragged
 from tests.ragged.transform.data_support import valid
@@ -86,6 +86,42 @@ def test_text():
         z[c, u] = x[c, u] + float32(u)
 """
     )
+
+
+OFFSETS = """\
+program("offsets")
+
+rows: structure()
+n: structure(b < rows)
+begin: structure(b < rows + 1) = facts(prefix_sum(n), 0 <= begin(b) < 9)
+x: payload(float32[9])
+y: output(float32[9])
+
+with kernel:
+    for b in parallel(rows):
+        for t in parallel(n(b)):
+            y[begin(b) + t] = x[begin(b) + t] * 2.0
+"""
+
+
+@pytest.mark.parametrize("begin", [[1, 3, 6], [0, 2, 4], [0, -1, 2]])
+def test_offsets_of_the_call_are_checked_before_they_are_relied_on(begin):
+    program = parse(OFFSETS)
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    x = np.arange(9, dtype=np.float32)
+    right = {"n": np.array([2, 3], np.int32), "begin": np.array([0, 2, 5], np.int32), "x": x}
+    np.testing.assert_array_equal(interpret(new, {"rows": 2}, right)["y"][:5], 2 * x[:5])
+    with pytest.raises(CheckFailed, match="begin"):
+        interpret(new, {"rows": 2}, right | {"begin": np.array(begin, np.int32)})
+
+
+def test_lengths_from_which_offsets_are_made_are_checked():
+    """That no length is negative is what allows the offsets to be those of the lengths as they are."""
+    program = rows()
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    sizes, arrays = data(new, [2, 1])
+    with pytest.raises(CheckFailed, match=r"n\(1\) = -1 is not in \[0, 9\)"):
+        interpret(new, sizes, arrays | {"n": np.array([2, -1], np.int32)})
 
 
 def test_lengths_that_are_computed_are_refused():
