@@ -32,4 +32,7 @@ def name_of(part: Stmt) -> Label | Var:
         case Store(label=label) | Reduce(label=label):
             return label
         case _:
-            raise ScheduleError(f"a {type(part).__name__} cannot be cut at")
+            raise ScheduleError(
+                f"a {type(part).__name__} has no name to divide a body at",
+                because="fission divides a body at a loop or at a statement with a label",
+            )

@@ -117,7 +117,7 @@ class Schedule(Decide):
 
         Example::
 
-            whole, rest = s.cut(C.loops[2], n(batch) // 16 * 16)
+            whole, rest = s.partition_loop(C.loops[2], n(batch) // 16 * 16)
         """
         own = self.loop(loop)
         place = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)

@@ -126,7 +126,7 @@ def test_every_second_batch_begins_where_the_last_one_ended():
     share_columns(schedule, TWO_CORES)
     schedule.apply(serialize_loops)
     alternate_columns(schedule)
-    turned = [line for line in schedule.log().splitlines() if "alternate" in line]
+    turned = [line for line in schedule.log().splitlines() if "serpentine_order" in line]
     slices = ("n_k_s", "n_rest_rest_s")  # of what is multiplied with matrices
     assert turned == [f"s.apply(alternate, s.loop({each!r}), s.loop('step'))" for each in slices]
 

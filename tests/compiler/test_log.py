@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ragged.passes
-import ragged.schedule
+import ragged.transform
 from cortex import models
 from cortex.compiler.generate import lowering_steps
 from cortex.compiler.pipeline import passes_for
@@ -45,11 +45,13 @@ OTHERS = (
 def names() -> dict[str, Any]:
     """Return what a log speaks of: every primitive, and the enumerations of their arguments."""
     found: dict[str, Any] = {}
-    for package in (ragged.schedule, ragged.passes):
-        for module in pkgutil.iter_modules(package.__path__):
-            loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+    for package in (ragged.transform, ragged.passes):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            loaded = importlib.import_module(module.name)
             for name, value in vars(loaded).items():
-                if name == module.name or (isinstance(value, type) and issubclass(value, Enum)):
+                if name == module.name.rpartition(".")[2] or (
+                    isinstance(value, type) and issubclass(value, Enum)
+                ):
                     found[name] = value
     return found
 

@@ -114,7 +114,7 @@ def test_mv_rnn_is_in_vectors():
             default_schedule(models.mv_rnn(64, vocab=7)).lower()
         ).notes
     )
-    assert "set_order" not in plain and "jam" not in plain
+    assert "set_order" not in plain and "fuse_siblings" not in plain
 
 
 def test_pairs_of_mv_rnns_matrices_stay_with_who_multiplies_them():
@@ -126,7 +126,7 @@ def test_pairs_of_mv_rnns_matrices_stay_with_who_multiplies_them():
     for pairs in ("M_pairs", "M_pairs_1"):
         assert f"{pairs} = local(bfloat16x2[32, 32], order=(1, 0))" in text
     assert "for j_s in tensorized(32):" in text
-    assert not any("jam" in step for step in new.notes)
+    assert not any("fuse_siblings" in step for step in new.notes)
 
 
 def test_rows_left_over_come_after_those_that_are_jammed():

@@ -87,10 +87,10 @@ VOUCHED = {"recycle_storage", "read_in_place"}
 
 
 def test_every_primitive_is_drawn():
-    """In a module of its own name in `ragged.schedule`, or a method of `ra.Schedule` that returns nothing."""
+    """In a module of its own name in `ragged.transform`, or a method of `ra.Schedule` that returns nothing."""
     of_loops = {
         path.stem
-        for path in (searching.ROOT / "ragged" / "schedule").glob("*.py")
+        for path in (searching.ROOT / "ragged" / "transform").rglob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name == path.stem
         if node.returns is not None and ast.unparse(node.returns) == "Rewritten"
@@ -160,8 +160,8 @@ def test_a_primitive_that_is_never_accepted_or_never_refused_fails_a_search():
     whole = result(Chunk(0, 0, 100))
     assert verdict([whole]) == []
     assert verdict([result(Chunk(0, 1, 100), failure="wrong")]) == ["chunk 1 failed"]
-    del whole.tally.accepted["jam"], whole.tally.refused["ra.unroll"]
-    assert verdict([whole]) == ["jam was never accepted", "ra.unroll was never refused"]
+    del whole.tally.accepted["fuse_siblings"], whole.tally.refused["ra.unroll"]
+    assert verdict([whole]) == ["fuse_siblings was never accepted", "ra.unroll was never refused"]
 
 
 def test_reasons_are_counted_without_names_and_numbers():

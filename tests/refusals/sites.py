@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("cortex", "ragged/schedule")
+FOLDERS = ("cortex", "ragged/schedule", "ragged/transform", "ragged/analysis")
 ERRORS = {"ModelError", "ScheduleError", "DataError"}
 PARTS = ("because", "fix")
 
@@ -31,9 +31,9 @@ class Site:
 
 
 def sites() -> Iterator[Site]:
-    """Yield every refusal of the rooms; the linearizer's reference raises those of the linearizer."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    """Yield every refusal of the folders; the linearizer's reference raises those of the linearizer."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS:
                     parts = {"what": node.args[0]} if node.args else {}

@@ -1,4 +1,4 @@
-"""Random steps on a program's loops: what draws the arguments of each primitive of `ragged.schedule`.
+"""Random steps on a program's loops: what draws the arguments of each primitive of `ragged.transform`.
 
 `STEPS` is the table. Arguments are drawn where the primitive has a chance, and about as often anywhere: loops and
 buffers that are gone, factors of nothing, names that are taken.

@@ -42,7 +42,7 @@ def fuse_siblings(program: Program, first: Var, second: Var) -> Rewritten:
             of the first and an earlier one of the second are not proven to touch different elements.
     """
     what = f"jam: cannot make one of the loops '{first.name}' and '{second.name}'"
-    before, after = loop_site(program, first, "jam"), loop_site(program, second, "jam")
+    before, after = loop_site(program, first, "fuse_siblings"), loop_site(program, second, "fuse_siblings")
     one, other = before.stmt, after.stmt
     assert isinstance(one, For) and isinstance(other, For)
     if not follow(program, one, other):

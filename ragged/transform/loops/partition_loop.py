@@ -50,7 +50,7 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
             or is not proven to have a value; or the loop writes what its extent or `at` reads.
     """
     what = f"cut: cannot cut loop '{loop.name}'"
-    site = loop_site(program, loop, "cut")
+    site = loop_site(program, loop, "partition_loop")
     old = site.stmt
     assert isinstance(old, For)
     if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):

@@ -46,7 +46,7 @@ def serpentine_order(program: Program, loop: Var, around: Var) -> Rewritten:
             to touch different elements.
     """
     what = f"alternate: cannot turn loop '{loop.name}' around in every second iteration of '{around.name}'"
-    site = loop_site(program, loop, "alternate")
+    site = loop_site(program, loop, "serpentine_order")
     old = site.stmt
     assert isinstance(old, For)
     outer = next((each for each in site.loops if each.var is around), None)

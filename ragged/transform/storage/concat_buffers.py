@@ -69,7 +69,7 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
                 because=f"the one is {_text(parameters[0])}, the other {_text(parameter)}",
                 fix="stack those that are alike",
             )
-    check_free(program, name, "stack")
+    check_free(program, name, "concat_buffers")
     first = parameters[0]
     role = Role.WORKSPACE if temporary else Role.BOUND
     table = Buffer(name, first.dtype, (Const(len(parameters)), *first.shape), role, (None, *first.dims))
@@ -88,10 +88,10 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
 
 
 def _check(program: Program, buffer: Buffer) -> None:
-    check_known(program, buffer, "stack")
-    check_alone(program, buffer, "stack")
+    check_known(program, buffer, "concat_buffers")
+    check_alone(program, buffer, "concat_buffers")
     if buffer.role is not Role.WORKSPACE:
-        table_shape(buffer, "stack")
+        table_shape(buffer, "concat_buffers")
 
 
 def _text(buffer: Buffer) -> str:

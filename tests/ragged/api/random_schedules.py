@@ -206,13 +206,13 @@ def _split_loop(d: Steps, s: Schedule) -> None:
 
 def _cut(d: Steps, s: Schedule) -> None:
     loop = d.loop(s)
-    s.cut(loop, d.draw.choice(["1", "2", "S // 2 * 2", f"{loop.name}"]))
+    s.partition_loop(loop, d.draw.choice(["1", "2", "S // 2 * 2", f"{loop.name}"]))
 
 
 REWRITINGS: dict[str, Callable[[Steps, Schedule], object]] = {
     "fuse_loops": _fuse_loops,
     "split_loop": _split_loop,
-    "cut": _cut,
+    "partition_loop": _cut,
     "tile": lambda d, s: s.tile(d.nested(s), (2, 2)),
     "reorder": lambda d, s: s.reorder(*reversed(d.nested(s))),
     "parallel": lambda d, s: s.parallel(d.serial(s)),

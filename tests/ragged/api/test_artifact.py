@@ -81,8 +81,8 @@ values = np.arange(9 * 16, dtype=np.float32).reshape(9, 16) / 64
 x = ragged.array(values, lengths=np.array([3, 0, 5, 1], np.int32))
 found = f(A=x)
 maps = Path("/proc/self/maps").read_text()
-compiler = {"tvm", "tvm_ffi", "z3", "torch", "ragged.schedule", "ragged.passes", "ragged.layout", "ragged.auto",
-            "ragged.codegen.build"}
+compiler = {"tvm", "tvm_ffi", "z3", "torch", "ragged.schedule", "ragged.transform", "ragged.passes", "ragged.layout",
+            "ragged.auto", "ragged.codegen.build"}
 print(json.dumps({
     "bits": [each.values.tobytes().hex() for each in found.values()],
     "modules": sorted(compiler & set(sys.modules)),

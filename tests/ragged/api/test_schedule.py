@@ -140,7 +140,7 @@ def test_what_is_not_written_reads_as_zero(rows: Rows):
 
 def test_operation_splitting_of_a_reduction(rows: Rows):
     s = Schedule(rows.R)
-    s.cut(rows.R.loops[1], rows.n(rows.b) // 4 * 4)
+    s.partition_loop(rows.R.loops[1], rows.n(rows.b) // 4 * 4)
     assert (
         rows.check(s)
         == """\

@@ -76,17 +76,17 @@ def steps(lines):
     ("products", "wanted"),
     [
         # gates of one operand, side by side
-        ((("W[0", "x"), ("U[0", "x")), ["stack", "stack", "roll"]),
+        ((("W[0", "x"), ("U[0", "x")), ["concat_buffers", "concat_buffers", "reroll"]),
         # a matrix for each child, the children's products in turns
         (
             (("W[0", "x"), ("W[1", "z"), ("U[0", "x"), ("U[1", "z")),
-            ["move", "stack", "stack", "roll", "stack", "roll"],
+            ["reorder_stmts", "concat_buffers", "concat_buffers", "reroll", "concat_buffers", "reroll"],
         ),
         # parts of one parameter
-        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[2, 1", "x")), ["stack", "roll"]),
-        ((("V[0, 1", "x"), ("V[1, 0", "z"), ("V[2, 1", "x")), ["move", "stack", "roll"]),
+        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[2, 1", "x")), ["concat_buffers", "reroll"]),
+        ((("V[0, 1", "x"), ("V[1, 0", "z"), ("V[2, 1", "x")), ["reorder_stmts", "concat_buffers", "reroll"]),
         # numbers that no one step leads through: as many as one does
-        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[0, 0", "x")), ["stack", "roll"]),
+        ((("V[0, 1", "x"), ("V[1, 1", "x"), ("V[0, 0", "x")), ["concat_buffers", "reroll"]),
         # nothing in common: other rows, other shapes
         ((("W[0", "x"), ("U[0", "z")), []),
         ((("W[0", "x"), ("V[0, 0", "x")), []),

@@ -224,9 +224,9 @@ def test_the_log_says_where():
     program = parse(ROWS)
     s = LoopSchedule(program)
     s.apply(partition_loop, s.loop("k"), s.index("n(b) // 8 * 8", s.loop("k")))
-    assert s.log() == "s.apply(cut, s.loop('k'), s.index('n(b) // 8 * 8', s.loop('k')))"
+    assert s.log() == "s.apply(partition_loop, s.loop('k'), s.index('n(b) // 8 * 8', s.loop('k')))"
     again = LoopSchedule(program)
-    exec(s.log(), {"s": again, "cut": partition_loop})
+    exec(s.log(), {"s": again, "partition_loop": partition_loop})
     assert str(again.program) == str(s.program)
 
 

@@ -120,14 +120,14 @@ def step(program: Program, name: str, choose: random.Random):
     """Return the arguments of one primitive, at random: mostly where it is likely to be accepted."""
     loops = loops_of(program)
     one, other = choose.choice(loops), choose.choice(loops)
-    pairs = adjacent(program) if name == "jam" else nested(program)
+    pairs = adjacent(program) if name == "fuse_siblings" else nested(program)
     pair = choose.choice(pairs) if pairs and choose.random() < 0.8 else (one, other)
     match name:
         case "split":
             return one, choose.randrange(6), choose.choice(list(Tail))
         case "reorder":
             return (pair[::-1],)
-        case "fuse" | "jam":
+        case "fuse" | "fuse_siblings":
             return pair
         case "tile":
             return pair, (choose.randrange(1, 4), choose.randrange(1, 4))
