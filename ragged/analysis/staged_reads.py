@@ -66,14 +66,7 @@ class Reading:
         for dimension in range(len(self.buffer.shape)):
             column = [each[dimension] for each in reached]
             shifts = [each.base.plus(column[0].base, -1) for each in column]
-            for use, shift in zip(self.found, shifts, strict=True):
-                if shift.terms:
-                    one, other = (expr_text(Load(self.buffer, u.indices)) for u in (self.found[0], use))
-                    raise ScheduleError(
-                        self.name,
-                        because=f"{one} and {other} are not a known distance from each other: they are two regions",
-                        fix="fission the loop, so that each of its parts reads one region",
-                    )
+            assert not any(shift.terms for shift in shifts), "`apart` has grouped the reads"
             low = min(shift.constant for shift in shifts)
             ends = [shift.constant + _reach(each) for shift, each in zip(shifts, column, strict=True)]
             bases.append(column[0].base.plus(AffineForm(constant=low)))

@@ -17,7 +17,6 @@ from ragged.ir.parser import parse
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.storage.cache_write import cache_write
-from ragged.transform.storage.compute_at import compute_at
 from tests.linearize.support import TREE
 from tests.support.scheduled import tensor
 
@@ -86,11 +85,6 @@ def checked() -> None:
     s.apply(cache_write, s.statement("asked"), s.loop("f"))
 
 
-def moved(body: str) -> None:
-    s = rows(body)
-    s.apply(compute_at, s.loop("f"), s.loop("g"))
-
-
 def saved(folder: Path) -> Path:
     path = folder / "f.cortex"
     cortex.compile(fc, fc.init_params(seed=0)).save(path)
@@ -157,8 +151,6 @@ CASES: dict[str, Callable[[Path], object]] = {
     "oracle_beyond_a_table": lambda _: ra.evaluate(fc, fc.init_params(seed=0), (1, 9)),
     "call_beyond_a_loop": lambda _: padded("for f in serial(total):\n        y[f] = z[row(f + 1)]"),
     "write_of_a_check": lambda _: checked(),
-    "two_regions_of_a_temporary": lambda _: moved(FILL.format("serial(total)", "t[g] + t[total - 1 - g]")),
-    "nest_of_a_team": lambda _: moved(FILL.format("team(workers)", "t[g]")),
     "loop_that_is_not_there": lambda _: rows("pass").loop("x"),
     "loop_of_too_high_a_number": lambda _: rows(FILL.format("serial(total)", "t[g]")).loop("f", 1),
     "loop_of_two": lambda _: rows(

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ragged.auto.rebase_batches import batches_of
-from ragged.ir.expr import Binary, Const, Expr, Ref, Role, Scope
+from ragged.ir.expr import Binary, Const, Expr, Ref, Role
 from ragged.ir.ops import BinaryOp
-from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, LoopKind, Reduce
-from ragged.ir.walk import written
-from ragged.transform.code.hoist import hoist
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.lift_lets import lift_lets
@@ -46,13 +43,11 @@ from ragged.transform.mapping.serial import serial
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_read import cache_read
 from ragged.transform.storage.cache_write import cache_write
-from ragged.transform.storage.compute_at import compute_at
 from ragged.transform.storage.concat_buffers import concat_buffers
 from ragged.transform.storage.expand_storage import expand_storage
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.rebase_storage import rebase_storage
 from ragged.transform.storage.set_order import set_order
-from ragged.transform.storage.set_scope import set_scope
 from tests.support.random_places import GONE, Places, loops_in, read_in
 from tests.support.random_prepared import Asked, Attempt, at_once, expanded, lets, remapped, rolled, sliced
 
@@ -112,10 +107,6 @@ def _fission(d: Places, attempt: Attempt) -> Asked:
     return Asked(d.pick(cuts) if cuts and d.chance(8) else (d.loop(), d.pick([d.label(), d.loop()])))
 
 
-def _compute_at(d: Places, attempt: Attempt) -> Asked:
-    return Asked(d.pair(d.readers()))
-
-
 def _split(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.loop(), d.pick([2, 3, 1, 4, 0]), d.pick(list(Tail))))
 
@@ -159,17 +150,6 @@ def _cache_write(d: Places, attempt: Attempt) -> Asked:
 
 def _inline(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.buffer(Role.WORKSPACE, Role.LOCAL),))
-
-
-def _hoist(d: Places, attempt: Attempt) -> Asked:
-    """Draw a nest, mostly one that writes no result."""
-    nests = [site.stmt for site in d.sites if isinstance(site.stmt, For) and not site.loops]
-    temporary = [loop for loop in nests if all(each.role is not Role.OUTPUT for each in written(loop))]
-    return Asked((d.loop(lambda loop: loop in temporary), d.pick([StageKind.PRELUDE, *StageKind])))
-
-
-def _set_scope(d: Places, attempt: Attempt) -> Asked:
-    return Asked((d.buffer(Role.LOCAL), d.pick([Scope.GLOBAL, Scope.REGISTER])))
 
 
 def _set_order(d: Places, attempt: Attempt) -> Asked:
@@ -225,7 +205,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     serpentine_order: _turned,
     cache_read: _cache_read,
     cache_write: _cache_write,
-    compute_at: _compute_at,
     partition_loop: _cut,
     declare_order: _declare_order,
     distribute_over_team: _over_team,
@@ -234,7 +213,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     fuse: _nested,
     fuse_horizontally: at_once,
     fuse_ragged: _ragged,
-    hoist: _hoist,
     hoist_loads: _loop,
     inline: _inline,
     fuse_siblings: _siblings,
@@ -250,7 +228,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     reroll: rolled,
     serial: _of_kind(LoopKind.PARALLEL),
     set_order: _set_order,
-    set_scope: _set_scope,
     simplify_guards: _somewhere,
     slice_columns: sliced,
     specialize: _specialize,

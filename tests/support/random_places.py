@@ -13,7 +13,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import labels_of
 from ragged.ir.sites import Site, held, sites
 from ragged.ir.stmt import Block, For, Label, Leaf, Let, Stmt
-from ragged.ir.walk import leaves, statements, subexpressions, written
+from ragged.ir.walk import leaves, statements, subexpressions
 
 T = TypeVar("T")
 GONE = Var("gone")
@@ -80,18 +80,6 @@ class Places:
             for block in self.blocks()
             for one, other in pairwise(block)
             if isinstance(one, For) and isinstance(other, For)
-        ]
-
-    def readers(self) -> list[tuple[Var, Var]]:
-        """Return the nests of one statement, with every loop after them that reads what they store."""
-        return [
-            (one.var, loop.var)
-            for block in self.blocks()
-            for place, one in enumerate(block)
-            if isinstance(one, For) and len(list(leaves(one))) == 1
-            for other in block[place + 1 :]
-            for loop in loops_in(other)
-            if written(one) & set(read_in(loop))
         ]
 
     def cuts(self) -> list[tuple[Var, Label | Var]]:

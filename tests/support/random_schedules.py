@@ -13,10 +13,9 @@ from typing import Any
 from cortex.ilir.insert_order_checks import insert_order_checks
 from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
-from ragged.ir.expr import Scope
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
-from ragged.ir.program import Program, StageKind
+from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, labels_of, loops_of
 from ragged.ir.walk import leaves
 from ragged.passes.contract_storage import contract_storage
@@ -37,7 +36,7 @@ STARTS: dict[str, tuple[Pass, ...]] = {
     "checked": CHECKED,
 }
 """The passes that a program may have seen before its loops are scheduled."""
-NAMES = {each.__name__: each for each in (*STEPS, Tail, Scope, StageKind)}
+NAMES = {each.__name__: each for each in (*STEPS, Tail)}
 """What a log names."""
 LEAST_STEPS, MOST_STEPS, MOST_STATEMENTS, MOST_LOOPS = 3, 14, 120, 60
 

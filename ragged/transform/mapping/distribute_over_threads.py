@@ -87,7 +87,7 @@ def _team(stage: Stage) -> tuple[For, tuple[Alloc, ...], Site]:
             raise ScheduleError(
                 _REFUSAL,
                 because=f"'{alloc.buffer.name}' is each worker's, and threads of a block have no common stack",
-                fix="set_scope(buffer, Scope.SHARED)",
+                fix="allocate it in shared memory",
             )
     return team, held, Site(stage, body, (team, *held))
 

@@ -6,11 +6,9 @@ import pytest
 
 from ragged.analysis.buffers import all_buffers
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Role, Scope
+from ragged.ir.expr import Role
 from ragged.ir.parser import parse
-from ragged.ir.program import StageKind
 from ragged.ir.rewrite import labels_of, loops_of
-from ragged.transform.code.hoist import hoist
 from ragged.transform.code.inline import inline
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.fuse_siblings import fuse_siblings
@@ -19,11 +17,9 @@ from ragged.transform.loops.split import Tail, split
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_read import cache_read
 from ragged.transform.storage.cache_write import cache_write
-from ragged.transform.storage.compute_at import compute_at
 from ragged.transform.storage.concat_buffers import concat_buffers
 from ragged.transform.storage.expand_storage import expand_storage
 from ragged.transform.storage.pack import pack
-from ragged.transform.storage.set_scope import set_scope
 from tests.ragged.transform.data_programs import GATES, PRODUCT, data
 from tests.ragged.transform.data_support import same, same_compiled, valid
 from tests.ragged.transform.programs import TREE
@@ -99,16 +95,12 @@ def draw(program, rng):
             (reorder, (rng.choice(loops), loop)),
             (vectorize, loop),
             (expand_storage, local, loop),
-            (set_scope, local, rng.choice(list(Scope))),
             (
                 inline,
                 rng.choice(
                     [each for each in buffers if each.role in (Role.WORKSPACE, Role.LOCAL)] or buffers
                 ),
             ),
-            (hoist, loop, rng.choice(list(StageKind))),
-            (compute_at, loop, rng.choice(loops)),
-            (compute_at, loop, rng.choice(loops)),
             (
                 pack,
                 parameter,

@@ -7,7 +7,6 @@ import pytest
 
 from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
-from ragged.ir.expr import Scope
 from ragged.ir.interpret import Race, interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -18,7 +17,6 @@ from ragged.transform.mapping.distribute_over_blocks import distribute_over_bloc
 from ragged.transform.mapping.distribute_over_threads import distribute_over_threads
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.storage.keep_on_chip import keep_on_chip
-from ragged.transform.storage.set_scope import set_scope
 
 LAYERS = """\
 program("layers")
@@ -164,10 +162,10 @@ def test_refusals_of_threads():
         f"{what}\n  at <program>:18\n  because: 'h' stands outside its parallel loops: every thread would do it"
     )
     kept = keep_on_chip(blocks, buffer(blocks, "U")).program
-    own = set_scope(kept, buffer(kept, "U_chip"), Scope.REGISTER).program
+    own = parse(to_text(kept).replace("scope=shared", "scope=register"))
     assert refusal(distribute_over_threads, own, 2) == (
         f"{what}\n  because: 'U_chip' is each worker's, and threads of a block have no common stack\n"
-        "  fix: set_scope(buffer, Scope.SHARED)"
+        "  fix: allocate it in shared memory"
     )
 
 

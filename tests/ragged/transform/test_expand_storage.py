@@ -94,8 +94,20 @@ def test_a_shape_that_differs():
 
 def test_declared_buffers_are_not_expanded():
     program = parse(GATES)
-    message = refused(expand_storage, program, declared(program, "W"), loop(program, "n"))
-    assert message.startswith("expand_storage: 'W' is no local buffer\n")
+    assert refused(expand_storage, program, declared(program, "y"), loop(program, "n")) == (
+        "expand_storage: 'y' is no local buffer\n"
+        "  because: it is declared, with the role 'output', and lives longer than a statement\n"
+        "  fix: name a buffer that the kernel allocates"
+    )
+
+
+def test_a_buffer_of_another_program():
+    program = parse(GATES)
+    assert refused(expand_storage, program, local(parse(GATES), "s"), loop(program, "n")) == (
+        "expand_storage: the program has no buffer 's'\n"
+        "  because: it was never there, or an earlier step put another in its place\n"
+        "  fix: name a buffer of this program: `s.buffer(name)`"
+    )
 
 
 def test_labels_and_loops_stay():
