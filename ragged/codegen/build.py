@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tvm
-from tvm import tirx
-
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
+from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.lower_llvm import lower_for_llvm
 from ragged.codegen.target import (
     Target,

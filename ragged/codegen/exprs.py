@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from tvm import tirx
-
 from ragged.codegen.faults import is_lazy
+from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import TirExpr, dot, elementary, fma, literal, multiplied, negated, pair, unequal
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import (

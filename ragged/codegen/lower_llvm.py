@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import tvm_ffi
-from tvm import tirx
-from tvm.ir import Call, StringImm
-
 from ragged.codegen import team_text, tile_text, transpose_text
 from ragged.codegen.elementary import Helper, helpers_text, pairs_name, pairs_text
 from ragged.codegen.llvm_text import Lanes
+from ragged.codegen.load_tvm import Call, StringImm, tirx, tvm_ffi
 from ragged.codegen.ops import (
     BARRIER,
     CLAIM,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tirx
-from tvm.ir import register_op_attr
-
+from ragged.codegen.load_tvm import register_op_attr, tirx
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.ops import UnaryOp

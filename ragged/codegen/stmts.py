@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from tvm import tirx
-
 from ragged.analysis.matrix_nests import MatrixNest, matrix_nest
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.transposed_tiles import TransposedTile, transposed_tile
 from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
+from ragged.codegen.load_tvm import tirx
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import PAIRED, PAIRS, TRANSPOSE, TirExpr, TirStmt, literal, stored_as

@@ -116,8 +116,10 @@ def host_target() -> Target:
 
     A virtual machine may hide some of what the processor has, which the name alone would promise.
     """
-    import tvm  # here: parsing a target must not cost the compiler's import
-    from tvm.target import codegen
+    from ragged.codegen.load_tvm import (  # here: parsing a target must not cost the compiler's import
+        codegen,
+        tvm,
+    )
 
     name = str(codegen.llvm_get_system_cpu())
     native = tvm.target.Target({"kind": "llvm", "mcpu": name})
@@ -134,8 +136,7 @@ def host_target() -> Target:
 
 def features_of(target: Target) -> tuple[str, ...]:
     """Return the features of a processor, as LLVM calls them, that code for `target` may use, sorted."""
-    import tvm  # here: as above
-    from tvm.target import codegen
+    from ragged.codegen.load_tvm import codegen, tvm  # here: as above
 
     settings = dict(target.settings)
     changes = settings.pop("mattr", ())
@@ -163,7 +164,7 @@ def has_matrix_unit(target: Target) -> bool:
 
 def architecture_of(target: Target) -> str:
     """Return what LLVM calls the kind of processor that code is for: "x86_64", "aarch64"."""
-    from tvm.target import codegen  # here: as above
+    from ragged.codegen.load_tvm import codegen  # here: as above
 
     triple = dict(target.settings).get("mtriple") or codegen.llvm_get_system_triple()
     return str(triple).partition("-")[0]
@@ -268,7 +269,7 @@ def _check_processor(target: Target) -> None:
     settings = dict(target.settings)
     if "mcpu" not in settings:
         return
-    from tvm.target import codegen
+    from ragged.codegen.load_tvm import codegen
 
     triple = settings.get("mtriple", codegen.llvm_get_system_triple())
     if not codegen.llvm_is_valid_cpu(settings["mcpu"], triple):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm import tirx
-
 from ragged.codegen.exprs import TirBuffer
+from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import BARRIER, CLAIM, TirExpr, TirStmt, literal
 from ragged.codegen.vector import root
 from ragged.errors import ScheduleError

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tvm import tirx
-
 from ragged.analysis.matrix_nests import LANES, MatrixNest
 from ragged.codegen.exprs import Expressions, TirBuffer
+from ragged.codegen.load_tvm import tirx
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import MULTIPLY, RELEASE, TirExpr, TirStmt, literal
 from ragged.codegen.tile_text import SHAPE_WORDS

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import tirx
-from tvm.ir import PointerType, PrimType
-
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
+from ragged.codegen.load_tvm import PointerType, PrimType, tirx
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, stored_as
 from ragged.codegen.stmts import Statements, sequence
