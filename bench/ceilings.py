@@ -17,10 +17,10 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from ragged.auto.machine import this_machine
 from ragged.codegen.build import compile_program
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
+from ragged.machine import this_machine
 from ragged.runtime.call import Caller
 from ragged.runtime.cores import usable_cores
 from ragged.runtime.memory import aligned_empty

@@ -17,6 +17,9 @@ from cortex.linearize import CyclicSentence, Forest, Linearized, Node, Vocab, re
 from cortex.models import from_torch
 from cortex.tuning import Tuning, tune
 from ragged.errors import DataError, InternalError, ModelError, ScheduleError, UserError
+from ragged.front_ends import register_front_end
+
+register_front_end(__name__)
 
 __all__ = [
     "Choices",

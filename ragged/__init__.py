@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from ragged import ops
     from ragged.api.compile import compile
     from ragged.api.dims import Dim, LengthFn, dim, length_fn, size
-    from ragged.api.function import RaggedFunction
+    from ragged.api.function import RaggedFunction, load
     from ragged.api.functions import abs_ as abs
     from ragged.api.functions import exp, log, maximum, minimum, relu, sigmoid, sqrt, tanh, where
     from ragged.api.functions import max_ as max
     from ragged.api.functions import min_ as min
     from ragged.api.functions import sum_ as sum
-    from ragged.api.load import load
     from ragged.api.schedule import Schedule
     from ragged.api.tensors import Tensor, compute, input_tensor, parameter
 
@@ -63,7 +62,7 @@ _FUNCTIONS = ("exp", "log", "maximum", "minimum", "relu", "sigmoid", "sqrt", "ta
 _PLACES = {
     "compile": ("ragged.api.compile", "compile"),
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
-    "load": ("ragged.api.load", "load"),
+    "load": ("ragged.api.function", "load"),
     "Schedule": ("ragged.api.schedule", "Schedule"),
     **{name: ("ragged.api.dims", name) for name in ("Dim", "LengthFn", "dim", "length_fn", "size")},
     **{name: ("ragged.api.tensors", name) for name in ("Tensor", "compute", "input_tensor", "parameter")},

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from types import FrameType
 
-_PACKAGES = ("ragged", "cortex")
+from ragged.front_ends import is_internal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,10 @@ class Location:
 
     @staticmethod
     def capture() -> Location | None:
-        """Return the innermost line being executed outside this project's packages, or None if there is none."""
+        """Return the innermost line executed outside the compiler and its front ends, or None."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
-            package = frame.f_globals.get("__name__", "").partition(".")[0]
-            if package not in _PACKAGES:
+            if not is_internal(frame.f_globals.get("__name__", "")):
                 return Location(frame.f_code.co_filename, frame.f_lineno)
             frame = frame.f_back
         return None

@@ -15,7 +15,7 @@ from tests.support.golden import check_golden
 TESTS = Path(__file__).resolve().parent
 
 # Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
-os.environ["CORTEX_CACHE_DIR"] = ""
+os.environ["CORTEX_CACHE_DIR"] = os.environ["RAGGED_CACHE_DIR"] = ""
 
 # Who starts tests in the background may have them ignore Ctrl-C, and the processes that they start: some send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -63,7 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test's own that compiled kernels are cached in, by other processes that it starts as well."""
     folder = tmp_path / "cache"
-    monkeypatch.setenv("CORTEX_CACHE_DIR", str(folder))
+    for front_end in ("CORTEX", "RAGGED"):
+        monkeypatch.setenv(f"{front_end}_CACHE_DIR", str(folder))
     return folder
 
 

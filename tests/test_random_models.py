@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import ra
-from cortex.compiler.generate import lowering_steps
-from cortex.compiler.pipeline import passes_for
+from cortex.compiler.pipeline import lowering_steps, passes_for
 from cortex.linearize import Linearized, linearize
-from ragged.auto.machine import Grid
 from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.walk import leaves
+from ragged.machine import Grid
 from tests.support.agreement import (
     Rows,
     at_roots,

@@ -117,18 +117,20 @@ def linker() -> Finding:
 
 def cache() -> Finding:
     """Find the folder where compiled kernels are kept, and say how much is in it."""
-    from ragged.compiled.kernel_cache import LIMIT, VARIABLE, cache_folder
+    from ragged.compiled.kernel_cache import LIMIT, cache_folder
     from ragged.runtime.disk_cache import DiskCache
 
     folder = cache_folder()
     if folder is None:
-        return Finding("cache", False, "switched off", f"unset {VARIABLE}, or name a folder", required=False)
+        return Finding(
+            "cache", False, "switched off", "unset CORTEX_CACHE_DIR, or name a folder", required=False
+        )
     try:
         entries, size = DiskCache(folder, LIMIT).used()
     except FileNotFoundError:
         return Finding("cache", True, f"{folder}, which is yet to be made", required=False)
     except OSError as error:
-        todo = f"a folder of your own that nobody else may write: {VARIABLE}"
+        todo = "a folder of your own that nobody else may write: CORTEX_CACHE_DIR"
         return Finding("cache", False, _said(error), todo, required=False)
     return Finding("cache", True, f"{folder}, {entries} kernels, {size / 1e6:.1f} MB", required=False)
 

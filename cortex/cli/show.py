@@ -7,14 +7,14 @@ import click
 from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.report import json_option, print_json
 from cortex.compiler import compile
-from cortex.compiler.function import STAGES
+from cortex.compiler.function import RecursiveFunction
 
 
 @click.command()
 @click.argument("name", metavar="MODEL", type=MODEL)
 @click.option(
     "--stage",
-    type=click.Choice(STAGES),
+    type=click.Choice(RecursiveFunction.stages),
     default="ilir",
     show_default=True,
     help="ra: the model; schedule: the choices about its recursion; ilir: the loops that it becomes; loops: the "

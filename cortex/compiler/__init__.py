@@ -1,8 +1,7 @@
 """Compiling models: the pass pipeline, and the functions that come out."""
 
 from cortex.compiler.compile import compile
-from cortex.compiler.function import RecursiveFunction
-from cortex.compiler.load import load
+from cortex.compiler.function import RecursiveFunction, load
 from cortex.compiler.output import Output
 from cortex.compiler.profile import Profile
 from ragged.compiled.profile import Spread

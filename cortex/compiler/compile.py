@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
 from cortex.compiler.choices import DEFAULT, Choices, scheduled
-from cortex.compiler.described import describe
-from cortex.compiler.function import RecursiveFunction
-from cortex.compiler.made import Made
+from cortex.compiler.function import RecursiveFunction, RecursiveParts
+from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
-from cortex.linearize import Vocab
+from cortex.linearize import Linearizer, Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import Schedule
 from ragged.auto import choices as loops
@@ -94,15 +93,16 @@ def compile(
     schedule = scheduled(model, choices, table_bytes)
     program = schedule.lower(roots_alone=keep == "roots")
     kernel = _kernel(program, target, workers, precision, choices.of_loops, cache=cache)
-    described = describe(
+    signature = signature_of(
         schedule,
         program,
         choices.of_recursion(),
-        roots_alone=keep == "roots",
+        keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has room and blocks for any number of nodes
+        children=children,
     )
-    made = Made(kernel, described, threads, workers, keep == "nodes", vocab, children)
-    return RecursiveFunction(made, params)
+    linearizer = Linearizer(signature.plan, vocab=vocab, children=children)
+    return RecursiveFunction(RecursiveParts(kernel, signature, threads, workers, linearizer, vocab), params)
 
 
 def _check_tables(model: Model | Schedule, table_bytes: int) -> None:
@@ -125,9 +125,17 @@ def recipe_of(
     precision: Precision = "float32",
     choices: loops.Choices = loops.DEFAULT,
 ) -> Recipe:
-    """Return what a lowered program's kernel is made from and for, as the cache knows it."""
+    """Return the recipe of a lowered program's kernel, of which the cache makes its key."""
     dims = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
-    return Recipe((program,), target, workers, f"recursive models in {precision}", dims, choices)
+    return Recipe(
+        (program,),
+        target,
+        workers,
+        f"recursive models in {precision}",
+        dims,
+        repr(choices),
+        packages=("ragged", "cortex"),
+    )
 
 
 def _kernel(
@@ -142,8 +150,8 @@ def _kernel(
     """Return the kernel of a lowered program, from the cache or new."""
 
     def make() -> LoadedKernel:
-        # Here, so that what is cached does not cost the compiler's import.
-        from cortex.compiler.generate import generate_kernel
+        # Here: a cached kernel does without the compiler's import.
+        from cortex.compiler.pipeline import generate_kernel
 
         return generate_kernel(program, target, workers, choices, rounded=precision == "bf16")
 

@@ -1,7 +1,11 @@
-"""From a model's program to the one that code is generated from: the passes, in order, each with its reason."""
+"""The passes from a model's program to the one that code is generated from, in order, each with its reason.
+
+`cortex.compile` imports this module, and with it the compiler, only where it has to compile.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cortex.ilir.check_classes import check_classes
@@ -11,14 +15,21 @@ from cortex.ilir.recycle_states import recycle_states
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
-from ragged.auto.machine import Grid, this_machine
 from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.auto.prefetch_rows import prefetch_rows
+from ragged.codegen.target import TargetLike, grid_for
+from ragged.codegen.target_features import has_matrix_unit, parse_target
+from ragged.compiled import generate
+from ragged.compiled.generate import notes_of
+from ragged.compiled.kernel import LoadedKernel
 from ragged.errors import ScheduleError
+from ragged.ir.printer import to_text
+from ragged.ir.program import Program
+from ragged.machine import Grid, this_machine
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
-from ragged.passes.pipeline import Pass
+from ragged.passes.pipeline import Pass, Step, run_passes
 
 
 def passes_for(
@@ -65,3 +76,43 @@ def passes_for(
         ),
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )
+
+
+def lowering_steps(
+    program: Program, threads: int, grid: Grid | None = None, choices: Choices = DEFAULT
+) -> tuple[Step, ...]:
+    """Return a program as each pass leaves it, the given one first and the one that code is made of last."""
+    return run_passes(program, passes_for(threads, grid, choices))
+
+
+def generate_kernel(
+    program: Program, target: TargetLike, threads: int, choices: Choices = DEFAULT, *, rounded: bool = False
+) -> LoadedKernel:
+    """Compile a lowered program for at most so many threads, and load it. `rounded` is as in `passes_for`.
+
+    Raises:
+        UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+        ScheduleError: the choices are not possible on this machine.
+    """
+    grid = grid_for(target)
+    unit = rounded and grid is None and has_matrix_unit(parse_target(target))
+    passes = passes_for(threads, grid, choices, rounded=rounded, unit=unit)
+    return generate.generate_kernel((program,), passes, target, _listings)
+
+
+_SCHEDULED = (
+    "round_products",
+    "default_schedule",
+    "recycle_states",
+    "read_vectors_in_place",
+    "prefetch_rows",
+)
+"""The passes whose notes are the steps that loops were scheduled by."""
+
+
+def _listings(steps: Sequence[Step]) -> dict[str, str]:
+    return {
+        "ilir": to_text(steps[0].program),
+        "steps": "\n".join(notes_of(steps, *_SCHEDULED)),
+        "checks": "\n".join(dict.fromkeys(notes_of(steps, "discharge_checks"))),
+    }

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from cortex import ra
 from cortex.models.layouts import FAMILIES, RECURRENT, Family, Layout, Part, endings_of, part_of
-from cortex.ra.params import as_numpy
 from cortex.ra.tensor import dense
+from ragged.data.parameters import as_numpy
 from ragged.errors import Location, ModelError
 
 Array = NDArray[np.float32]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ragged.api.function import RaggedFunction
-from ragged.api.made import Made
 from ragged.api.preludes import programs_of
 from ragged.api.schedule import Schedule
 from ragged.api.tensors import Tensor
@@ -13,7 +12,7 @@ from ragged.codegen.target import TargetLike
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
-from ragged.ir.printer import to_text
+from ragged.compiled.parts import CompiledParts
 from ragged.runtime.team import check_workers
 
 
@@ -52,14 +51,13 @@ def compile(
     schedule = program if isinstance(program, Schedule) else Schedule(program)
     workers = check_workers(threads)
     recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
-    texts = {"ragged": to_text(schedule.lowered.program), "schedule": schedule.log()}
     kernel = find_or_make(recipe, lambda: _generate(recipe), cache=cache)
-    made = Made(schedule.name, schedule.described, kernel, texts, threads, workers)
-    return RaggedFunction(made, params or {})
+    return RaggedFunction(CompiledParts(kernel, schedule.signature, threads, workers), params or {})
 
 
 def _generate(recipe: Recipe) -> LoadedKernel:
-    # Here, so that what is cached does not cost the code generator's import.
-    from ragged.api.generate import generate_kernel
+    from ragged.api.pipeline import (
+        generate_kernel,  # here: a cached kernel does without the compiler's import
+    )
 
     return generate_kernel(recipe)

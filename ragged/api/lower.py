@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragged.api.bounds import Bounds
-from ragged.api.describe import describe
-from ragged.api.described import Described
+from ragged.api.build_signature import build_signature
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions, computed, rows_of, tensors_of
+from ragged.api.signature import RaggedSignature
 from ragged.api.storage import stored
 from ragged.api.tensors import Kind, Reduction, Tensor
 from ragged.arith.fold import FoldedSubstitution
@@ -40,7 +40,7 @@ class Lowered:
 
     program: Program
     extent_checks: Stmt
-    described: Described
+    signature: RaggedSignature
     buffers: Mapping[Tensor, Buffer]
     layouts: Mapping[Tensor, Layout]
     loops: Mapping[tuple[Tensor, int], Var]
@@ -92,9 +92,9 @@ class _Lowering:
         self.rewrite = _Accesses(self.layouts, self.buffers, functions)
         body = block(*(self.nest(each) for each in computed(tensors) if each not in self.decisions.at))
         program = self.program(body)
-        described = describe(tensors, self.outputs, self.layouts, functions, self.decisions)
+        signature = build_signature(self.name, tensors, self.outputs, self.layouts, functions, self.decisions)
         checks = block(*map(self.bounds.extent_checks, tensors))
-        return Lowered(program, checks, described, self.buffers, self.layouts, self.loops, functions)
+        return Lowered(program, checks, signature, self.buffers, self.layouts, self.loops, functions)
 
     def buffer(self, tensor: Tensor) -> Buffer:
         layout = self.layouts[tensor]

@@ -8,7 +8,7 @@ from ragged.compiled.profile import Spread
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class RaggedProfile:
     """The parts of a call, each timed by itself, and how much is computed and moved.
 
     `prelude_us` makes the tables of lengths that were not seen before; `kernel_us` is the kernel alone; `total_us` a

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from ragged.api.decide import Decide
-from ragged.api.described import Described, Order, Policy
 from ragged.api.lower import Lowered, lower
+from ragged.api.signature import Order, Policy, RaggedSignature
 from ragged.api.tensors import Loop, Tensor
 from ragged.api.values import Value
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
+from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
 from ragged.ir.stmt import Label
@@ -244,9 +245,10 @@ class Schedule(Decide):
         return self._lowered
 
     @property
-    def described(self) -> Described:
-        """What calls give and get."""
-        return replace(self.lowered.described, orders=tuple(order for order, _ in self._orders))
+    def signature(self) -> RaggedSignature:
+        """The arguments, parameters and results of the compiled function, and the texts of its operators."""
+        texts = {"ragged": to_text(self.lowered.program), "schedule": self.log()}
+        return replace(self.lowered.signature, texts=texts, orders=tuple(order for order, _ in self._orders))
 
     def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
         """Return the variable of a loop as it is now; one may be named, as `log` does.

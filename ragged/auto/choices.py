@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from ragged.auto.machine import Machine
 from ragged.errors import ScheduleError, UserError
+from ragged.machine import Machine
 
 _WHY = "why"
 _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4

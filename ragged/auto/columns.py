@@ -15,7 +15,6 @@ from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
 from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
-from ragged.auto.machine import Machine
 from ragged.auto.replicate_rows import own_rows
 from ragged.auto.reroll_gates import roll_products
 from ragged.errors import ScheduleError
@@ -24,6 +23,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Let, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.slice_columns import slice_columns

@@ -11,7 +11,6 @@ from ragged.auto.columns import share_columns
 from ragged.auto.fuse_child_loops import join_children
 from ragged.auto.fuse_row_loops import jam_rows
 from ragged.auto.fuse_slices import fuse_slices
-from ragged.auto.machine import Machine
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
 from ragged.auto.serpentine_columns import alternate_columns
@@ -27,6 +26,7 @@ from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For
 from ragged.ir.walk import written
+from ragged.machine import Machine
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule

@@ -7,7 +7,6 @@ from itertools import pairwise
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.choices import Choices
-from ragged.auto.machine import Machine
 from ragged.auto.tensorize_products import suits_matrix_unit
 from ragged.auto.tile_products import cut_rows, rows_of_tile
 from ragged.errors import ScheduleError
@@ -16,6 +15,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Stmt, Store
 from ragged.ir.walk import leaves
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.loops.fuse_siblings import fuse_siblings

@@ -10,7 +10,6 @@ from ragged.analysis.contractions import products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost, slice_loop
 from ragged.auto.fuse_edges import fuse_edges
-from ragged.auto.machine import Grid, Machine
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
@@ -19,6 +18,7 @@ from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
 from ragged.ir.walk import expressions, leaves, mentions, statements, subexpressions
+from ragged.machine import Grid, Machine
 from ragged.passes.contract_storage import contract_storage
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse

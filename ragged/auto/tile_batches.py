@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from ragged.analysis.contractions import bytes_of, products, shared
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
-from ragged.auto.machine import Machine
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
@@ -17,6 +16,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import leaves, read, statements, subexpressions, written
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.locate import loop_site
 from ragged.transform.loops.fission import fission

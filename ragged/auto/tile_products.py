@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.choices import DEFAULT, ENOUGH_SUMS, Choices
-from ragged.auto.machine import Machine
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Forwarding
 from ragged.ir.stmt import For, Label
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.partition_loop import partition_loop

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.choices import DEFAULT, Choices
-from ragged.auto.machine import Machine
 from ragged.auto.tile_products import cut_rows, tile_sums
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
@@ -15,6 +14,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Reduce
 from ragged.ir.walk import leaves
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
 

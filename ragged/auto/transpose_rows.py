@@ -8,7 +8,6 @@ from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
-from ragged.auto.machine import Machine
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Load, Var
@@ -16,6 +15,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Store
 from ragged.ir.walk import mentions, subexpressions
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ragged.auto.interchange_reductions import is_side_by_side, sum_in, turn_sum
-from ragged.auto.machine import Machine
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.mapping.vectorize import vectorize

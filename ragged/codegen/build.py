@@ -13,15 +13,13 @@ from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
 from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.lower_llvm import lower_for_llvm
-from ragged.codegen.target import (
-    Target,
-    TargetLike,
+from ragged.codegen.target import Target, TargetLike, require_cpu
+from ragged.codegen.target_features import (
     architecture_of,
     has_matrix_unit,
     has_quick_pairs,
     has_scale,
     parse_target,
-    require_cpu,
 )
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
 from ragged.errors import InternalError, ScheduleError

@@ -1,36 +1,58 @@
-"""Compiled functions as files: what all forms of them have in common."""
+"""Compiled functions as files: `CompiledFunction.save` and `load`."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy.typing as npt
 import safetensors.numpy
 
 from ragged.codegen.entry import CheckSite
-from ragged.codegen.interface import Interface
-from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel
-from ragged.errors import DataError, InternalError, Location, ModelError, UserError
-from ragged.ir.expr import Role
+from ragged.compiled.kernel import CUBIN, Kernel
+from ragged.compiled.parts import CompiledParts, S
+from ragged.errors import DataError, Location, ModelError, UserError
+from ragged.runtime.bundle import Form, read_bundle, write_bundle
 
 Array = npt.NDArray[Any]
 
 CODE, PARAMETERS = "code.so", "parameters.safetensors"
-"""Members that every such file has."""
+"""Members of every file."""
 
 
-def members_of(loaded: LoadedKernel, params: Mapping[str, Array]) -> dict[str, bytes]:
-    """Return the members `CODE` and `PARAMETERS` of a function's file, and `CUBIN` if it has one.
+@dataclass(frozen=True, slots=True)
+class Artifact(Generic[S]):
+    """The manifest of a file: `software` is the version that wrote it, for people."""
+
+    software: str
+    kernel: Kernel
+    signature: S
+    threads: int | None
+
+
+def artifact_form(name: str, version: int, content: Any, *optional: str) -> Form[Any]:
+    """Return the form of a front end's files; `content` is `Artifact` with its signature's type."""
+    return Form(name, version, content, frozenset((CODE, PARAMETERS)), frozenset((CUBIN, *optional)))
+
+
+def save(
+    form: Form[Any],
+    parts: CompiledParts[Any],
+    params: Mapping[str, Array],
+    path: str | os.PathLike[str],
+    members: Mapping[str, bytes],
+) -> None:
+    """Write a function to a file, with `members` of its front end; the file is replaced as a whole or not at all.
 
     Raises:
-        UserError: there is no code that can be saved.
+        UserError: the function has no code that can be saved.
     """
+    loaded = parts.kernel
     if loaded.code is None:
         raise UserError(
             "save: the function has no code that can be saved",
@@ -38,44 +60,32 @@ def members_of(loaded: LoadedKernel, params: Mapping[str, Array]) -> dict[str, b
             fix="install binutils or a C compiler (`ld` or `cc` on the PATH), and compile it again",
         )
     device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
-    return {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device}
+    own = {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **members}
+    content = Artifact(_software(), without_folders(loaded.kernel), parts.signature, parts.threads)
+    _replace_file(Path(path), write_bundle(form, content, own))
 
 
-def read_parameters(members: Mapping[str, bytes]) -> dict[str, Array]:
-    """Return the arrays that `members_of` stored; `DataError` if they cannot be read."""
-    try:
-        return dict(safetensors.numpy.load(members[PARAMETERS]))
-    except Exception as error:  # whatever the library raises: a header of numbers that no bytes are behind
-        raise DataError(f"{PARAMETERS} cannot be read", because=str(error)) from None
-
-
-def names_of(interface: Interface, role: Role) -> frozenset[str]:
-    """Return the names of a program's buffers of a role; `DataError` for what describes no program."""
-    try:
-        return interface.named(role)
-    except (InternalError, ModelError) as fault:
-        raise DataError("compiled code is not what its description says", because=fault.what) from None
-
-
-def check_names(
-    interface: Interface, what: str, parameters: Collection[str], outputs: Collection[str]
-) -> None:
-    """Return if what the code reads and gives is what a description of `what`, "a model", says.
+def read_artifact(
+    form: Form[Artifact[S]], data: bytes
+) -> tuple[Artifact[S], dict[str, Array], dict[str, bytes]]:
+    """Return a file's manifest, parameters and members, checked; none of its code has been loaded.
 
     Raises:
-        DataError: it is not.
+        DataError: the bytes are no such file, of another version, damaged, or do not fit together.
     """
-    read = names_of(interface, Role.PARAMETER)
-    given = names_of(interface, Role.OUTPUT)
-    if not read <= set(parameters) or given != set(outputs):
-        raise DataError(
-            f"the code is of another {what} than the one that is described",
-            because=f"it reads {', '.join(sorted(read))} and gives {', '.join(sorted(given))}",
-        )
+    saved, members = read_bundle(form, data)
+    wrong = next(saved.signature.faults(saved.kernel.executable), None)
+    if wrong is not None:
+        raise DataError(f"the file does not describe a {form.name}", because=wrong)
+    try:
+        params = dict(safetensors.numpy.load(members[PARAMETERS]))
+    except Exception as error:  # safetensors documents no exceptions
+        raise DataError(f"{PARAMETERS} cannot be read", because=str(error)) from None
+    return saved, params, members
 
 
 def without_folders(kernel: Kernel) -> Kernel:
-    """Return the kernel with the names of source files alone: where they stand is nobody else's business."""
+    """Return the kernel with the names of source files without their folders, which are private."""
 
     def plain(site: CheckSite) -> CheckSite:
         at = site.at
@@ -88,7 +98,7 @@ def without_folders(kernel: Kernel) -> Kernel:
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in what is wrong with it."""
+    """Name the file in errors about it."""
     try:
         yield
     except (DataError, ModelError) as error:
@@ -100,8 +110,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from None
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file, or leave what stands there as it is."""
+def _replace_file(path: Path, data: bytes) -> None:
+    """Write a file, or leave the old one as it is."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         unfinished.write_bytes(data)
@@ -112,11 +122,10 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def software() -> str:
-    """Return the version of this software."""
-    from importlib import metadata  # here: it costs loading, which needs none of it, 20 ms
+def _software() -> str:
+    """Return the name and version of the distribution that has this package."""
+    from importlib import metadata  # here: loading, which does not need it, would take 20 ms more
 
-    try:
-        return metadata.version("cortex-compiler")
-    except metadata.PackageNotFoundError:
-        return "not installed"
+    for name in metadata.packages_distributions().get("ragged", ()):
+        return f"{name} {metadata.version(name)}"
+    return "not installed"

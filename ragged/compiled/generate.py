@@ -12,7 +12,8 @@ from ragged.codegen.build import Generated, generate_together
 from ragged.codegen.cuda.kernel import CudaKernel, cuda_kernel
 from ragged.codegen.cuda.nvcc import cubin, ptx
 from ragged.codegen.link import link
-from ragged.codegen.target import TargetLike, architecture_of, cuda_architecture, features_of, read_target
+from ragged.codegen.target import TargetLike, cuda_architecture, read_target
+from ragged.codegen.target_features import architecture_of, features_of
 from ragged.compiled.kernel import Kernel, LoadedKernel, load_kernel
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.expr import Role

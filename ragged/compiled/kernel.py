@@ -1,35 +1,31 @@
-"""A compiled kernel: what follows from lowered programs alone, whichever parameters it is called with."""
+"""A compiled kernel, independent of parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ragged.codegen.entry import Entry, Value
 from ragged.errors import DataError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
 from ragged.runtime.call import Caller, bind
+from ragged.runtime.cuda.caller import CudaCaller
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
 
-if TYPE_CHECKING:
-    from ragged.runtime.cuda.caller import CudaCaller
-
-
 CUBIN = "kernel.cubin"
-"""What the code of a kernel that runs on a GPU is called, where kernels are kept in files."""
+"""The member of a file that holds the code of a kernel for a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel as data, its code apart.
+    """A kernel as data, without its code.
 
-    `programs` are the texts of what the code was made of, after all passes: the kernel's program, then each prelude's.
-    `listings` are other texts of its making that `show` prints. `shares_columns` says whether workers share the columns
-    of what a batch computes, of which there are as many however few nodes are in it. `launch` is how the kernel is run
-    on a GPU, if it is for one: the executable's own kernel then does nothing, and its other stages run here.
+    `programs` are the texts of the programs after all passes: the kernel's, then each prelude's. `listings` are other
+    texts that `show` prints. `shares_columns` says whether workers share the columns of a batch, of which there are
+    enough in any batch, or its rows. `launch` is given for a kernel that runs on a GPU: the executable's own kernel
+    stage is then empty.
     """
 
     executable: Executable
@@ -43,8 +39,7 @@ class Kernel:
 class LoadedKernel:
     """A kernel in this process. `code` is its shared library, None where no linker made one.
 
-    `entries` are the stages of its program, `preludes` those of the programs whose outputs it reads; `cubin` is the
-    code of a kernel that runs on a GPU.
+    `entries` are the stages of its program, `preludes` those of the prelude programs; `cubin` is a GPU kernel's code.
     """
 
     kernel: Kernel
@@ -59,7 +54,7 @@ class LoadedKernel:
         return [entry for kind, entry in self.entries.items() if kind is not StageKind.BIND]
 
     def caller(self, parameters: Mapping[str, Value], workers: int | None) -> Caller | CudaCaller:
-        """Return what calls the kernel's stages with these parameters, after the bind stage has run.
+        """Return the caller of the kernel's stages with these parameters, after running the bind stage.
 
         Raises as `ragged.runtime.call.bind` does.
         """
@@ -67,13 +62,11 @@ class LoadedKernel:
         launch = self.kernel.launch
         if launch is None:
             return Caller(self.call_stages, bound, workers=workers)
-        from ragged.runtime.cuda.caller import CudaCaller  # here: most have no GPU
-
         assert self.cubin is not None, "it comes with its launch"
         return CudaCaller(self.entries, bound, launch, self.cubin)
 
     def named(self, role: Role) -> dict[str, str]:
-        """Return, for the arguments that are buffers of a role, the buffers' own names by the arguments'."""
+        """Return the names of buffers of a role by the names of their arguments."""
         return {
             argument.name: argument.symbol.name
             for argument in self.entries[StageKind.KERNEL].arguments
@@ -82,10 +75,7 @@ class LoadedKernel:
 
 
 def load_kernel(kernel: Kernel, code: bytes, cubin: bytes | None = None) -> LoadedKernel:
-    """Return a kernel that was compiled before, ready to be called; raises as `Executable.load` does.
-
-    `cubin` is what runs on a GPU of a kernel that is for one.
-    """
+    """Load compiled code; raises as `Executable.load` does. `cubin` is the code of a GPU kernel."""
     if (kernel.launch is None) != (cubin is None):
         raise DataError(
             "compiled code is not what its description says", because="a kernel and its launch go together"

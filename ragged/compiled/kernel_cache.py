@@ -1,12 +1,11 @@
-"""Kernels on disk: what is compiled once for a user is found again by every process of his.
+"""The user's cache of compiled kernels on disk, shared by processes.
 
-What a folder holds is never trusted further than its checks go, and nothing that is wrong with it is an error: see
-`ragged.runtime.disk_cache`. Entries may be removed at any time.
+Entries are checked when they are read and may be removed at any time; a fault of the folder is never an error: see
+`ragged.runtime.disk_cache`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,10 @@ from ragged.codegen.interface import Interface
 from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
 from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
 from ragged.errors import Location, UserError
+from ragged.front_ends import application, setting
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
 from ragged.runtime.disk_cache import DiskCache
 
-VARIABLE = "CORTEX_CACHE_DIR"
-"""The environment variable that names the folder; set to nothing, it says that there is none."""
 LIMIT = 1 << 30
 """The most bytes that the folder may hold."""
 
@@ -30,9 +28,9 @@ _CODE = "code.so"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A kernel whose checks do not say where they come from, and of which part of the lowered programs each is.
+    """A kernel whose checks have no locations, but the part of the lowered programs that each comes from.
 
-    `origins` are places in `locations(programs)`, from one up, program by program and stage by stage; 0 is no place.
+    `origins` are positions in `locations(programs)`, from one up, by program and stage; 0 is none.
     """
 
     kernel: Kernel
@@ -43,14 +41,15 @@ _FORM = Form("cached kernel", 3, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of this user's cache, or None if there is to be none.
+    """Return the folder of this user's cache, or None if it is switched off.
 
-    It is `CORTEX_CACHE_DIR`, or else what the system has for caches: `~/.cache/cortex` on most.
+    It is the setting `CACHE_DIR` (see `ragged.front_ends`), empty for none, or else the system's folder for caches:
+    `~/.cache/cortex` for that front end.
     """
-    named = os.environ.get(VARIABLE)
+    named = setting("CACHE_DIR")
     if named is None:
-        usual = Path(platformdirs.user_cache_dir("cortex", appauthor=False))
-        return usual if usual.is_absolute() else None  # of a user who has no home
+        usual = Path(platformdirs.user_cache_dir(application(), appauthor=False))
+        return usual if usual.is_absolute() else None  # relative: a user without a home
     return Path(named) if named else None
 
 
@@ -73,7 +72,7 @@ def _open(recipe: Recipe) -> KernelCache | None:
     folder = cache_folder()
     try:
         return None if folder is None else KernelCache(folder, recipe)
-    except OSError:  # nobody knows what compiles here
+    except OSError:  # the compiler cannot be identified
         return None
 
 
@@ -84,6 +83,7 @@ class KernelCache:
         """Find its key; raises as `key_of` does."""
         self._cache = DiskCache(folder, LIMIT)
         self._locations = locations(recipe.programs)
+        self._packages = recipe.packages
         self._key = key_of(recipe)
 
     def find(self) -> LoadedKernel | None:
@@ -102,7 +102,7 @@ class KernelCache:
 
     def keep(self, loaded: LoadedKernel) -> None:
         """Keep a kernel for the next process, if it can be kept."""
-        if loaded.code is None or changed_since_import():
+        if loaded.code is None or changed_since_import(self._packages):
             return
         first: dict[Location | None, int] = {None: 0}
         for place, location in enumerate(self._locations, 1):
@@ -110,7 +110,7 @@ class KernelCache:
         interfaces = loaded.kernel.executable.interfaces
         sites = [[[site.at for site in stage.checks] for stage in each.stages] for each in interfaces]
         if any(at not in first for each in sites for stage in each for at in stage):
-            return  # a place that the programs do not know, which the next ones would not have
+            return  # a location that other programs with this key would not have
         plain = [each.located(lambda site: replace(site, at=None)) for each in interfaces]
         origins = tuple(tuple(tuple(first[at] for at in stage) for stage in each) for each in sites)
         entry = _Entry(_with_interfaces(loaded.kernel, plain), origins)

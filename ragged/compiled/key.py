@@ -14,8 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from ragged.auto.choices import DEFAULT, Choices
-from ragged.auto.machine import this_machine
 from ragged.codegen.target import TargetLike, read_target
 from ragged.errors import Location
 from ragged.ir.expr import Buffer, Dim, Function
@@ -23,20 +21,20 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For
 from ragged.ir.walk import expressions, statements, subexpressions
+from ragged.machine import this_machine
 from ragged.runtime import processor
 
 _BEGUN = time.time_ns()
-_SOURCES = ("ragged", "cortex")
 _TOOLS = ("tvm", "tvm_ffi", "z3")
-"""The packages besides this project's that decide what is generated."""
+"""Third-party packages that decide what is generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a kernel is compiled from and for: lowered programs, the kernel's first and then its preludes.
+    """Everything that a kernel is compiled from: lowered programs, the kernel's first and then its preludes.
 
-    `pipeline` names the passes, which follow from `threads`, `choices` and the machine; `dims` are the names of dims
-    that passes know by identity.
+    `pipeline` names the passes, which follow from `threads`, `options` (as text) and the machine; `dims` are the names
+    of dims that passes know by identity; `packages` are those whose sources compile it.
     """
 
     programs: tuple[Program, ...]
@@ -44,19 +42,19 @@ class Recipe:
     threads: int
     pipeline: str
     dims: Mapping[Dim, str] = field(default_factory=dict)
-    choices: Choices = DEFAULT
+    options: str = ""
+    packages: tuple[str, ...] = ("ragged",)
 
 
 def key_of(recipe: Recipe) -> str:
-    """Return the key of what a recipe is compiled to, as hexadecimal digits.
+    """Return the cache key of a recipe, as hexadecimal digits.
 
-    Programs' texts say nearly all of it; what passes know by identity and texts by name alone (dims) is added, and
-    what texts have to number (names). Where in the user's files a program comes from makes no difference, but which
-    parts come from one line does: see `locations`.
+    It hashes the programs' texts, and what texts do not say: dims that passes know by identity, and symbols' own names.
+    Source locations make no difference, but which parts come from one line does: see `locations`.
 
     Raises:
         UserError: the target is not known.
-        OSError: the sources or libraries of the compiler cannot be read, so that nobody knows what made the kernel.
+        OSError: the sources or libraries of the compiler cannot be read.
     """
     target = read_target(recipe.target)
     parts = {
@@ -69,8 +67,8 @@ def key_of(recipe: Recipe) -> str:
         "machine": repr(this_machine()),
         "threads": recipe.threads,
         "pipeline": recipe.pipeline,
-        "choices": repr(recipe.choices),
-        "compiler": compiler_identity(),
+        "options": recipe.options,
+        "compiler": compiler_identity(recipe.packages),
     }
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
@@ -88,13 +86,10 @@ def locations(programs: Sequence[Program]) -> tuple[Location | None, ...]:
 
 
 @cache
-def compiler_identity() -> str:
-    """Return a hash of what compiles: the sources of both packages, and the libraries that they stand on.
-
-    The hash is made once in a process, which has loaded what it describes or will.
-    """
+def compiler_identity(packages: tuple[str, ...]) -> str:
+    """Return a hash of the compiler: the sources of these packages, and the libraries that they use."""
     digest = hashlib.sha256(sys.version.encode())
-    for package in _SOURCES:
+    for package in packages:
         for path in _files(package, ".py"):
             digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
             digest.update(path.read_bytes())
@@ -105,12 +100,9 @@ def compiler_identity() -> str:
     return digest.hexdigest()
 
 
-def changed_since_import() -> bool:
-    """Return whether a source has been written since this process began to import them.
-
-    What it compiles is then not what the sources say now.
-    """
-    paths = (path for package in _SOURCES for path in _files(package, ".py"))
+def changed_since_import(packages: tuple[str, ...]) -> bool:
+    """Return whether a source is newer than this process: what it compiles is then not what the sources say now."""
+    paths = (path for package in packages for path in _files(package, ".py"))
     return any(path.stat().st_mtime_ns > _BEGUN for path in paths)
 
 

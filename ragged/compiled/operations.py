@@ -1,21 +1,21 @@
-"""How many operations statements do."""
+"""Operations and cost of statements."""
 
 from __future__ import annotations
 
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Expr, Fma, Unary
+from ragged.ir.expr import Binary, Const, Expr, Fma, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.stmt import Reduce, Store
-from ragged.ir.walk import expressions, subexpressions
+from ragged.ir.stmt import For, Reduce, Stmt, Store
+from ragged.ir.walk import children, expressions, subexpressions
 
 _SLOW = {UnaryOp.EXP: 32, UnaryOp.LOG: 32, UnaryOp.TANH: 32, UnaryOp.SIGMOID: 32, UnaryOp.SQRT: 8}
-"""What takes as long as so many operations of a tiled product."""
+"""Costs in operations of a tiled contraction."""
 _MEMORY = 16
-"""The same for an element that is stored: it goes to memory, and what it is made of came from there."""
+"""The cost of a stored element: its memory traffic."""
 
 
 def float_operations(stmt: Store | Reduce) -> int:
-    """Return how many operations on floats a statement has in its expressions: of pairs, those on each half."""
+    """Return the operations on floats in a statement's expressions; one on a pair counts twice."""
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
     return sum(_operations(part) for part in parts)
 
@@ -33,12 +33,24 @@ def _operations(part: Expr) -> int:
 
 
 def flops(stmt: Store | Reduce) -> int:
-    """Return how many operations on floats a statement does: a reduction combines as well."""
+    """Return the operations on floats of a statement, a reduction's own included."""
     return float_operations(stmt) + (isinstance(stmt, Reduce) and stmt.buffer.dtype.is_float)
 
 
 def cost(stmt: Store | Reduce) -> int:
-    """Return how long a statement takes, in operations of a tiled product."""
+    """Return the cost of a statement, in operations of a tiled contraction."""
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
     slow = sum(_SLOW.get(part.op, 0) for part in parts if isinstance(part, Unary))
     return flops(stmt) + slow + _MEMORY * isinstance(stmt, Store)
+
+
+def operations_per_iteration(stmt: Stmt) -> int:
+    """Return about how many operations a naive kernel does if each loop of variable extent runs once: for one node."""
+    inner = sum(operations_per_iteration(child) for child in children(stmt))
+    match stmt:
+        case For(extent=Const(value=extent)):
+            return int(extent) * inner
+        case Store() | Reduce():
+            return 1 + float_operations(stmt)
+        case _:
+            return inner

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 OPERATIONS_PER_NS = 50.0
 """Throughput of one core in a kernel with register tiles."""
 _LEAST_NS = 5_000
@@ -23,3 +26,21 @@ def spin_time_ns(operations: float, workers: float, barriers: int = 0) -> int:
     gain = operations / OPERATIONS_PER_NS * (1 - 1 / workers) - barriers * _BARRIER_NS * (workers > 1)
     most = max(_MOST_NS, gain / _SHARE)
     return int(min(gain, most)) * (gain >= _LEAST_NS)  # no branch: all calls do the same
+
+
+_REMEMBERED = 4096
+
+
+def spin_time_by_batch(operations: int, threads: int, *, columns: bool) -> Callable[[int, int], int]:
+    """Return the spin time of calls of one program, in nanoseconds, as a function of (iterations, batches); it caches.
+
+    `operations` are those of one iteration. `columns` says whether workers share the columns of a batch, of which there
+    are enough in any batch, or its iterations.
+    """
+
+    @lru_cache(_REMEMBERED)
+    def spin_ns(iterations: int, batches: int) -> int:
+        workers = threads if columns else max(1.0, min(threads, iterations / max(1, batches)))
+        return spin_time_ns(operations * iterations, workers, batches)
+
+    return spin_ns

@@ -29,12 +29,12 @@ class _Value(ctypes.Structure):
 
 
 class Library:
-    """A shared library in this process, from its bytes. It is unloaded when none of its functions is left."""
+    """A shared library in this process, from its bytes. It is unloaded with the last of its functions."""
 
     def __init__(self, code: bytes) -> None:
         """Load it; raises `DataError` if the system does not."""
         runtime()
-        with tempfile.TemporaryDirectory(prefix="cortex-") as folder:  # which nobody else may enter
+        with tempfile.TemporaryDirectory(prefix="ragged-") as folder:  # readable by this user alone
             path = Path(folder) / "code.so"
             path.write_bytes(code)
             try:

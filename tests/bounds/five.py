@@ -8,7 +8,7 @@ from typing import Any
 
 import cortex
 from cortex import Node, models
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.linearize import Linearized, linearize
 from cortex.ra.model import Model
 from cortex.ra.schedule import default_schedule

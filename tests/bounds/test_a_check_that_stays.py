@@ -73,7 +73,7 @@ def test_what_was_changed_after_linearizing_ends_the_call(function, node, value)
 
 def ra_program():
     """Return the model's program with all its checks in it."""
-    from cortex.compiler.generate import lowering_steps
+    from cortex.compiler.pipeline import lowering_steps
     from cortex.ra.schedule import default_schedule
 
     program = lowering_steps(default_schedule(MODEL).lower(), threads=2)[-1].program

@@ -163,7 +163,7 @@ def test_the_linker(monkeypatch, tmp_path):
 
 
 def test_the_cache(monkeypatch, cache_dir):
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
     assert parts.cache().found == f"{cache_dir}, which is yet to be made"
     model = models.tree_sum(hidden=4, vocab=3)
     for threads in (1, 2):

@@ -4,10 +4,10 @@ import pytest
 
 from cortex import models
 from cortex.compiler import compile
-from cortex.compiler.function import STAGES
+from cortex.compiler.function import RecursiveFunction
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", RecursiveFunction.stages)
 def test_a_stage_is_what_the_compiled_function_shows(cortex, stage):
     result = cortex("show", "tree_sum", "--stage", stage, "--hidden", 4, "--words", 9)
     assert result.exit_code == 0, result.output

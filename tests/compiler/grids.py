@@ -9,8 +9,8 @@ import numpy as np
 from cortex import Node, models, ra
 from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
-from ragged.auto.machine import Grid
 from ragged.ir.program import Program
+from ragged.machine import Grid
 from ragged.passes.pipeline import Step, run_passes
 
 WORDS = 7

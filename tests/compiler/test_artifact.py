@@ -18,13 +18,14 @@ import torch
 
 import cortex
 from cortex import models, ra
-from cortex.compiler import artifact
-from cortex.compiler.artifact import FORM
+from cortex.compiler.function import RecursiveFunction
+from cortex.linearize import Linearizer
 from ragged.compiled import generate
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
 from tests.support.damaged import check_damaged, refusal
 
+FORM = RecursiveFunction.form
 VOCAB = cortex.Vocab(["the", "film", "<unk>", "bore"], unk="<unk>")
 TREES = ["(3 (2 the) (4 film))", "(1 (2 (0 a) (1 bore)) (2 the))", "(2 film)"]
 MODELS = {
@@ -119,19 +120,20 @@ def test_options_travel(tmp_path):
 
 @pytest.mark.parametrize("unk", ["<unk>", "film", None])
 def test_a_vocabulary_travels(small, tmp_path, unk):
-    made = replace(small._made, vocab=cortex.Vocab(["the", "film", "bore"], unk=unk))
-    artifact.save(made, small._params, tmp_path / "m.cortex")
-    loaded = cortex.load(tmp_path / "m.cortex")._made.vocab
-    assert dict(loaded.rows) == dict(made.vocab.rows) and loaded.unknown == made.vocab.unknown
+    vocab = cortex.Vocab(["the", "film", "bore"], unk=unk)
+    parts = replace(small._parts, vocab=vocab, linearizer=Linearizer(small.plan, vocab=vocab))
+    RecursiveFunction(parts, small._params).save(tmp_path / "m.cortex")
+    loaded = cortex.load(tmp_path / "m.cortex").vocab
+    assert dict(loaded.rows) == dict(vocab.rows) and loaded.unknown == vocab.unknown
 
 
 def test_threads(small, tmp_path):
     small.save(tmp_path / "two.cortex")
-    assert cortex.load(tmp_path / "two.cortex")._made.workers == 2
+    assert cortex.load(tmp_path / "two.cortex")._parts.workers == 2
     five = cortex.load(tmp_path / "two.cortex", threads=5)
-    assert five._made.workers == 5 and bits(five) == bits(small)
-    artifact.save(replace(small._made, threads=None), small._params, tmp_path / "any.cortex")
-    assert cortex.load(tmp_path / "any.cortex")._made.workers == usable_cores()
+    assert five._parts.workers == 5 and bits(five) == bits(small)
+    RecursiveFunction(replace(small._parts, threads=None), small._params).save(tmp_path / "any.cortex")
+    assert cortex.load(tmp_path / "any.cortex")._parts.workers == usable_cores()
     with pytest.raises(cortex.UserError, match="threads=0 is not a number of workers"):
         cortex.load(tmp_path / "two.cortex", threads=0)
     for many in (2**31, 2**63, 10**30):
@@ -266,14 +268,14 @@ def test_code_that_is_not_what_the_manifest_describes(saved, nothing_runs):
 
 
 def test_a_function_that_the_code_does_not_have(saved, small, nothing_runs):
-    interface = small._made.kernel.kernel.executable.interface
+    interface = small._parts.kernel.kernel.executable.interface
     stages = tuple(replace(stage, function="nobody") for stage in interface.stages)
     changed_executable(saved, interface=replace(interface, stages=stages))
     assert "compiled code has no function 'nobody'" in refused(saved)
 
 
 def test_declarations_that_are_none(saved, small):
-    interface = small._made.kernel.kernel.executable.interface
+    interface = small._parts.kernel.kernel.executable.interface
     changed_executable(saved, interface=replace(interface, declarations="import os"))
     assert "compiled code is not what its description says" in refused(saved)
 
@@ -317,9 +319,9 @@ def test_manifests_of_something_else(saved):
 
 
 def test_code_of_another_model(saved, nothing_runs):
-    model = read_bundle(FORM, saved.read_bytes())[0].model
-    for other in (replace(model, outputs=("h", "c")), replace(model, parameters={})):
-        changed(saved, model=other)
+    signature = read_bundle(FORM, saved.read_bytes())[0].signature
+    for other in (replace(signature, outputs=("h", "c")), replace(signature, parameters={})):
+        changed(saved, signature=other)
         assert refused(saved).splitlines()[1] == "  because: it reads emb and gives h"
 
 

@@ -18,11 +18,11 @@ from cortex import Node, models
 from cortex.compiler import pipeline
 from cortex.compiler.pipeline import passes_for
 from ragged.auto.default_schedule import DefaultSchedule, share_out
-from ragged.auto.machine import Machine, this_machine
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, loops_of
+from ragged.machine import Machine, this_machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll

@@ -12,9 +12,9 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from cortex.compiler import generate
+from cortex.compiler import pipeline
 from cortex.compiler.compile import recipe_of
-from cortex.compiler.generate import generate_kernel
+from cortex.compiler.pipeline import generate_kernel
 from ragged.compiled import generate as kernels
 from ragged.compiled import kernel_cache
 from ragged.compiled.kernel_cache import KernelCache, cache_folder
@@ -36,8 +36,8 @@ def compilations(monkeypatch) -> list[object]:
         done.append(arguments)
         return generate_kernel(*arguments, **options)
 
-    monkeypatch.setattr(generate, "generate_kernel", counted)
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
+    monkeypatch.setattr(pipeline, "generate_kernel", counted)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
     return done
 
 
@@ -95,6 +95,7 @@ def test_it_can_be_switched_off(cache_dir, compilations, monkeypatch):
 def test_where_it_is(cache_dir, monkeypatch, tmp_path):
     assert cache_folder() == cache_dir
     monkeypatch.delenv("CORTEX_CACHE_DIR")
+    monkeypatch.delenv("RAGGED_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / "cortex"
     monkeypatch.setattr(kernel_cache.platformdirs, "user_cache_dir", lambda *_, **__: "~/.cache/cortex")
@@ -197,7 +198,7 @@ def test_nowhere_to_run_a_library_from(cache_dir, compilations, monkeypatch):
 
 
 def test_nothing_is_kept_of_sources_that_change(cache_dir, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: True)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: True)
     compiled()
     assert not cache_dir.exists()
 
@@ -243,8 +244,8 @@ print(json.dumps({"bits": h.tobytes().hex(), "compiler": "tvm" in sys.modules or
 # Sources that are written while processes run make them compile for themselves; here they count as they were.
 SETTLED = """
 from ragged.compiled import kernel_cache, key
-key.compiler_identity = lambda: "settled"
-kernel_cache.changed_since_import = lambda: False
+key.compiler_identity = lambda packages: "settled"
+kernel_cache.changed_since_import = lambda packages: False
 """
 
 

@@ -14,9 +14,9 @@ from cortex.compiler.compile import recipe_of
 from cortex.ra.schedule import default_schedule
 from ragged.auto import choices as loops
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import this_machine
 from ragged.compiled.key import key_of
 from ragged.errors import ScheduleError, UserError
+from ragged.machine import this_machine
 from tests.support.agreement import check_agreement
 
 MODEL = models.tree_fc(hidden=33, vocab=7)

@@ -12,10 +12,10 @@ from cortex import Choices, Node, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.columns import share_columns
-from ragged.auto.machine import Machine
 from ragged.auto.serpentine_columns import alternate_columns
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
+from ragged.machine import Machine
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team

@@ -180,7 +180,7 @@ def test_with_params_compiles_nothing(tree_lstm, trees):
     again = fn.with_params(other)
     want = ra.evaluate(model, other, trees[0])["h"][-1]
     assert error(again(trees[0])["h"][0], want) < 1e-5
-    assert again._made is fn._made
+    assert again._parts is fn._parts
     assert error(fn(trees[0])["h"][0], ra.evaluate(model, params, trees[0])["h"][-1]) < 1e-5
 
 
@@ -242,7 +242,7 @@ def test_the_work_of_python_does_not_grow(tree_lstm, trees):
 
 def test_the_code_is_ours(tree_lstm):
     _, _, fn = tree_lstm
-    symbols = undefined_symbols(fn._made.kernel.code)
+    symbols = undefined_symbols(fn._parts.kernel.code)
     mathematics = {"expf", "tanhf", "logf", "sqrtf", "exp", "tanh", "log", "memset", "memcpy", "usleep"}
     runtime = {
         name for name in symbols if name.startswith(("TVMFFI", "__TVM", "TVMBackend", "_GLOBAL_OFFSET"))

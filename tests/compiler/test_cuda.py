@@ -11,8 +11,7 @@ import pytest
 
 import cortex
 from cortex import ra
-from cortex.compiler.artifact import save
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
 from ragged.codegen.cuda import nvcc
 from ragged.codegen.target import grid_for
@@ -81,7 +80,7 @@ def test_it_is_one_kernel_with_the_barriers_of_the_program_and_its_weights_on_ch
     }
     assert chips == {f"{name}_chip" for name in matrices}
     assert body.count("reinterpret_cast<float*>(ragged_shared + ") == len(chips)
-    launch = fn._made.kernel.kernel.launch
+    launch = fn._parts.kernel.kernel.launch
     assert (launch.function, launch.blocks, launch.threads) == (
         "model_kernel",
         2 if name == "mv_rnn" else 3,
@@ -91,7 +90,7 @@ def test_it_is_one_kernel_with_the_barriers_of_the_program_and_its_weights_on_ch
 
 def test_the_code_is_for_the_architecture(compiled):
     fn = compiled[3]
-    code = fn._made.kernel.cubin
+    code = fn._parts.kernel.cubin
     assert code[:4] == b"\x7fELF"
     assert struct.unpack_from("<H", code, 18) == (_CUDA,)
     assert b".text.model_kernel\0" in code
@@ -131,22 +130,23 @@ def test_a_saved_function_runs_without_nvcc(one, device, tmp_path, monkeypatch):
     check_agreement(results(model, loaded(batch), len(batch)), ra.evaluate(model, params, batch), "loaded")
 
 
-def test_a_file_without_the_code_for_the_device_is_refused(one, tmp_path):
-    _, params, fn = one
-    made = replace(fn._made, kernel=replace(fn._made.kernel, cubin=None))
-    save(made, params, tmp_path / "m.cortex")
+def test_a_file_without_the_code_for_the_device_is_refused(one, tmp_path, monkeypatch):
+    _, _, fn = one
+    parts = replace(fn._parts, kernel=replace(fn._parts.kernel, cubin=None))
+    monkeypatch.setattr(fn, "_parts", parts)
+    fn.save(tmp_path / "m.cortex")
     with pytest.raises(DataError, match="compiled code is not what its description says"):
         cortex.load(tmp_path / "m.cortex")
 
 
 def test_the_cache_has_it_by_its_target(cache_dir, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
     model = model_of("tree_fc")
     params = model.init_params(seed=0)
     fn = cortex.compile(model, params, target=TARGET)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     again = cortex.compile(model, params, target=TARGET)
-    assert again._made.kernel.cubin == fn._made.kernel.cubin
+    assert again._parts.kernel.cubin == fn._parts.kernel.cubin
     for other in ("cuda -arch=sm_80", TARGET.replace("=3", "=2")):
         with pytest.raises(UserError, match="no CUDA compiler is here"):
             cortex.compile(model, params, target=other)

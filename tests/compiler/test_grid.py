@@ -10,7 +10,6 @@ import pytest
 from cortex import models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
-from ragged.auto.machine import Grid
 from ragged.codegen.cuda.kernel import cuda_kernel
 from ragged.errors import InternalError
 from ragged.ir.interpret import BarrierDivergence, Fault, Race
@@ -18,6 +17,7 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.verify import verify
+from ragged.machine import Grid
 from tests.compiler.grids import GRID, HIDDEN, model_of, program_of, steps_of, trees
 from tests.support.agreement import check_agreement, interpreted
 from tests.support.scheduled import some_structures

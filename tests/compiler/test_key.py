@@ -6,7 +6,7 @@ import pytest
 
 from cortex import models, ra
 from cortex.compiler.compile import recipe_of
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.ra.schedule import default_schedule
 from ragged.compiled.key import key_of, locations

@@ -12,15 +12,14 @@ import pytest
 import ragged.passes
 import ragged.transform
 from cortex import models
-from cortex.compiler.generate import lowering_steps
-from cortex.compiler.pipeline import passes_for
+from cortex.compiler.pipeline import lowering_steps, passes_for
 from cortex.ra.schedule import default_schedule
-from ragged.auto.machine import Grid
 from ragged.codegen.tir import stage_function
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.verify import verify
+from ragged.machine import Grid
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.support.cells import child_sum
 

@@ -10,9 +10,9 @@ from cortex import Choices, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine
 from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.ir.printer import to_text
+from ragged.machine import Machine
 from tests.support.agreement import check_agreement, interpreted
 
 TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)

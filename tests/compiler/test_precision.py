@@ -5,7 +5,7 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from ragged.codegen.target import has_matrix_unit, has_quick_pairs, host_target
+from ragged.codegen.target_features import has_matrix_unit, has_quick_pairs, host_target
 from tests.support.cells import child_sum
 
 MODELS = {

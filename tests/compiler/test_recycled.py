@@ -11,8 +11,8 @@ import cortex
 from cortex import Node, models, ra
 from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
-from ragged.auto.machine import Grid
 from ragged.errors import DataError
+from ragged.machine import Grid
 from ragged.passes.pipeline import run_passes
 from tests.compiler.test_library import EMBED, HIDDEN, VOCAB, of_all_sizes
 from tests.models.library import LIBRARY, payloads

@@ -9,11 +9,11 @@ import pytest
 
 import cortex
 from cortex import Node, models
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
-from ragged.auto.machine import Grid
 from ragged.errors import UserError
 from ragged.ir.printer import to_text
+from ragged.machine import Grid
 from tests.compiler.test_bits import bits
 from tests.ra.test_tabulate import Cell
 

@@ -10,9 +10,10 @@ import pytest
 
 import cortex
 from cortex import models
-from cortex.compiler.generate import lowering_steps
-from cortex.compiler.spin_time import operations_of, spin_time_by_batch
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
+from ragged.compiled.operations import operations_per_iteration
+from ragged.compiled.spin_time import spin_time_by_batch
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import statements
@@ -130,7 +131,7 @@ def test_large_temporaries_are_each_worker_s_own():
 
 
 def test_patience_is_what_a_call_gains():
-    operations = operations_of(default_schedule(MODELS["tree_fc"]).lower())
+    operations = operations_per_iteration(default_schedule(MODELS["tree_fc"]).lower().kernel)
     one, two, ten = (spin_time_by_batch(operations, threads, columns=False) for threads in (1, 2, 10))
     assert two(1, 1) == 0 and one(10**6, 10) == 0
     assert two(10**6, 10**6) == 0, "a chain"
@@ -144,7 +145,7 @@ def test_workers_share_the_columns_of_a_chain(hidden, waits, tmp_path):
     fn = cortex.compile(model, model.init_params(seed=0), threads=2)
     fn.save(tmp_path / "m.cortex")
     for each in (fn, cortex.load(tmp_path / "m.cortex")):
-        assert each._made.kernel.kernel.shares_columns == (hidden > 16)
+        assert each._parts.kernel.kernel.shares_columns == (hidden > 16)
         assert (each._spin_ns(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
 from ragged.ir.expr import Const, Load, Role
 from ragged.ir.program import Program, StageKind

@@ -6,7 +6,7 @@ from typing import Any
 
 import cortex
 from cortex import ra
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.linearize import Linearized, linearize
 from ragged.ir.program import Program
 from ragged.ir.stmt import Barrier

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import Node, ra
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ilir.check_classes import check_classes
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.linearize import linearize

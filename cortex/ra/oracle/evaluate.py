@@ -15,9 +15,9 @@ from cortex.linearize.vocab import Vocab
 from cortex.ra.base import Tensor
 from cortex.ra.model import Model
 from cortex.ra.oracle.node import NodeRun, Results
-from cortex.ra.params import check_params
 from cortex.ra.structure import Dag, Sequence, Tree
 from cortex.ra.tensor import NodeInput, dense
+from ragged.data.parameters import check_params
 from ragged.errors import DataError
 
 Outputs = dict[str, NDArray[np.float64]]

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ragged.api.described import Policy
 from ragged.api.dims import LengthFn
 from ragged.api.schedule import Schedule
+from ragged.api.signature import Policy
 from ragged.api.tensors import Kind, Tensor
 from ragged.codegen.build import compile_program
 from ragged.ir.expr import Const, Expr, Function, Role
@@ -68,7 +68,7 @@ class _Call:
         for prelude in self.schedule.preludes():
             for name, values in self.execute(prelude).items():
                 self.arrays[name.removesuffix("_table")] = values
-            for order in self.schedule.described.orders:  # later preludes may read them
+            for order in self.schedule.signature.orders:  # later preludes may read them
                 work = self.arrays.get(order.table.removesuffix("_table"))
                 if work is not None:
                     made = dealt(work, 2) if order.policy is Policy.DEALT else longest_first(work)

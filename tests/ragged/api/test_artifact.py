@@ -15,15 +15,15 @@ import pytest
 import safetensors.numpy
 
 import ragged
-from ragged.api import artifact
-from ragged.api.artifact import FORM
-from ragged.api.described import Fixed, Sized, Varying
+from ragged.api.signature import Fixed, Sized, Varying
 from ragged.compiled import generate
 from ragged.errors import DataError, ModelError, UserError
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
 from tests.ragged.api.functions import SCHEDULES, bits, params_of, rows, scaled
 from tests.support.damaged import check_damaged, refusal
+
+FORM = ragged.RaggedFunction.form
 
 
 @pytest.fixture(scope="module", params=SCHEDULES)
@@ -51,7 +51,7 @@ def test_what_is_loaded_is_what_was_saved(function, tmp_path):
     loaded = ragged.load(path)
     for lengths in ((3, 0, 5, 1), (), (0,), (33, 2)):
         assert bits(loaded(A=rows(lengths))) == bits(fn(A=rows(lengths)))
-    assert loaded.described == fn.described and repr(loaded) == repr(fn)
+    assert loaded.signature == fn.signature and repr(loaded) == repr(fn)
     for stage in ("ragged", "schedule", "loops", "prelude", "tir", "asm"):
         assert loaded.show(stage) == fn.show(stage), stage
     assert loaded.profile(repeats=2, A=rows()).flops == fn.profile(repeats=2, A=rows()).flops
@@ -62,11 +62,12 @@ def test_what_is_loaded_is_what_was_saved(function, tmp_path):
 
 
 def test_threads(attention, saved, tmp_path):
-    assert ragged.load(saved)._made.workers == 2
+    assert ragged.load(saved)._parts.workers == 2
     five = ragged.load(str(saved), threads=5)
-    assert five._made.workers == 5 and bits(five(A=rows())) == bits(attention(A=rows()))
-    artifact.save(replace(attention._made, threads=None), attention._params, tmp_path / "any.ragged")
-    assert ragged.load(tmp_path / "any.ragged")._made.workers == usable_cores()
+    assert five._parts.workers == 5 and bits(five(A=rows())) == bits(attention(A=rows()))
+    anywhere = ragged.RaggedFunction(replace(attention._parts, threads=None), attention._params)
+    anywhere.save(tmp_path / "any.ragged")
+    assert ragged.load(tmp_path / "any.ragged")._parts.workers == usable_cores()
     with pytest.raises(UserError, match="threads=0 is not a number of workers"):
         ragged.load(saved, threads=0)
 
@@ -151,20 +152,20 @@ def test_code_that_is_not_what_the_manifest_describes(saved, nothing_runs):
     assert "because: it has no prelude" in refused(saved)
 
 
-def described(path):
-    return read_bundle(FORM, path.read_bytes())[0].described
+def signature(path):
+    return read_bundle(FORM, path.read_bytes())[0].signature
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         (lambda d: replace(d, outputs=d.outputs[:1]), "it reads W and gives O, P"),
-        (lambda d: replace(d, parameters=()), "it reads W and gives O, P"),
+        (lambda d: replace(d, parameters={}), "it reads W and gives O, P"),
         (lambda d: replace(d, inputs=()), "the code reads 'A', which is no argument"),
         (lambda d: replace(d, lengths=()), "'A' has lengths 'n', which nothing gives"),
         (lambda d: replace(d, sizes=()), "'A' extends 'B', which is no size"),
         (lambda d: with_input(d, padding=(1, 0, 1)), "'A' is padded to multiples of (1, 0, 1)"),
-        (lambda d: with_input(d, dims=("b",)), "'A' has as many dimensions as extents"),
+        (lambda d: with_input(d, dims=("b",)), "'A' has other numbers of dimensions"),
         (
             lambda d: with_rules(d, Fixed(3), Varying((1,), "n", True), Fixed(2)),
             "'A' varies over dimensions (1,)",
@@ -181,23 +182,23 @@ def described(path):
     ],
 )
 def test_descriptions_of_something_else(saved, nothing_runs, change, why):
-    changed(saved, described=change(described(saved)))
+    changed(saved, signature=change(signature(saved)))
     assert why in refused(saved)
 
 
-def with_input(described, **changes):
-    return replace(described, inputs=(replace(described.inputs[0], **changes),))
+def with_input(signature, **changes):
+    return replace(signature, inputs=(replace(signature.inputs[0], **changes),))
 
 
-def with_rules(described, *rules):
-    return with_input(described, extents=rules)
+def with_rules(signature, *rules):
+    return with_input(signature, extents=rules)
 
 
 def test_parameters_of_something_else(saved):
     changed(saved, {"parameters.safetensors": b"\x80\x04N."})
     assert "parameters.safetensors cannot be read" in refused(saved)
     changed(saved, {"parameters.safetensors": safetensors.numpy.save({})})
-    assert "parameter 'W' is not given" in refused(saved)
+    assert "because: 'W' (16, 16) is missing" in refused(saved)
 
 
 def mutants(value):
@@ -258,5 +259,5 @@ def test_nothing_to_save_without_a_linker(tmp_path, monkeypatch):
 
 
 def test_a_parameter_that_does_not_fit_is_refused_as_at_first(saved):
-    with pytest.raises(ModelError, match=r"parameter 'W' has the shape \(3,\), not \(16, 16\)"):
+    with pytest.raises(ModelError, match=r"'W' has shape \(3,\), not \(16, 16\)"):
         ragged.load(saved).with_params({"W": np.zeros(3, np.float32)})

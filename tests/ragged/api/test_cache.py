@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ragged
-from ragged.api import generate
-from ragged.api.generate import generate_kernel
+from ragged.api import pipeline
+from ragged.api.pipeline import generate_kernel
 from ragged.compiled import kernel_cache
 from ragged.errors import DataError
 from tests.ragged.api.functions import attention, bits, params_of, rows, scaled
@@ -26,8 +26,8 @@ def compilations(monkeypatch) -> list[object]:
         done.append(recipe)
         return generate_kernel(recipe)
 
-    monkeypatch.setattr(generate, "generate_kernel", counted)
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
+    monkeypatch.setattr(pipeline, "generate_kernel", counted)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
     return done
 
 
@@ -65,6 +65,7 @@ def test_it_can_be_switched_off(cache_dir, compilations, monkeypatch):
     ragged.compile(scaled(), cache=False)
     assert not cache_dir.exists()
     monkeypatch.setenv("CORTEX_CACHE_DIR", "")
+    monkeypatch.setenv("RAGGED_CACHE_DIR", "")
     ragged.compile(scaled())
     assert not cache_dir.exists() and len(compilations) == 2
 
@@ -97,8 +98,8 @@ SCRIPT = """
 import json, sys
 sys.modules["torch"] = None  # which tvm_ffi would import for its own sake
 from ragged.compiled import kernel_cache, key
-key.compiler_identity = lambda: "settled"
-kernel_cache.changed_since_import = lambda: False
+key.compiler_identity = lambda packages: "settled"
+kernel_cache.changed_since_import = lambda packages: False
 import ragged
 from tests.ragged.api.functions import bits, rows, scaled
 f = ragged.compile(scaled(), threads=2)

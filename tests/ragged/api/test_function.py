@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import ragged
-from ragged.api.function import STAGES
-from ragged.api.prepared import KEPT
+from ragged.api.bound_arguments import CACHED_BATCHES
 from ragged.codegen.elf import undefined_symbols
 from ragged.errors import DataError, ModelError, UserError
 from tests.ragged.api.functions import (
@@ -85,9 +84,9 @@ def test_the_same_lengths_share_tables_and_others_do_not(simple):
     assert len(prepared) == 1
     other, _ = simple._arguments({"A": rows((1, 2))})
     assert id(other) not in prepared
-    for k in range(2 * KEPT):
+    for k in range(2 * CACHED_BATCHES):
         simple(A=rows((k,)))
-    assert len(simple._preludes._kept) == KEPT
+    assert len(simple._preludes._cache) == CACHED_BATCHES
 
 
 def test_what_is_refused_once_is_refused_again(simple):
@@ -162,16 +161,16 @@ def test_extents_that_are_computed_from_sizes():
 def test_other_parameters(several):
     x = rows()
     fn = several[1].with_params(params_of("attention", seed=5))
-    assert fn._made is several[1]._made
+    assert fn._parts is several[1]._parts
     want = attended(np.asarray(x[0]), weights(5))[1]
     np.testing.assert_allclose(fn(A=x)["O"][0], want, rtol=1e-4, atol=1e-4)
-    with pytest.raises(ModelError, match="attention: parameter 'W' is not given"):
+    with pytest.raises(ModelError, match=r"'W' \(16, 16\) is missing"):
         fn.with_params({})
 
 
 def test_calls_from_many_threads(several, simple):
     """Each with other lengths, more of them than are kept."""
-    batches = [rows((k, 0, 3 * k), seed=k) for k in range(3 * KEPT)]
+    batches = [rows((k, 0, 3 * k), seed=k) for k in range(3 * CACHED_BATCHES)]
     want = [(bits(several[1](A=x)), bits(simple(A=x))) for x in batches]
 
     def work(seed: int) -> bool:
@@ -203,7 +202,7 @@ def test_a_long_call_waits_longer_for_helpers_than_a_short_one(simple):
     assert 0 < spin_ns((2000,)) < spin_ns((4000, 2000)) <= 1_000_000
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", ragged.RaggedFunction.stages)
 def test_every_stage_shows(several, stage):
     text = several[3].show(stage)
     assert text.strip()
@@ -255,8 +254,8 @@ def test_profile(several):
 
 def test_what_it_says_of_itself(several):
     fn = several[1]
-    assert [tensor.name for tensor in fn.described.inputs] == ["A"]
-    assert str(fn.described) == (
+    assert [tensor.name for tensor in fn.signature.inputs] == ["A"]
+    assert str(fn.signature) == (
         "(A: float32[batch, len, 16], W: float32[16, 16]) -> P: float32[batch, len, u], O: float32[batch, len, 16]"
     )
     assert repr(fn).startswith("<RaggedFunction attention(A: ") and "for llvm" in repr(fn)
@@ -265,7 +264,7 @@ def test_what_it_says_of_itself(several):
 
 
 def test_the_code_is_ours(several):
-    symbols = undefined_symbols(several[3]._made.kernel.code)
+    symbols = undefined_symbols(several[3]._parts.kernel.code)
     mathematics = {"memset", "memcpy", "usleep"}
     runtime = {
         name for name in symbols if name.startswith(("TVMFFI", "__TVM", "TVMBackend", "_GLOBAL_OFFSET"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ragged
-from ragged.api.described import Policy
 from ragged.api.schedule import Schedule
+from ragged.api.signature import Policy
 from ragged.errors import ScheduleError
 from ragged.transform.loops.split import Tail
 from tests.ragged.api.running import Data, expected, run

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from ragged.auto import machine
-from ragged.auto.machine import this_machine
+from ragged import machine
+from ragged.machine import this_machine
 
 
 def test_this_machine():

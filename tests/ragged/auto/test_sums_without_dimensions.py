@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
+from ragged.machine import Machine
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
 TEXT = """\

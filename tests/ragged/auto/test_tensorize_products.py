@@ -5,12 +5,12 @@ import pytest
 
 from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine
 from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
+from ragged.machine import Machine
 
 UNIT = Machine(64, 32, 2, 32 * 1024, 1024 * 1024, matrix_unit=True)
 CELL = """\

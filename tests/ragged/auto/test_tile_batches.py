@@ -7,12 +7,12 @@ import pytest
 
 from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine
 from ragged.auto.tile_batches import tile_batches
 from ragged.ir.frame_size import STACK_BYTES, stack_bytes
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)

@@ -5,7 +5,6 @@ import pytest
 
 from ragged.analysis.contractions import products
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine, this_machine
 from ragged.auto.tile_products import tile_products
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
@@ -13,6 +12,7 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
+from ragged.machine import Machine, this_machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.transform.programs import matvec, matvec_data

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import Machine
 from ragged.auto.tile_tables import tile_tables
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.ir.verify import verify
+from ragged.machine import Machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.transform.data_support import same_compiled

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import this_machine
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
+from ragged.machine import this_machine
 from tests.ragged.codegen.hand import check_both
 
 TURNED = """\

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.target import Target, has_scale, host_target
+from ragged.codegen.target import Target
+from ragged.codegen.target_features import has_scale, host_target
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Fma
 from ragged.ir.program import StageKind

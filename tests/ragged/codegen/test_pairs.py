@@ -5,7 +5,8 @@ import pytest
 
 from ragged.analysis.row_pairs import pair_row
 from ragged.codegen.build import compile_program, generate
-from ragged.codegen.target import Target, has_quick_pairs, host_target, parse_target
+from ragged.codegen.target import Target
+from ragged.codegen.target_features import has_quick_pairs, host_target, parse_target
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Fma
 from ragged.ir.index import index_of

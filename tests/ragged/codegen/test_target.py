@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ragged.auto.machine import Grid
 from ragged.codegen.build import compile_program
-from ragged.codegen.target import Target, features_of, grid_for, has_matrix_unit, host_target, parse_target
+from ragged.codegen.target import Target, grid_for
+from ragged.codegen.target_features import features_of, has_matrix_unit, host_target, parse_target
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.program import StageKind
+from ragged.machine import Grid
 from ragged.runtime import processor
 from tests.ragged.codegen.hand import elementwise, op
 

@@ -79,7 +79,7 @@ def test_programs_of_one_name():
 
 def test_every_check_says_where_its_own_program_comes_from(cache_dir, monkeypatch):
     """The same programs from two files: one entry, and each finds its own lines in it, preludes as well."""
-    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda: False)
+    monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
     compiled = []
 
     def make(asked: Recipe) -> LoadedKernel:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragged.codegen.target import parse_target
+from ragged.codegen.target_features import parse_target
 from ragged.compiled import key as module
 from ragged.compiled.key import Recipe, changed_since_import, compiler_identity, key_of, locations
 from ragged.errors import UserError
@@ -68,7 +68,7 @@ def test_everything_else_does(monkeypatch):
     ]
     keys = [key_of(each) for each in others]
     for name, value in (
-        ("compiler_identity", lambda: "another compiler"),
+        ("compiler_identity", lambda packages: "another compiler"),
         ("this_machine", lambda: "another machine"),
     ):
         with monkeypatch.context() as patched:
@@ -126,13 +126,12 @@ def packages(tmp_path, monkeypatch):
     for folder in ("sources", "tool"):
         (tmp_path / folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module, "_SOURCES", ("sources",))
     monkeypatch.setattr(module, "_TOOLS", ("tool",))
     return tmp_path
 
 
 def identity() -> str:
-    return compiler_identity.__wrapped__()
+    return compiler_identity.__wrapped__(("sources",))
 
 
 def test_the_compiler_is_known_by_its_sources_and_libraries(packages):
@@ -158,7 +157,7 @@ def test_no_key_without_sources(packages, monkeypatch):
 
 def test_a_source_that_is_written_while_it_is_used(packages, monkeypatch):
     monkeypatch.setattr(module, "_BEGUN", time.time_ns() + 10**9)
-    assert not changed_since_import()
+    assert not changed_since_import(("sources",))
     later = module._BEGUN + 1
     os.utime(packages / "sources" / "inner" / "b.py", ns=(later, later))
-    assert changed_since_import()
+    assert changed_since_import(("sources",))

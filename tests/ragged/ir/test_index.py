@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cortex import models
-from cortex.compiler.generate import lowering_steps
+from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
 from ragged.ir import index
 from ragged.ir.index import forget_programs, index_of

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from ragged.api.described import Policy
 from ragged.api.program import reads
 from ragged.api.schedule import Schedule
+from ragged.api.signature import Policy
 from ragged.api.tensors import Kind, Loop, Reduction, Tensor, TensorDim
 from ragged.api.values import Value
 from ragged.ir.expr import Const, Ref

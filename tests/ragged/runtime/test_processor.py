@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragged.codegen.build import generate
-from ragged.codegen.target import architecture_of, features_of, host_target, parse_target
+from ragged.codegen.target_features import architecture_of, features_of, host_target, parse_target
 from ragged.errors import UserError
 from ragged.ir.parser import parse
 from ragged.runtime import processor

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.target import has_matrix_unit, host_target
+from ragged.codegen.target_features import has_matrix_unit, host_target
 from ragged.errors import ScheduleError
 from ragged.ir.index import index_of
 from ragged.ir.interpret import interpret

@@ -1,4 +1,4 @@
-"""Running preludes: the tables of a batch's lengths, made once and kept for the same lengths."""
+"""Running preludes: the tables of a batch's lengths, computed once and cached by lengths."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from ragged.api.arguments import Key
-from ragged.api.described import Described, DescribedTensor, Fixed, Order, Policy, Rule, Sized, Varying
-from ragged.api.given import Given
+from ragged.api.inputs import InputLengths, Key
+from ragged.api.signature import Fixed, Order, Policy, RaggedSignature, Rule, Sized, TensorSpec, Varying
 from ragged.codegen.entry import Argument, ArgumentKind, Value
-from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.parts import CompiledParts
 from ragged.compiled.spin_time import spin_time_ns
 from ragged.data import Lengths
 from ragged.data.parts import checked_size
@@ -23,17 +22,18 @@ from ragged.data.space import Extents, Padding
 from ragged.errors import DataError
 from ragged.ir.expr import Function
 from ragged.runtime.call import Caller, ResolvedShapes
+from ragged.runtime.cuda.caller import CudaCaller
 from ragged.runtime.orders import dealt, longest_first
 from ragged.runtime.sizes import shapes_of
 
 Array = npt.NDArray[Any]
-KEPT = 8
-"""Batches of lengths whose tables are kept."""
+CACHED_BATCHES = 8
+"""Batches of lengths whose tables are cached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """How a result lies in memory: its extents, what they are padded to, and how many elements that makes."""
+class ResultLayout:
+    """The extents of a result, their padding, and the number of stored elements."""
 
     extents: Extents
     padding: Padding
@@ -41,54 +41,55 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What follows from a batch's lengths: the kernel's sizes and arrays by argument, and what a call makes.
+class BoundArguments:
+    """Values that follow from a batch's lengths: sizes and arrays of the kernel by argument, and shapes of a call.
 
-    `results` are the ragged ones, by the outputs' own names. `flops` is how many operations on floats the operators do
-    as they were written, `spin_ns` how many nanoseconds a call may wait for workers.
+    `results` are the layouts of ragged results by name. `flops` are the operations on floats of the operators as
+    written, `spin_ns` is the spin time of a call.
     """
 
     values: Mapping[str, Value]
     resolved: ResolvedShapes
-    results: Mapping[str, Stored]
+    results: Mapping[str, ResultLayout]
     flops: int
     spin_ns: int
 
 
-class Preludes:
-    """The preludes of one function: `of` runs them, or finds what they made of the same lengths before.
+class PreludeCache:
+    """Runs the preludes of one function, and caches their results; any number of threads may use it.
 
-    Any number of threads may ask at once. `caller` is the kernel's; its last prelude counts the work.
+    `caller` is the kernel's; the last prelude counts the work.
     """
 
-    def __init__(self, name: str, described: Described, kernel: LoadedKernel, caller: Caller) -> None:
-        self._name, self._described, self._caller = name, described, caller
-        steps = [_Step(Caller(list(entries.values()), {}), described) for entries in kernel.preludes]
+    def __init__(self, parts: CompiledParts[RaggedSignature], caller: Caller | CudaCaller) -> None:
+        signature, kernel = parts.signature, parts.kernel
+        self._signature, self._workers, self._caller = signature, parts.workers, caller
+        steps = [_Prelude(Caller(list(entries.values()), {}), signature) for entries in kernel.preludes]
         self._tables, self._work = steps[:-1], steps[-1]
         self._wanted = [each for each in caller.wanted if each.kind is not ArgumentKind.BUFFER]
-        self._lengths = _LengthsRead(self._wanted, described)
-        self._kept: OrderedDict[Key, Prepared] = OrderedDict()
+        self._lengths = _LengthsCheck(self._wanted, signature)
+        self._cache: OrderedDict[Key, BoundArguments] = OrderedDict()
 
-    def of(self, key: Key, read: Callable[[], Given]) -> Prepared:
-        """Return what follows from the lengths of a call; `read` checks its key, where that is a new one.
+    def find(self, key: Key, read: Callable[[], InputLengths]) -> BoundArguments:
+        """Return the bound arguments of a call; `read` reads and checks its lengths for a new key.
 
         Raises:
             DataError: a length or a size is not known, is negative, or lengths sum to too much; or as `read`.
         """
-        found = self._kept.get(key)
+        found = self._cache.get(key)
         if found is None:
-            found = self.prepare(read())
-            self._kept[key] = found
-            while len(self._kept) > KEPT:
+            found = self.compute(read())
+            self._cache[key] = found
+            while len(self._cache) > CACHED_BATCHES:
                 try:
-                    self._kept.popitem(last=False)
+                    self._cache.popitem(last=False)
                 except KeyError:  # another thread was faster
                     break
         return found
 
-    def prepare(self, given: Given) -> Prepared:
-        """Return what follows from lengths, anew. Raises as `of` does."""
-        known = _Known(self._name, given, self._described.orders, self._caller.workers)
+    def compute(self, given: InputLengths) -> BoundArguments:
+        """Run the preludes on lengths. Raises as `find` does."""
+        known = _Known(self._signature, given, self._workers)
         for step in self._tables:
             known.arrays |= step(known)
         for table, lengths, what in given.computed:
@@ -97,21 +98,25 @@ class Preludes:
         self._lengths.check(known)
         (work,) = self._work(known).values()
         values = known.values(self._wanted)
-        return Prepared(
+        return BoundArguments(
             values,
             self._caller.resolve_shapes(values),
-            {tensor.name: _stored(tensor, known) for tensor in self._described.outputs if tensor.varies},
+            {
+                tensor.name: _result_layout(tensor, known)
+                for tensor in self._signature.outputs
+                if tensor.varies
+            },
             int(work[0]),
-            spin_time_ns(int(work[1]), self._caller.workers),
+            spin_time_ns(int(work[1]), self._workers),
         )
 
 
 class _Known:
-    """What is known of a batch: sizes and arrays by the names of their functions; `orders` are made when asked for."""
+    """Sizes and arrays of a batch by the names of their functions; orders are computed on demand."""
 
-    def __init__(self, name: str, given: Given, orders: Sequence[Order], workers: int) -> None:
-        self.name = name
-        self._orders = {order.name: order for order in orders}
+    def __init__(self, signature: RaggedSignature, given: InputLengths, workers: int) -> None:
+        self.name = signature.name
+        self._orders = {order.name: order for order in signature.orders}
         self._workers = workers
         self.sizes = {size: value for size, (value, _) in given.sizes.items()}
         self.arrays = {array: values for array, (values, _) in given.lengths.items()}
@@ -147,16 +152,16 @@ class _Known:
                 assert_never(order.policy)
 
 
-class _LengthsRead:
-    """The arrays of lengths among arguments: as many of them have to be given as are read."""
+class _LengthsCheck:
+    """The arrays of lengths among arguments: they must have as many elements as are read."""
 
-    def __init__(self, wanted: Sequence[Argument], described: Described) -> None:
-        read = [each for each in wanted if each.symbol.name in described.lengths]
+    def __init__(self, wanted: Sequence[Argument], signature: RaggedSignature) -> None:
+        read = [each for each in wanted if each.symbol.name in signature.lengths]
         self._names = [each.symbol.name for each in read if isinstance(each.symbol, Function)]
         self._shapes = shapes_of([each.shape for each in read])
 
     def check(self, known: _Known) -> None:
-        """Return if every array is as long as what its lengths are of; `DataError` otherwise."""
+        """Raise `DataError` unless each array has a length for each row."""
         needed = self._shapes.compute(*(known.value(each.name) for each in self._shapes.functions))
         for name, shape in zip(self._names, needed, strict=True):
             given = known.arrays[name].size if name in known.arrays else prod(shape)
@@ -164,21 +169,21 @@ class _LengthsRead:
                 raise DataError(f"{known.name}: '{name}' has {given} lengths, and {prod(shape)} are needed")
 
 
-class _Step:
-    """A prelude: fills the tables that its outputs are."""
+class _Prelude:
+    """A prelude program, which fills the tables that are its outputs."""
 
-    def __init__(self, caller: Caller, described: Described) -> None:
+    def __init__(self, caller: Caller, signature: RaggedSignature) -> None:
         self._caller = caller
-        self._lengths = _LengthsRead(caller.wanted, described)
+        self._lengths = _LengthsCheck(caller.wanted, signature)
 
     def __call__(self, known: _Known) -> dict[str, Array]:
         self._lengths.check(known)
         return self._caller(known.values(self._caller.wanted))
 
 
-def _stored(tensor: DescribedTensor, known: _Known) -> Stored:
+def _result_layout(tensor: TensorSpec, known: _Known) -> ResultLayout:
     extents = tuple(_extent(rule, known) for rule in tensor.extents)
-    return Stored(extents, tensor.padding, checked_size(extents, tensor.padding))
+    return ResultLayout(extents, tensor.padding, checked_size(extents, tensor.padding))
 
 
 def _extent(rule: Rule, known: _Known) -> int | Lengths:

@@ -1,47 +1,56 @@
-"""From the tensors of a program to their description."""
+"""From the tensors of a program to the signature of its function."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
-from ragged.api.described import Described, DescribedTensor, Fixed, Rule, Sized, Varying
 from ragged.api.functions_of import Functions
 from ragged.api.program import Decisions
+from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
 from ragged.api.tensors import Kind, Tensor
 from ragged.arith.fold import times
+from ragged.compiled.signature import Parameter
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.walk import variables
 from ragged.layout.packed import Layout, packed
 from ragged.layout.prelude import table_name
 
 
-def describe(
+def build_signature(
+    name: str,
     tensors: Sequence[Tensor],
     outputs: Sequence[Tensor],
     layouts: Mapping[Tensor, Layout],
     functions: Functions,
     decisions: Decisions,
-) -> Described:
-    """Return the description of a program's tensors; the tables that it takes are asked for."""
+) -> RaggedSignature:
+    """Return the signature of a program without texts; the tables that it needs are requested from `functions`."""
 
-    def of(chosen: Iterable[Tensor]) -> tuple[DescribedTensor, ...]:
-        return tuple(_described(tensor, layouts[tensor], functions, decisions) for tensor in chosen)
+    def specs(chosen: Iterable[Tensor]) -> tuple[TensorSpec, ...]:
+        return tuple(_spec(tensor, layouts[tensor], functions, decisions) for tensor in chosen)
 
-    return Described(
-        of(tensor for tensor in tensors if tensor.kind is Kind.INPUT),
-        of(tensor for tensor in tensors if tensor.kind is Kind.PARAMETER),
-        of(outputs),
-        tuple(functions.sizes),
-        tuple(table.name for table in functions.lengths.values()),
+    def parameter(tensor: Tensor) -> Parameter:
+        extents = (each.extent.expr for each in tensor.dims)
+        shape = tuple(int(extent.value) for extent in extents if isinstance(extent, Const))
+        return Parameter(tensor.dtype, shape)
+
+    return RaggedSignature(
+        name=name,
+        parameters={each.name: parameter(each) for each in tensors if each.kind is Kind.PARAMETER},
+        texts={},
+        inputs=specs(tensor for tensor in tensors if tensor.kind is Kind.INPUT),
+        outputs=specs(outputs),
+        sizes=tuple(functions.sizes),
+        lengths=tuple(table.name for table in functions.lengths.values()),
     )
 
 
-def _described(tensor: Tensor, layout: Layout, functions: Functions, decisions: Decisions) -> DescribedTensor:
+def _spec(tensor: Tensor, layout: Layout, functions: Functions, decisions: Decisions) -> TensorSpec:
     declared = [(each.dim.var, functions.expr(each.extent.expr)) for each in tensor.dims]
     dims = layout.dims or declared
     multiples = decisions.storage if not layout.dims else {}
-    return DescribedTensor(
+    return TensorSpec(
         tensor.name,
         tensor.dtype,
         tuple(var.name for var, _ in dims),
@@ -51,7 +60,7 @@ def _described(tensor: Tensor, layout: Layout, functions: Functions, decisions: 
 
 
 def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions) -> Rule:
-    """Return the rule of a dimension; asks for a table where it takes one."""
+    """Return the rule of a dimension; requests a table where it needs one."""
     extent = dims[position][1]
     match extent:
         case Const(value=value):

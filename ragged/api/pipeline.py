@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.machine import this_machine
 from ragged.codegen.target import read_target, require_cpu
 from ragged.compiled import generate
 from ragged.compiled.generate import notes_of
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.key import Recipe
+from ragged.machine import this_machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.pipeline import Pass, Step
 

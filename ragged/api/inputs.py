@@ -1,29 +1,97 @@
-"""What a call tells of lengths and sizes: its arguments have to agree on them."""
+"""Reading the arguments of a call, and the lengths and sizes that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ragged.api.described import Described, DescribedTensor, Fixed, Rule, Sized, Varying
-from ragged.data import Lengths, RaggedArray
+from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
+from ragged.data import Lengths, RaggedArray, array
 from ragged.data.lengths import checked_lengths
-from ragged.data.read import is_array
+from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 
 Array = npt.NDArray[Any]
+Key: TypeAlias = tuple[object, ...]
+"""A call's arguments without the elements of arrays: calls with equal keys share their lengths and tables."""
+
+
+class InputReader:
+    """Reads the arguments of calls, and their key; lengths are checked once for each key."""
+
+    __slots__ = ("_inputs", "_name", "_names")
+
+    def __init__(self, signature: RaggedSignature) -> None:
+        self._name = signature.name
+        self._inputs = tuple((tensor.name, tensor.varies) for tensor in signature.inputs)
+        self._names = frozenset(name for name, _ in self._inputs)
+
+    def __call__(self, arrays: Mapping[str, object]) -> tuple[Key, dict[str, RaggedArray | Array]]:
+        """Return a call's key, and its arguments as ragged or NumPy arrays, C-contiguous.
+
+        Raises:
+            DataError: an argument is missing, or is no array.
+        """
+        key: list[object] = []
+        found: dict[str, RaggedArray | Array] = {}
+        for name, varies in self._inputs:
+            value = arrays.get(name)
+            if varies:
+                if not isinstance(value, RaggedArray):
+                    value = _ragged(f"{self._name}: '{name}'", self._required(name, value))
+                key += (value.values.dtype, value.padding)
+                key += [each if type(each) is int else _content(each) for each in value.extents]
+            else:
+                if type(value) is not np.ndarray or not value.flags.c_contiguous:
+                    value = _dense(f"{self._name}: '{name}'", self._required(name, value))
+                key += (value.dtype, value.shape)
+            found[name] = value
+        if len(arrays) > len(found):
+            key += [_named(name, value) for name, value in arrays.items() if name not in self._names]
+        return tuple(key), found
+
+    def _required(self, name: str, value: object) -> object:
+        if value is None:
+            raise DataError(f"{self._name}: '{name}' is not given", fix=f"{self._name}({name}=...)")
+        return value
+
+
+def _ragged(what: str, value: object) -> RaggedArray:
+    with naming(what):
+        return array(value)
+
+
+def _content(extent: int | Lengths) -> object:
+    return (extent.over, extent.values.tobytes()) if isinstance(extent, Lengths) else extent
+
+
+def _named(name: str, value: object) -> object:
+    """Return the key of a size or lengths given by name; other objects are equal only to themselves."""
+    if isinstance(value, int | np.integer):
+        return name, type(value), value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        return name, value.dtype, value.shape, value.tobytes()
+    return name, object()
+
+
+def _dense(what: str, value: object) -> Array:
+    if isinstance(value, RaggedArray):
+        raise DataError(f"{what} has no dimension that varies, and a ragged array is given")
+    if not is_array(value):
+        raise DataError(f"{what} is of type {type(value).__name__}, and an array is needed")
+    return np.ascontiguousarray(read_array(what, value))
 
 
 @dataclass(slots=True)
-class Given:
-    """What a call tells of lengths: numbers, and arrays of lengths; each with who said so first.
+class InputLengths:
+    """Sizes and lengths of a call's inputs, each with the argument that gave it first.
 
-    `computed` are the lengths of an argument that have to be what the prelude computes.
+    `computed` are lengths of arguments that must equal those that the prelude computes.
     """
 
     sizes: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -32,25 +100,25 @@ class Given:
 
 
 def read_lengths(
-    name: str, described: Described, found: Mapping[str, RaggedArray | Array], arrays: Mapping[str, object]
-) -> Given:
-    """Return what the arguments of a call of the function `name` tell of lengths; all that is in its key is checked.
+    signature: RaggedSignature, found: Mapping[str, RaggedArray | Array], arrays: Mapping[str, object]
+) -> InputLengths:
+    """Return the lengths and sizes of a call's arguments, checked against each other.
 
-    `found` are the arguments as `Reader` returned them, `arrays` all that was given.
+    `found` are the arguments that `InputReader` returned, `arrays` those that the caller gave.
 
     Raises:
         DataError: an array is unknown, of another dtype or shape, or disagrees with another one.
     """
-    given = Given()
-    for tensor in described.inputs:
-        _read(name, tensor, found[tensor.name], given)
+    given = InputLengths()
+    for tensor in signature.inputs:
+        _read(signature.name, tensor, found[tensor.name], given)
     for key, value in arrays.items():
         if key not in found:
-            _read_named(name, key, value, described, given)
+            _read_named(signature, key, value, given)
     return given
 
 
-def _read(name: str, tensor: DescribedTensor, own: RaggedArray | Array, given: Given) -> None:
+def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, given: InputLengths) -> None:
     what = f"{name}: '{tensor.name}'"
     if isinstance(own, RaggedArray):
         extents, values = own.extents, own.values
@@ -74,7 +142,7 @@ def _read(name: str, tensor: DescribedTensor, own: RaggedArray | Array, given: G
 
 
 def _agree(
-    what: str, tensor: DescribedTensor, position: int, extent: int | Lengths, rule: Rule, given: Given
+    what: str, tensor: TensorSpec, position: int, extent: int | Lengths, rule: Rule, given: InputLengths
 ) -> None:
     """Note a dimension's extent, or refuse it if something else says otherwise."""
     dim = f"dimension '{tensor.dims[position]}'"
@@ -99,7 +167,7 @@ def _agree(
 
 
 def _lengths(
-    what: str, dim: str, extent: int | Lengths, over: tuple[int, ...], given: Given, tensor: DescribedTensor
+    what: str, dim: str, extent: int | Lengths, over: tuple[int, ...], given: InputLengths, tensor: TensorSpec
 ) -> Array:
     """Return a dimension's lengths over the dimensions `over`; one extent everywhere counts as well."""
     if not over and not isinstance(extent, Lengths):
@@ -121,35 +189,35 @@ def _lengths(
     raise DataError(f"{what} has one extent in {dim}, which varies")
 
 
-def _differ(what: str, dim: str, values: Array, known: Array, who: str) -> DataError:
+def _differ(what: str, dim: str, values: Array, known: Array, other: str) -> DataError:
     if len(values) != len(known):
-        return DataError(f"{what} has {len(values)} lengths in {dim}, and {who} has {len(known)}")
+        return DataError(f"{what} has {len(values)} lengths in {dim}, and {other} has {len(known)}")
     row = int(np.argmax(values != known))
     return DataError(
-        f"{what} disagrees with {who} on the lengths of {dim}",
+        f"{what} disagrees with {other} on the lengths of {dim}",
         example=f"row {row} is {int(values[row])} long here and {int(known[row])} there",
     )
 
 
-def _read_named(name: str, key: str, value: Any, described: Described, given: Given) -> None:
+def _read_named(signature: RaggedSignature, key: str, value: Any, given: InputLengths) -> None:
     """Read a size or lengths that are given by name."""
-    what = f"{name}: '{key}'"
-    if key in described.sizes and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    what = f"{signature.name}: '{key}'"
+    if key in signature.sizes and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if value < 0:
             raise DataError(f"{what} is {value}, and no extent is negative")
         known = given.sizes.setdefault(key, (int(value), what))
         if known[0] != value:
             raise DataError(f"{what} is {value}, and {known[1]} has {key} = {known[0]}")
-    elif key in described.lengths:
+    elif key in signature.lengths:
         if not is_array(value) and not isinstance(value, list | tuple):
             raise DataError(f"{what} is no array of lengths", fix="a 1-D array of integers")
-        with about(what):
+        with naming(what):
             values, _ = checked_lengths(value)
         first = given.lengths.setdefault(key, (values, what))
         if not np.array_equal(first[0], values):
             raise _differ(what, "these lengths", values, *first)
     else:
-        raise DataError(f"{name} takes no '{key}'")
+        raise DataError(f"{signature.name} takes no '{key}'")
 
 
 def _shown(extent: int | Lengths) -> str:
@@ -157,8 +225,8 @@ def _shown(extent: int | Lengths) -> str:
 
 
 @contextmanager
-def about(what: str) -> Iterator[None]:
-    """Name an argument in what is wrong with it."""
+def naming(what: str) -> Iterator[None]:
+    """Name the argument in errors about it."""
     try:
         yield
     except DataError as error:

@@ -1,0 +1,88 @@
+"""The signature of a compiled recursive model, as data without expressions of the Recursive API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from cortex.ilir.plan import Plan
+from cortex.ra.schedule import Schedule
+from ragged.compiled.operations import operations_per_iteration
+from ragged.compiled.signature import Parameter, Signature
+from ragged.ir.expr import Buffer, Const
+from ragged.ir.program import Program
+from ragged.runtime.executable import Executable
+
+_LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecursiveSignature(Signature):
+    """The structures that a model takes, its parameters and outputs, and options of the linearizer and of results.
+
+    `operations` is about how many operations the kernel does for a node, `table_bytes` those of tables over payloads.
+    """
+
+    plan: Plan
+    outputs: tuple[str, ...]
+    operations: int
+    table_bytes: int
+    keep_nodes: bool
+    children: str | tuple[str, ...] | None
+
+    @property
+    def output_names(self) -> frozenset[str]:
+        """The names of the outputs."""
+        return frozenset(self.outputs)
+
+    def faults(self, executable: Executable) -> Iterator[str]:
+        """Yield why this is not the signature of the code."""
+        yield from Signature.faults(self, executable)
+        plan = self.plan
+        sizes = (plan.unrolled, *(prod(payload.shape) for payload in plan.payloads))
+        values = (condition.value for each in plan.classes for condition in each.conditions)
+        ranges = (each for payload in plan.payloads for each in (payload.default, *(payload.range or ())))
+        counts = (plan.min_children, plan.max_children or 0, *plan.positions)
+        if max(sizes) > _LARGEST or any(abs(each) >= 2**62 for each in (*counts, *values, *ranges)):
+            yield "a number of the plan is too large"
+
+
+def signature_of(
+    schedule: Schedule,
+    program: Program,
+    notes: Iterable[str] = (),
+    *,
+    keep_nodes: bool,
+    whole_heights: bool,
+    children: str | tuple[str, ...] | None,
+) -> RecursiveSignature:
+    """Return the signature of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
+
+    With `whole_heights` batches are as large as the structures' heights.
+    """
+    model = schedule.model
+    plan = schedule.plan(roots_alone=not keep_nodes)
+    return RecursiveSignature(
+        name="the model",
+        parameters={
+            name: Parameter(tensor.dtype, tuple(extent for extent in tensor.shape if isinstance(extent, int)))
+            for name, tensor in model.inputs.items()
+        },
+        finite=tuple(sorted(schedule.finite)),
+        texts={
+            "ra": repr(model),
+            "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
+        },
+        plan=replace(plan, widest=None) if whole_heights else plan,
+        outputs=tuple(model.results),
+        operations=operations_per_iteration(program.kernel),
+        table_bytes=sum(_bytes(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
+        keep_nodes=keep_nodes,
+        children=children,
+    )
+
+
+def _bytes(buffer: Buffer) -> int:
+    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return prod(extents) * buffer.dtype.bytes

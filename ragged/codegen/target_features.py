@@ -1,0 +1,107 @@
+"""What LLVM knows of a target's processor: its name, its features, and which instructions are quick."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ragged.codegen.load_tvm import codegen, tvm
+from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
+from ragged.codegen.target import Setting, Target, TargetLike, read_target
+from ragged.errors import UserError
+
+_ARITHMETIC = (*FEATURES, "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
+"""What the features that generated code is made of begin with."""
+_VERSIONS = "avx10"
+"""What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
+_PAIRS = "avx512bf16"
+_SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
+"""Processors whose instruction for pairs adds fewer products a second than their multiply-adds do: 30 G by a core of an
+Emerald Rapids, where these add 88 G, and the others are taken to be like it. They are made to have a matrix unit, but
+not all that run on them may use it."""
+
+
+def parse_target(target: TargetLike) -> Target:
+    """Return the target that is meant by `target`.
+
+    `target` is "cpu" (this machine's processor), "cuda", TVM's old form ("llvm -mcpu=znver4", "cuda -arch=sm_90"),
+    TVM's dict, or a `Target`, which is returned as it is.
+
+    Raises `UserError` for a kind, an option or a processor that is not known.
+
+    >>> str(parse_target("llvm -mcpu=znver4 -mattr=+avx512f,-avx512bf16"))
+    'llvm -mattr=+avx512f,-avx512bf16 -mcpu=znver4'
+    """
+    read = read_target(target)
+    if read is None:
+        return host_target()
+    if read.kind == "llvm" and read is not target:
+        _check_processor(read)
+    return read
+
+
+@cache
+def host_target() -> Target:
+    """Return the target of the processor that this process runs on: its name, and how it differs from that name.
+
+    A virtual machine may hide some of what the processor has, which the name alone would promise.
+    """
+    name = str(codegen.llvm_get_system_cpu())
+    native = tvm.target.Target({"kind": "llvm", "mcpu": name})
+    promised = {str(feature) for feature in codegen.llvm_get_cpu_features(native)}
+    present = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")() or {}
+    used = {str(feature): bool(on) for feature, on in present.items() if _is_arithmetic(str(feature))}
+    used |= {feature: used[feature] and may_use_tiles() for feature in FEATURES if feature in used}
+    differing = sorted(
+        f"{'+' if on else '-'}{feature}" for feature, on in used.items() if on != (feature in promised)
+    )
+    settings: dict[str, Setting] = {"mattr": tuple(differing)} if differing else {}
+    return Target("llvm", (*settings.items(), ("mcpu", name)))
+
+
+def features_of(target: Target) -> tuple[str, ...]:
+    """Return the features of a processor, as LLVM calls them, that code for `target` may use, sorted."""
+    settings = dict(target.settings)
+    changes = settings.pop("mattr", ())
+    named = tvm.target.Target(Target(target.kind, tuple(settings.items())).tvm)
+    features = {str(feature) for feature in codegen.llvm_get_cpu_features(named)}
+    for change in changes if isinstance(changes, tuple) else ():
+        (features.add if change.startswith("+") else features.discard)(change.lstrip("+-"))
+    return tuple(sorted(filter(_is_arithmetic, features)))
+
+
+def has_quick_pairs(target: Target) -> bool:
+    """Return whether code for `target` is to multiply pairs by one instruction, which is quicker than multiply-adds."""
+    return _PAIRS in features_of(target) and dict(target.settings).get("mcpu") not in _SLOW_PAIRS
+
+
+def has_scale(target: Target) -> bool:
+    """Return whether code for `target` may multiply vectors by powers of two by one instruction, of AVX-512."""
+    return "avx512f" in features_of(target)
+
+
+def has_matrix_unit(target: Target) -> bool:
+    """Return whether code for `target` may use a matrix unit."""
+    return set(FEATURES) <= set(features_of(target))
+
+
+def architecture_of(target: Target) -> str:
+    """Return what LLVM calls the kind of processor that code is for: "x86_64", "aarch64"."""
+    triple = dict(target.settings).get("mtriple") or codegen.llvm_get_system_triple()
+    return str(triple).partition("-")[0]
+
+
+def _is_arithmetic(feature: str) -> bool:
+    return feature.startswith(_ARITHMETIC) and not feature.startswith(_VERSIONS)
+
+
+def _check_processor(target: Target) -> None:
+    settings = dict(target.settings)
+    if "mcpu" not in settings:
+        return
+    triple = settings.get("mtriple", codegen.llvm_get_system_triple())
+    if not codegen.llvm_is_valid_cpu(settings["mcpu"], triple):
+        raise UserError(
+            f"target: no processor '{settings['mcpu']}' in '{target}'",
+            because=f"LLVM {codegen.llvm_version_major()} does not know it for {triple}",
+            fix=f"target='cpu' for this machine's, which is '{codegen.llvm_get_system_cpu()}'",
+        )

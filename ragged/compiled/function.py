@@ -1,0 +1,148 @@
+"""A compiled function: machine code with bound parameters, whichever front end made it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, ClassVar, Generic, NoReturn, Self
+
+from ragged.compiled.artifact import CODE, read_artifact, reading, save
+from ragged.compiled.kernel import CUBIN, load_kernel
+from ragged.compiled.parameters import bind_parameters
+from ragged.compiled.parts import CompiledParts, S
+from ragged.errors import DataError, UserError
+from ragged.ir.expr import Role
+from ragged.runtime.bundle import Form
+from ragged.runtime.team import check_workers
+
+_GENERATED = frozenset(("loops", "prelude", "tir", "asm", "cuda"))
+"""Stages that `show` has of every kernel; the others are texts of the signature or listings of the kernel."""
+
+
+class CompiledFunction(Generic[S]):
+    """Code for one machine with its parameters; any number of threads may call it.
+
+    A front end's class says how arguments become a call's arrays and how results are wrapped, in `__call__`. `form` is
+    the form of its files, `stages` are those of `show`, `loader` is the name of its `load`.
+    """
+
+    parts: ClassVar[type[CompiledParts[Any]]] = CompiledParts
+    form: ClassVar[Form[Any]]
+    stages: ClassVar[tuple[str, ...]]
+    loader: ClassVar[str]
+
+    def __init__(self, parts: CompiledParts[S], params: Mapping[str, object]) -> None:
+        """Bind copies of the parameters; raises `ModelError` where they do not fit."""
+        self._parts = parts
+        self._params = bind_parameters(parts.signature, params)
+        named = {name: self._params[own] for name, own in parts.kernel.named(Role.PARAMETER).items()}
+        begin = perf_counter_ns()
+        self._caller = parts.kernel.caller(named, parts.workers)
+        self._bind_us = (perf_counter_ns() - begin) / 1000
+
+    def with_params(self, params: Mapping[str, object]) -> Self:
+        """Return this function with other parameters, which are copied; nothing is compiled.
+
+        Raises:
+            ModelError: a parameter is missing, unknown, or has another shape or dtype.
+        """
+        return type(self)(self._parts, params)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the function to a file that `load` reads, with its parameters and the texts of `show`.
+
+        A file of that name is replaced as a whole, or left as it is if writing fails. Parameters are safetensors. Needs
+        a linker (`ld` or `cc`) where the function is compiled, not where it is loaded.
+
+        Raises:
+            UserError: no linker was found when the function was compiled.
+            OSError: the file cannot be written.
+        """
+        save(self.form, self._parts, self._params, path, self._members())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Self:
+        """Return a function that `save` wrote, with its parameters; it needs no compiler.
+
+        The file is checked as a whole before any code in it runs: its form, its hashes, and this processor's features.
+        That finds damage and mix-ups. It does not make a stranger's file safe: an artifact is a program.
+
+        Args:
+            path: the file.
+            threads: the most threads that a call may use; None is what the function was compiled for, and if that was
+                None too, the cores that this process may use.
+
+        Raises:
+            DataError: the file is no saved function, of another version, or damaged.
+            UserError: the function was compiled for another processor.
+            OSError: the file cannot be read.
+
+        Example::
+
+            fn.save("m.cortex")
+            fn = cortex.load("m.cortex")
+        """
+        data = Path(path).read_bytes()
+        with reading(path):
+            saved, params, members = read_artifact(cls.form, data)
+            texts = {*saved.signature.texts, *saved.kernel.listings}
+            if not {*cls.stages, "steps"} <= texts | _GENERATED or not saved.kernel.programs:
+                raise DataError("the file lacks texts that `show` prints")
+            threads = saved.threads if threads is None else threads
+            workers, options = check_workers(threads), cls._read_options(saved.signature, members)
+            kernel = load_kernel(saved.kernel, members[CODE], members.get(CUBIN))
+            return cls(cls.parts(kernel, saved.signature, threads, workers, **options), params)
+
+    @classmethod
+    def _read_options(cls, signature: S, members: Mapping[str, bytes]) -> dict[str, Any]:
+        """Return the fields that the front end's parts have in addition, from a file's members."""
+        return {}
+
+    def _members(self) -> dict[str, bytes]:
+        """Return the members of a file that the front end adds."""
+        return {}
+
+    def show(self, stage: str) -> str:
+        """Return the text of a stage of the compilation, one of `stages`.
+
+        "schedule" is the user's steps and then those of the default schedule; "loops" the program after all passes;
+        "prelude" the programs that fill tables; "tir" and "asm" the kernel in TVM's IR and in assembly, generated anew.
+        A kernel for a GPU has "cuda", its source, in place of "tir", and "asm" is its PTX. The others are a front
+        end's: the model or the operators, the naive loops, and the outcome of each check.
+
+        Raises:
+            UserError: there is no such stage; or the compiler here makes other code of the loops of a saved function.
+        """
+        loaded = self._parts.kernel
+        kernel = loaded.kernel
+        texts = {**self._parts.signature.texts, **kernel.listings}
+        if stage not in self.stages:
+            raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {', '.join(self.stages)}")
+        match stage:
+            case "schedule":
+                return "\n".join(filter(None, (texts[stage], *texts["steps"].splitlines())))
+            case "loops":
+                return kernel.programs[0]
+            case "prelude":
+                return "\n".join(kernel.programs[1:])
+            case "tir" | "asm":
+                from ragged.compiled.generate import list_code  # here: it imports the compiler
+
+                return list_code(kernel, loaded.code, stage)
+            case "cuda" if stage not in texts:
+                raise UserError(
+                    f"show: there is no 'cuda' of this function, which is for '{kernel.executable.target}'",
+                    fix='compile it with target="cuda -arch=sm_90", which needs no GPU',
+                )
+            case _:
+                return texts[stage]
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: unpickling runs code of the file."""
+        raise UserError(
+            "a compiled function cannot be pickled",
+            because="it is machine code, and a pickle may run any code when it is read",
+            fix=f"fn.save(path), and {self.loader}(path) in the other process",
+        )

@@ -1,0 +1,51 @@
+"""Binding parameters: they are checked, and copied to memory that the compiled function owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragged.compiled.signature import Signature
+from ragged.data.parameters import check_params
+from ragged.errors import Location, ModelError
+from ragged.runtime.memory import aligned_copy
+
+Array = npt.NDArray[Any]
+
+
+def bind_parameters(signature: Signature, params: Mapping[str, object]) -> dict[str, Array]:
+    """Return a C-contiguous, aligned copy of each parameter, by name.
+
+    `params` are NumPy arrays or torch tensors of exactly the declared shapes and dtypes, of any strides and alignment.
+
+    Raises:
+        ModelError: a parameter is missing, unknown, has another shape or dtype, or is not finite and must be.
+    """
+    arrays = check_params(signature.parameters, params, signature.name)
+    for name, parameter in signature.parameters.items():
+        if arrays[name].dtype != parameter.dtype.numpy:
+            raise ModelError(
+                f"parameter '{name}' is of dtype {arrays[name].dtype}, not {parameter.dtype.value}",
+                at=Location.capture(),
+                because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
+                fix=f"convert it: .astype(numpy.{parameter.dtype.value})",
+            )
+    for name in signature.finite:
+        _require_finite(name, arrays[name])
+    return {name: aligned_copy(array) for name, array in arrays.items()}
+
+
+def _require_finite(name: str, array: Array) -> None:
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        place = ", ".join(map(str, wrong[0]))
+        raise ModelError(
+            f"parameter '{name}' is not finite",
+            at=Location.capture(),
+            because="products of it with what is zero, the state of no children or an absent input, are not computed",
+            example=f"{name}[{place}] = {array[tuple(wrong[0])]}",
+            fix="mend the weights, or compile an ra.Schedule without specialize_leaves and hoist_inputs",
+        )

@@ -1,0 +1,74 @@
+"""Parameters as callers give them: their names, shapes and kinds are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragged.errors import Location, ModelError
+
+
+class Declared(Protocol):
+    """A declared parameter."""
+
+    @property
+    def dtype(self) -> Any:
+        """The `ragged.ir.dtype.DType` of its elements."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Its extents, integers."""
+
+
+def check_params(
+    declared: Mapping[str, Declared], params: Mapping[str, Any], owner: str = "the model"
+) -> dict[str, NDArray[Any]]:
+    """Return the parameters as NumPy arrays of their own dtypes, in the declared order.
+
+    Args:
+        declared: the parameters, by name.
+        params: NumPy arrays, torch tensors (on any device, with or without gradients), or anything that
+            `numpy.asarray` takes. Copied only where necessary.
+        owner: the model or function that has them, for messages.
+
+    Raises:
+        ModelError: parameters are missing, unknown, of another shape or kind of numbers; it lists all faults.
+    """
+    arrays = {name: as_numpy(value) for name, value in params.items()}
+    faults = [f"'{name}' {tuple(t.shape)} is missing" for name, t in declared.items() if name not in arrays]
+    faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
+    for name, tensor in declared.items():
+        if name in arrays:
+            faults += _faults(name, tensor, arrays[name])
+    if faults:
+        raise ModelError(
+            f"the parameters do not fit {owner}",
+            at=Location.capture(),
+            because="; ".join(faults),
+            fix=f"{owner} has {_listed(declared)}"
+            + ("; see model.init_params()" if "model" in owner else ""),
+        )
+    return {name: arrays[name] for name in declared}
+
+
+def as_numpy(value: Any) -> NDArray[Any]:
+    """Return an array, or a torch tensor, as a NumPy array."""
+    for step in ("detach", "cpu"):
+        value = getattr(value, step, lambda value=value: value)()
+    return np.asarray(value)
+
+
+def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
+    wanted = "iu" if tensor.dtype.is_int else "f"
+    if array.dtype.kind not in wanted:
+        return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
+    if array.shape != tensor.shape:
+        return [f"'{name}' has shape {array.shape}, not {tensor.shape}"]
+    return []
+
+
+def _listed(declared: Mapping[str, Declared]) -> str:
+    return ", ".join(f"{name} {tensor.shape}" for name, tensor in declared.items()) or "none"
