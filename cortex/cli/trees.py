@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cortex.cli.report import INPUT_FILE
 from cortex.data import sample_treebank
 from cortex.linearize import Node, Vocab, read_ptb
+from cortex.linearize.utf8 import read_utf8
 from ragged.errors import DataError, ModelError
 
 _UNKNOWN = "<unk>"
@@ -37,9 +38,7 @@ def read_trees(path: Path, vocab: Vocab | None = None) -> tuple[list[Node], Voca
     the file, with line and column.
     """
     if vocab is None:
-        vocab = Vocab.from_trees(_text(path), unk=_UNKNOWN)
-    else:
-        _text(path)
+        vocab = Vocab.from_trees(read_utf8(path, str(path)), unk=_UNKNOWN)
     return read_ptb(path, vocab=vocab), vocab
 
 
@@ -48,7 +47,7 @@ def read_vocab(path: Path) -> Vocab:
 
     A word that is not among them takes the row of `<unk>` if that is, and is a `DataError` otherwise.
     """
-    words = _text(path).removesuffix("\n").split("\n")
+    words = read_utf8(path, str(path)).removesuffix("\n").split("\n")
     words = [word.removesuffix("\r") for word in words]
     if "" in words:
         raise DataError(
@@ -70,14 +69,3 @@ def read_params(path: Path) -> dict[str, npt.NDArray[Any]]:
         except (EOFError, ValueError, zipfile.BadZipFile) as error:
             why = str(error)
     raise ModelError(f"{path} is no .npz file of arrays", because=why, fix="numpy.savez(path, **params)")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not UTF-8 text",
-            because=f"byte {error.start} is {error.object[error.start]:#04x}",
-            fix="convert it: iconv -t utf-8",
-        ) from error

@@ -100,13 +100,17 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         """
         return stream(batches, self._linearizer, self._run)
 
-    def linearize(self, data: object) -> Linearized:
+    def linearize(self, data: object, *, max_nodes: int | None = None) -> Linearized:
         """Return the arrays of a batch, to be given to calls instead of the batch: linearizing is paid for once.
+
+        A batch has at most `max_nodes` nodes, by default 2**26, as in a call on structures.
 
         Raises:
             DataError: something in `data` is not what the model takes.
         """
-        return self._linearizer(data)
+        if max_nodes is None:
+            return self._linearizer(data)
+        return self._linearizer.with_max_nodes(max_nodes)(data)
 
     @property
     def plan(self) -> Plan:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 import conllu
@@ -16,16 +16,17 @@ from cortex.linearize.dependencies import Cycle, Sentence, Token, TokenId, graph
 from cortex.linearize.faults import unknown_word
 from cortex.linearize.node import Node
 from cortex.linearize.options import check_vocab
+from cortex.linearize.utf8 import read_utf8
 from cortex.linearize.vocab import Vocab
 from ragged.errors import DataError
 
-_KEPT = ("lemma", "upos", "xpos", "feats", "deprel")
+_TOKEN_PAYLOADS = ("lemma", "upos", "xpos", "feats", "deprel")
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CyclicSentence:
-    """A sentence that is no tree or DAG: its place in the file from 0, its name there, and one of its cycles."""
+    """A sentence that is no tree or DAG: its number in the file from 0, its name there, and one of its cycles."""
 
     number: int
     sent_id: str | None
@@ -73,19 +74,19 @@ def read_conllu(
         path: the file.
         vocab: numbers the tokens, each the payload `word`.
         enhanced: False for the tree of column HEAD, True for the graph of column DEPS.
-        on_cycle: is given each sentence whose graph has a cycle. Such a one is left out; without `on_cycle` a
-            warning says which.
+        on_cycle: called with each sentence whose graph has a cycle. Such sentences are left out; without `on_cycle`
+            a warning lists them.
 
     Returns:
         For each sentence the root of its tree, a `Node` of any arity, or a `networkx.DiGraph` over the tokens' ids
         with an edge from each head to each dependent, whose relations are the edge's list `deprel`. Children are in
         the order of the sentence. Nodes carry `id`, `token`, `word`, and as far as they are given `lemma`, `upos`,
         `xpos`, `feats` and `deprel`. Where a token of the text spans several words, the words are nodes; empty
-        nodes, "8.1", stand in the graphs alone.
+        nodes, "8.1", stand in the graphs alone. Blocks without words, such as comments, are skipped and not counted.
 
     Raises:
-        DataError: the file is no CoNLL-U, a sentence has not the column that is asked for, a head is no token, a
-            tree has two roots, or the vocabulary refuses a word.
+        DataError: the file is no UTF-8 or no CoNLL-U, a sentence lacks the column that is asked for, two tokens have
+            one id, a head is no token, a tree has two roots, or the vocabulary refuses a word.
 
     Example::
 
@@ -102,8 +103,8 @@ def read_conllu(
         else:
             found.append(made)
     if on_cycle is not None:
-        for one in cyclic:
-            on_cycle(one)
+        for each in cyclic:
+            on_cycle(each)
     elif cyclic:
         warnings.warn(_report(path, cyclic, len(found) + len(cyclic)), stacklevel=2)
     return found
@@ -119,31 +120,57 @@ def _report(path: str | os.PathLike[str], cyclic: list[CyclicSentence], total: i
 
 
 def _sentences(path: str | os.PathLike[str], vocab: Vocab | None) -> Iterator[Sentence]:
-    with Path(path).open(encoding="utf-8") as file:
-        parsed = iter(conllu.parse_incr(file))
-        for number in range(2**63):
-            where = f"read_conllu: {os.fspath(path)}, sentence {number}"
-            try:
-                tokens = next(parsed)
-            except StopIteration:
-                return
-            except ParseException as error:
-                raise DataError(
-                    f"{where}: this is no CoNLL-U",
-                    because=str(error),
-                    fix="give each token a line of ten columns with tabs between them",
-                ) from None
+    """Yield the sentences that have words; blocks of comments, and of empty nodes alone, have none."""
+    origin = f"read_conllu: {os.fspath(path)}"
+    parsed = iter(conllu.parse_incr(io.StringIO(read_utf8(path, origin))))
+    number = 0
+    while True:
+        where = f"{origin}, sentence {number}"
+        try:
+            tokens = next(parsed)
+        except StopIteration:
+            return
+        except (ParseException, ValueError) as error:  # int() refuses numbers of more than 4,300 digits
+            raise DataError(
+                f"{where}: this is no CoNLL-U",
+                because=str(error),
+                fix="give each token a line of ten columns with tabs between them",
+            ) from None
+        given = [token for token in tokens if not _is_range(token.get("id"))]
+        if any(isinstance(token.get("id"), int | None) for token in given):
             sent_id = tokens.metadata.get("sent_id")
-            given = [token for token in tokens if not _is_range(token["id"])]
-            yield Sentence(where, sent_id, tuple(_token(token, where, vocab) for token in given))
+            sentence = Sentence(where, sent_id, tuple(_token(token, where, vocab) for token in given))
+            _check_ids(sentence)
+            yield sentence
+            number += 1
 
 
 def _is_range(number: object) -> bool:
-    """Whether a line is that of a token of the text that spans several words: 5-6."""
+    """Return whether a line is that of a token of the text that spans several words: 5-6."""
     return isinstance(number, tuple) and "-" in number
 
 
+def _check_ids(sentence: Sentence) -> None:
+    seen: set[TokenId] = set()
+    for token in sentence.tokens:
+        if token.id in seen:
+            raise DataError(
+                f"{sentence.where}: two tokens have the id {token.id}",
+                because="heads name a token by its id",
+                fix="number the tokens of a sentence 1, 2, 3, ...",
+            )
+        seen.add(token.id)
+
+
 def _token(given: conllu.Token, where: str, vocab: Vocab | None) -> Token:
+    for column in ("id", "form"):
+        if given.get(column) is None:
+            raise DataError(
+                f"{where}: a token has no {column.upper()}",
+                because="the column is empty or missing",
+                example="\t".join(map(str, given.values()))[:80],
+                fix="give each token a line of ten columns with tabs between them",
+            )
     token, form = _number(given["id"]), given["form"]
     payload = {"id": token, "token": form}
     if vocab is not None:
@@ -151,9 +178,8 @@ def _token(given: conllu.Token, where: str, vocab: Vocab | None) -> Token:
         if row is None:
             raise unknown_word(f"{where}, token {token}", form)
         payload["word"] = row
-    payload |= {name: given[name] for name in _KEPT if given.get(name) not in (None, "_")}
-    # What the library cannot read as a list of heads it leaves as it stands.
-    deps = given.get("deps")
+    payload |= {name: given[name] for name in _TOKEN_PAYLOADS if given.get(name) not in (None, "_")}
+    deps = given.get("deps")  # a string where the library cannot read a list of heads
     heads = [(relation, _number(head)) for relation, head in deps] if isinstance(deps, list) else None
     return Token(token, given.get("head"), heads, payload)
 

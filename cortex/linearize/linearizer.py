@@ -1,4 +1,4 @@
-"""The door from structures to arrays: checks its options once, and leaves each batch to the extension."""
+"""From structures to arrays: options are checked once, and each batch is read by the native extension."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
-from cortex.linearize.options import check_names, check_vocab
+from cortex.linearize.options import check_max_nodes, check_names, check_vocab
 from cortex.linearize.result import Linearized
 from cortex.linearize.vocab import Vocab
 
@@ -24,7 +24,8 @@ __all__ = ["Linearizer", "linearize", "parse_ptb"]
 
 parse_ptb = _native.parse_ptb
 
-_LIMIT = 2**31 - 1
+MAX_NODES = 2**26
+"""The most nodes, and edges, of a batch by default: about 4 GB, at 60 bytes for a node with one word."""
 
 
 class Linearizer:
@@ -32,17 +33,25 @@ class Linearizer:
 
     `vocab` numbers the words of bracketed strings and labelled trees. `children` names the attribute that holds a
     node's children ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and
-    `right`.
+    `right`. A batch has at most `max_nodes` nodes, and as many edges.
     Calls share nothing, so many threads may use one.
     """
 
-    __slots__ = ("_engine", "plan")
+    __slots__ = ("_engine", "_options", "plan")
 
-    def __init__(self, plan: Plan, *, vocab: Vocab | None = None, children: Names = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        vocab: Vocab | None = None,
+        children: Names = None,
+        max_nodes: int = MAX_NODES,
+    ) -> None:
         self.plan = plan
+        self._options = (vocab, children)
         slots = [field.name for field in fields(Linearized)]
         self._engine = _native.Engine(
-            plan, check_vocab(vocab), check_names(children), _LIMIT, Linearized, slots
+            plan, check_vocab(vocab), check_names(children), check_max_nodes(max_nodes), Linearized, slots
         )
 
     def __call__(self, data: object) -> Linearized:
@@ -50,6 +59,11 @@ class Linearizer:
         if isinstance(data, Linearized):
             return data if data.plan is self.plan else _of_plan(data, self.plan)
         return self._engine.linearize(data, ())
+
+    def with_max_nodes(self, max_nodes: int) -> Linearizer:
+        """Return this linearizer with another limit; `DataError` where `max_nodes` is not in 1 to 2**31 - 1."""
+        vocab, children = self._options
+        return Linearizer(self.plan, vocab=vocab, children=children, max_nodes=max_nodes)
 
     def lend(self, data: object, names: tuple[str, ...]) -> Linearized:
         """Return the same, with payloads of these names left where the caller has them, if all of each stand in arrays.
@@ -79,7 +93,14 @@ def _of_plan(data: Linearized, plan: Plan) -> Linearized:
     )
 
 
-def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
+def linearize(
+    plan: Plan,
+    data: object,
+    *,
+    vocab: Vocab | None = None,
+    children: Names = None,
+    max_nodes: int = MAX_NODES,
+) -> Linearized:
     """Turn structures into the arrays that a kernel of this plan walks.
 
     Args:
@@ -91,6 +112,7 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
             without rows of storage is given a row for each node, if the plan is recycled.
         vocab: the numbers of the words in bracketed strings.
         children: the name of the attribute that holds the children, or a tuple with one name for each.
+        max_nodes: the most nodes that a batch may have, and the most edges; up to 2**31 - 1.
 
     Returns:
         A `Linearized`, whose arrays are its own.
@@ -102,4 +124,4 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
     >>> linearize(Plan(StructureKind.TREE, 2, 2, (), (0, 1)), (7, (8, 9))).rows.tolist()
     [2, 3, 4, 1, 0]
     """
-    return Linearizer(plan, vocab=vocab, children=children)(data)
+    return Linearizer(plan, vocab=vocab, children=children, max_nodes=max_nodes)(data)

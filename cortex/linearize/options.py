@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortex.linearize.faults import Names
+from cortex.linearize.faults import MOST_NODES, Names
 from cortex.linearize.vocab import Vocab
 from ragged.errors import DataError
 
@@ -19,6 +19,17 @@ def check_names(children: Names) -> Names:
             fix='children="kids", or children=("left", "right")',
         )
     return children
+
+
+def check_max_nodes(max_nodes: int) -> int:
+    """Return the most nodes that a batch may have; refuse what is no such number with a `DataError`."""
+    if type(max_nodes) is int and 1 <= max_nodes <= MOST_NODES:
+        return max_nodes
+    raise DataError(
+        f"linearize: max_nodes={max_nodes!r} is no number of nodes",
+        because="nodes are counted in 32 bits",
+        fix=f"a number from 1 to {MOST_NODES}",
+    )
 
 
 def check_vocab(vocab: Vocab | None) -> Vocab | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from cortex.linearize.linearizer import parse_ptb
 from cortex.linearize.node import Node
 from cortex.linearize.options import check_vocab
+from cortex.linearize.utf8 import read_utf8
 from cortex.linearize.vocab import Vocab
 
 
@@ -16,7 +16,8 @@ def read_ptb(path: str | os.PathLike[str], vocab: Vocab | None = None) -> list[N
 
     Each node has `label` (an int where the text is a number, else a string); each leaf has its `token`, and
     with a vocabulary its `word`. Brackets without a label around a whole tree are dropped. A fault in the
-    text is a `DataError` with file, line and column, as is a word that the vocabulary refuses.
+    text is a `DataError` with file, line and column, as is a word that the vocabulary refuses; so is a file that is not
+    UTF-8, with the byte.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    return parse_ptb(text, f"read_ptb: {os.fspath(path)}", check_vocab(vocab))
+    origin = f"read_ptb: {os.fspath(path)}"
+    return parse_ptb(read_utf8(path, origin), origin, check_vocab(vocab))

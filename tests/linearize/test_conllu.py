@@ -175,6 +175,54 @@ def test_what_is_refused(write, text, enhanced, what, because):
     assert because in str(refused.value)
 
 
+@pytest.mark.parametrize("enhanced", [False, True])
+@pytest.mark.parametrize(
+    "block", ["# newdoc id = x\n", "1.1\tdo\t_\t_\t_\t_\t_\t_\t0:root\t_\n", "1-2\tto dance\n"]
+)
+def test_blocks_without_words_are_skipped(write, block, enhanced):
+    text = f"{block}\n{ALONE}{block}\n{CYCLIC}{block}"
+    found: list[CyclicSentence] = []
+    read = read_conllu(write(text), enhanced=enhanced, on_cycle=found.append)  # type: ignore[call-overload]
+    assert len(read) == 1 + (not enhanced) and [each.number for each in found] == [1] * enhanced
+
+
+TWICE = LINE.format(head="0", deps="0:root") + LINE.format(head="1", deps="1:x")
+
+
+@pytest.mark.parametrize("enhanced", [False, True])
+@pytest.mark.parametrize(
+    ("text", "what", "because"),
+    [
+        (TWICE, "two tokens have the id 1", "heads name a token by its id"),
+        (TWICE.replace("1\tYes", "_\tYes", 1), "a token has no ID", "the column is empty or missing"),
+        ("# global.columns = ID HEAD\n1\t0\n", "a token has no FORM", "the column is empty or missing"),
+        (
+            "1.1\t_\t_\t_\n1.1\t_\t_\t_\n" + ALONE,
+            "two tokens have the id 1.1",
+            "heads name a token by its id",
+        ),
+        (LINE.format(head="1" * 4301, deps="_"), "this is no CoNLL-U", "4300 digits"),
+        (ALONE.replace("1", "1" * 4301, 1), "this is no CoNLL-U", "4300 digits"),
+    ],
+)
+def test_ids_and_heads_that_are_refused(write, text, what, because, enhanced):
+    path = write(ALONE + text + "\n")
+    with pytest.raises(DataError) as refused:
+        read_conllu(path, enhanced=enhanced)  # type: ignore[call-overload]
+    assert refused.value.what == f"read_conllu: {path}, sentence 1: {what}"
+    assert because in str(refused.value)
+
+
+def test_a_file_that_is_not_utf_8(tmp_path):
+    path = tmp_path / "latin.conllu"
+    path.write_bytes(ALONE.replace("Yes", "Café").encode("latin-1"))
+    with pytest.raises(DataError) as refused:
+        read_conllu(path)
+    assert str(refused.value) == (
+        f"read_conllu: {path} is not UTF-8 text\n  because: byte 5 is 0xe9\n  fix: convert it: iconv -t utf-8"
+    )
+
+
 def test_a_word_that_the_vocabulary_refuses(write):
     path = write(SHARED)
     with pytest.raises(DataError) as refused:

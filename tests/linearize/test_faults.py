@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cortex.ilir.plan import Plan, StructureKind
-from cortex.linearize import Linearized, Linearizer, faults, linearize, reference
-from cortex.linearize._native import Engine
+from cortex.linearize import Linearizer, faults, linearize, reference
+from cortex.linearize.linearizer import MAX_NODES
 from ragged.errors import DataError
 from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
-HELPERS = {"Names", "Place", "path", "graph_node"}
+HELPERS = {"MOST_NODES", "Names", "Place", "path", "graph_node"}
 ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost"}
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
@@ -72,15 +72,32 @@ def test_what_are_no_nodes_is_left_to_the_prelude():
     replace(linearized, batch_length=np.int32([3, 1, -1]))
 
 
-def few_numbers(plan: Plan) -> Engine:
-    return Engine(plan, None, None, 4, Linearized, [field.name for field in fields(Linearized)])
-
-
 @pytest.mark.parametrize("data", [(1, (2, 3)), [1, 2, 3, 4, 5]])
-def test_more_nodes_than_numbers(data, golden):
+def test_more_nodes_than_a_batch_may_have(data, golden):
+    assert Linearizer(TREE, max_nodes=4).with_max_nodes(5)(data).num_nodes == 5
     with pytest.raises(DataError) as refused:
-        few_numbers(TREE).linearize(data, ())
+        linearize(TREE, data, max_nodes=4)
     golden("too_large.txt", f"{refused.value}\n")
+
+
+def test_shared_tuples_are_refused_before_memory_is_gone():
+    data: object = 1
+    for _ in range(40):
+        data = (data, data)
+    with pytest.raises(DataError, match="more than 1000 nodes"):
+        linearize(BINARY, data, max_nodes=1000)
+    assert MAX_NODES == 2**26
+
+
+def test_more_nodes_than_numbers(golden):
+    golden("too_large.numbers.txt", f"{faults.too_large('nodes', faults.MOST_NODES)}\n")
+
+
+@pytest.mark.parametrize("max_nodes", [0, -1, 2**31, True, 2.0])
+def test_what_is_no_number_of_nodes(max_nodes):
+    with pytest.raises(DataError) as refused:
+        linearize(TREE, 1, max_nodes=max_nodes)
+    assert refused.value.what == f"linearize: max_nodes={max_nodes!r} is no number of nodes"
 
 
 def test_more_edges_than_numbers():
@@ -88,7 +105,7 @@ def test_more_edges_than_numbers():
     leaf = node(None, lambda name: None, "")
     root = node(None, lambda name: None, "", children=[leaf] * 5)
     with pytest.raises(DataError, match="more than 4 edges"):
-        few_numbers(BARE_DAG).linearize(root, ())
+        linearize(BARE_DAG, root, max_nodes=4)
 
 
 def test_a_refusal_leaves_a_linearizer_as_it_was():

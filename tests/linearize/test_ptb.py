@@ -76,6 +76,23 @@ def test_a_word_that_the_vocabulary_refuses(write):
     )
 
 
+def test_a_file_that_is_not_utf_8(tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes("(2 Café)".encode("latin-1"))
+    with pytest.raises(DataError) as refused:
+        read_ptb(path)
+    assert str(refused.value) == (
+        f"read_ptb: {path} is not UTF-8 text\n  because: byte 6 is 0xe9\n  fix: convert it: iconv -t utf-8"
+    )
+
+
+def test_line_ends_of_other_systems(tmp_path):
+    path = tmp_path / "dos.txt"
+    path.write_bytes(b"(3 a)\r\n(3 b)\r(2 ())")
+    with pytest.raises(DataError, match="line 3, column 4: empty brackets"):
+        read_ptb(path)
+
+
 def test_a_deep_tree(write):
     depth = 100_000
     assert len(read_ptb(write("(1 " * depth + "a" + ")" * depth))) == 1

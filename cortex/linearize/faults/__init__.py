@@ -1,6 +1,6 @@
 """Every text with which structures are refused, shared by the native linearizer and its reference.
 
-Each function returns the `DataError`; who found the fault raises it. The native linearizer calls them by name.
+Each function returns the `DataError` to raise. The native linearizer calls them by name.
 """
 
 from cortex.linearize.faults.flat import (
@@ -41,6 +41,7 @@ from cortex.linearize.faults.payloads import (
 )
 from cortex.linearize.faults.place import Place, path
 from cortex.linearize.faults.shape import (
+    MOST_NODES,
     Names,
     batch_in_batch,
     children_not_iterable,
@@ -74,6 +75,7 @@ from cortex.linearize.faults.text import (
 )
 
 __all__ = [
+    "MOST_NODES",
     "Names",
     "Place",
     "bare_word",

@@ -6,6 +6,9 @@ from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.errors import DataError
 
+MOST_NODES = 2**31 - 1
+"""The most nodes, or edges, that 32-bit numbers count."""
+
 Names = str | tuple[str, ...] | None
 
 _KINDS = {StructureKind.TREE: "a tree", StructureKind.DAG: "a DAG", StructureKind.SEQUENCE: "a sequence"}
@@ -180,9 +183,12 @@ def hole(place: Place, position: int, plan: Plan, value: object) -> DataError:
 
 
 def too_large(what: str, limit: int) -> DataError:
-    """More nodes, rows or edges than 32-bit numbers count."""
-    return DataError(
-        f"linearize: the batch has more than {limit} {what}",
-        because="the kernel counts them in 32 bits",
-        fix="split the batch",
-    )
+    """More nodes or edges than the limit of the call."""
+    if limit == MOST_NODES:
+        because, fix = "the kernel counts them in 32 bits", "split the batch"
+    else:
+        because = (
+            f"max_nodes={limit} limits the memory of a call; a shared tuple is counted wherever it stands"
+        )
+        fix = "split the batch, or raise the limit: fn.linearize(data, max_nodes=...)"
+    return DataError(f"linearize: the batch has more than {limit} {what}", because=because, fix=fix)
