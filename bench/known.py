@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import assert_never
 
 from cortex.ra.expr import (
-    Binary,
-    Cast,
+    BinaryExpr,
     ChildReduce,
-    Const,
     DenseReduce,
     Expr,
     IndexVar,
     IsLeaf,
+    Literal,
     NumChildren,
     Read,
-    Unary,
+    ToFloat,
+    UnaryExpr,
     Where,
 )
 from cortex.ra.tensor import Compute, IfThenElse, NodeInput, Placeholder
@@ -60,18 +60,18 @@ class Known:
 
     def _find(self, expr: Expr) -> float | None:
         match expr:
-            case Const(value=value):
+            case Literal(value=value):
                 return value
             case IndexVar():
                 return None
             case Read():
                 return self._read(expr)
-            case Cast(operand=operand):
+            case ToFloat(operand=operand):
                 return self.value(operand)
-            case Unary(op=op, operand=operand):
+            case UnaryExpr(op=op, operand=operand):
                 known = self.value(operand)
                 return None if known is None or op not in _UNARY else _UNARY[op](known)
-            case Binary(op=op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=op, lhs=lhs, rhs=rhs):
                 return _combine(op, self.value(lhs), self.value(rhs))
             case Where(condition=condition, if_true=if_true, if_false=if_false):
                 taken = self.value(condition)

@@ -14,7 +14,7 @@ from math import prod
 
 from bench.known import Known
 from cortex import ra
-from cortex.ra.expr import Binary, ChildReduce, DenseReduce, Expr, Index, IndexVar, Read, Where, operands
+from cortex.ra.expr import BinaryExpr, ChildReduce, DenseReduce, Expr, Index, IndexVar, Read, Where, operands
 from cortex.ra.tensor import Compute, IfThenElse, InputTensor, Placeholder
 from ragged.ir.ops import BinaryOp, Combiner
 
@@ -116,9 +116,9 @@ def _reads_states(expr: Expr, known: Known) -> bool:
 def _terms(expr: Expr) -> int:
     """Return how many products are added up in the body of a sum."""
     match expr:
-        case Binary(op=BinaryOp.MUL):
+        case BinaryExpr(op=BinaryOp.MUL):
             return 1
-        case Binary(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
+        case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
             return _terms(lhs) + _terms(rhs)
         case _:
             return 0

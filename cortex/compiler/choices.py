@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
-from cortex.ra.schedule import Schedule, default_schedule
+from cortex.ra.schedule import RecursionSchedule, default_schedule
 from ragged.auto import choices as loops
 from ragged.errors import ScheduleError, UserError
 
@@ -70,14 +70,14 @@ DEFAULT = Choices()
 """What `cortex.compile` goes by where nobody chooses."""
 
 
-def scheduled(model: Model | Schedule, choices: Choices, table_bytes: int = 0) -> Schedule:
+def scheduled(model: Model | RecursionSchedule, choices: Choices, table_bytes: int = 0) -> RecursionSchedule:
     """Return the schedule of a model's recursion as chosen, its tables within `table_bytes`; one given is that already.
 
     Raises:
         ScheduleError: there is a schedule, and choices about the recursion besides; an operator to refactor is not the
             model's; or the schedule refuses a step.
     """
-    if isinstance(model, Schedule):
+    if isinstance(model, RecursionSchedule):
         for note in choices.of_recursion():
             raise ScheduleError(
                 f"compile: {note.removeprefix('# ').partition(' is chosen')[0]} is chosen beside a schedule",
@@ -93,7 +93,7 @@ def scheduled(model: Model | Schedule, choices: Choices, table_bytes: int = 0) -
     return schedule
 
 
-def _operator(model: Model, name: str) -> Tensor:
+def _operator(model: Model, name: str) -> ModelTensor:
     for tensor, own in model.names.items():
         if own == name and tensor in model.computes:
             return tensor

@@ -11,7 +11,7 @@ from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Linearizer, Vocab
 from cortex.ra.model import Model
-from cortex.ra.schedule import Schedule
+from cortex.ra.schedule import RecursionSchedule
 from ragged.auto import choices as loops
 from ragged.codegen.target import TargetLike
 from ragged.compiled.kernel import LoadedKernel
@@ -26,7 +26,7 @@ Precision: TypeAlias = Literal["float32", "bf16"]
 
 
 def compile(
-    model: Model | Schedule,
+    model: Model | RecursionSchedule,
     params: Mapping[str, object],
     *,
     target: TargetLike = "cpu",
@@ -105,12 +105,12 @@ def compile(
     return RecursiveFunction(RecursiveParts(kernel, signature, threads, workers, linearizer, vocab), params)
 
 
-def _check_tables(model: Model | Schedule, table_bytes: int) -> None:
+def _check_tables(model: Model | RecursionSchedule, table_bytes: int) -> None:
     if type(table_bytes) is not int or table_bytes < 0:
         raise UserError(
             f"compile: table_bytes={table_bytes!r} is no number of bytes", fix="a number from 0 up"
         )
-    if isinstance(model, Schedule) and table_bytes:
+    if isinstance(model, RecursionSchedule) and table_bytes:
         raise UserError(
             f"compile: table_bytes={table_bytes} with a schedule",
             because="a schedule says itself what is in tables",

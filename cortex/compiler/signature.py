@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from cortex.ilir.plan import Plan
-from cortex.ra.schedule import Schedule
+from cortex.ra.schedule import RecursionSchedule
 from ragged.compiled.operations import operations_per_iteration
 from ragged.compiled.signature import Parameter, Signature
 from ragged.ir.expr import Buffer, Const
@@ -49,7 +49,7 @@ class RecursiveSignature(Signature):
 
 
 def signature_of(
-    schedule: Schedule,
+    schedule: RecursionSchedule,
     program: Program,
     notes: Iterable[str] = (),
     *,

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex import ra
-from cortex.models.layouts import FAMILIES, RECURRENT, Family, Layout, Part, endings_of, part_of
+from cortex.models.layouts import (
+    FAMILIES,
+    RECURRENT,
+    Family,
+    StateDictEntry,
+    StateDictLayout,
+    endings_of,
+    part_of,
+)
 from cortex.ra.tensor import dense
 from ragged.data.parameters import as_numpy
 from ragged.errors import Location, ModelError
@@ -83,7 +91,7 @@ def _family(model: ra.Model) -> Family:
     )
 
 
-def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> Layout:
+def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDictLayout:
     """Return the layout of that name, or for "auto" the one of which a mark is among the entries."""
     if name != "auto":
         return _named(family, name)
@@ -112,7 +120,7 @@ def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> Layout:
     return marked[0][1] if marked else family.layouts[-1]
 
 
-def _named(family: Family, name: str) -> Layout:
+def _named(family: Family, name: str) -> StateDictLayout:
     known = {layout.name: layout for layout in family.layouts}
     if name not in known:
         raise ModelError(
@@ -123,7 +131,7 @@ def _named(family: Family, name: str) -> Layout:
     return known[name]
 
 
-def _blocks(key: str, value: Any, layout: Layout, model: ra.Model) -> Iterator[tuple[str, Array]]:
+def _blocks(key: str, value: Any, layout: StateDictLayout, model: ra.Model) -> Iterator[tuple[str, Array]]:
     """Yield what an entry gives each parameter; raise `_Fault` if it gives none, or has a wrong shape."""
     part = part_of(layout, key)
     names = _names(part)
@@ -138,7 +146,7 @@ def _blocks(key: str, value: Any, layout: Layout, model: ra.Model) -> Iterator[t
         yield name, array.reshape(wanted)[number * rows : (number + 1) * rows]
 
 
-def _names(part: Part | None) -> list[str]:
+def _names(part: StateDictEntry | None) -> list[str]:
     """Return the parameters that a part gives, in the order of its rows."""
     if part is None:
         return []
@@ -150,7 +158,7 @@ def _twice(name: str, found: list[tuple[str, Array]]) -> bool:
     return len(found) > 1 and name.split("_")[0] != "b"
 
 
-def _missing(model: ra.Model, given: Mapping[str, object], layout: Layout) -> list[str]:
+def _missing(model: ra.Model, given: Mapping[str, object], layout: StateDictLayout) -> list[str]:
     may_lack = {"emb", *layout.zero}
     return [name for name in model.inputs if name not in given and name not in may_lack]
 

@@ -9,27 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Part: TypeAlias = tuple[str, str]
+StateDictEntry: TypeAlias = tuple[str, str]
 """What an entry holds: "W", "U", "b" or "emb", and of which gates; "" where it has none."""
 
 _EMBEDDING = ("emb", "emb.weight", "embedding.weight", "embeddings.weight", "word_embeddings.weight")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StateDictLayout:
     """`entries` by name; `marks`, of which no other layout has one; parameters that may be missing, `zero`."""
 
     name: str
-    entries: dict[str, Part]
+    entries: dict[str, StateDictEntry]
     marks: tuple[str, ...]
     zero: frozenset[str] = frozenset()
 
 
-def _linear(name: str, part: str, gates: str) -> dict[str, Part]:
+def _linear(name: str, part: str, gates: str) -> dict[str, StateDictEntry]:
     return {f"{name}.weight": (part, gates), f"{name}.bias": ("b", gates)}
 
 
-FUSED = Layout(
+FUSED = StateDictLayout(
     "fused",
     {
         **_linear("ioux", "W", "iou"),
@@ -41,7 +41,7 @@ FUSED = Layout(
 )
 """The PyTorch ports of the authors' code: Linear layers `ioux`, `iouh`, `fx`, `fh`, each with a bias."""
 
-DGL = Layout(
+DGL = StateDictLayout(
     "dgl",
     {
         **_linear("W_iou", "W", "iou"),
@@ -61,13 +61,13 @@ RECURRENT = ("weight_hh_l0", "weight_hh")
 """The recurrent matrix of torch's own layers, and of their cells."""
 
 
-def _recurrent(name: str, gates: str, biases: frozenset[str]) -> Layout:
+def _recurrent(name: str, gates: str, biases: frozenset[str]) -> StateDictLayout:
     entries = {"weight_ih": ("W", gates), "weight_hh": ("U", gates)} | dict.fromkeys(
         ("bias_ih", "bias_hh"), ("b", gates)
     )
     both = entries | {f"{entry}_l0": part for entry, part in entries.items()}
     # A layer may be made without biases.
-    return Layout(name, both, RECURRENT, zero=biases)
+    return StateDictLayout(name, both, RECURRENT, zero=biases)
 
 
 LSTM = _recurrent("lstm", "ifuo", frozenset(f"b_{gate}" for gate in "ifuo"))
@@ -77,8 +77,8 @@ RNN = _recurrent("rnn", "", frozenset({"b"}))
 """torch.nn.RNN of one layer and direction, and RNNCell."""
 
 
-def _separate(gates: str) -> Layout:
-    entries: dict[str, Part] = {}
+def _separate(gates: str) -> StateDictLayout:
+    entries: dict[str, StateDictEntry] = {}
     for gate in gates:
         for part, names in (("W", (f"W_{gate}", f"{gate}x")), ("U", (f"U_{gate}", f"{gate}h"))):
             for name in names:
@@ -93,7 +93,7 @@ def _separate(gates: str) -> Layout:
             "U": ("U", ""),
             "b": ("b", ""),
         }
-    return Layout("separate", entries, ())
+    return StateDictLayout("separate", entries, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Family:
     """Models of the same parameters: those of `gates`, or one W, U and b, in the `layouts` that are known."""
 
     gates: str
-    layouts: tuple[Layout, ...]
+    layouts: tuple[StateDictLayout, ...]
 
     @property
     def recurrent(self) -> frozenset[str]:
@@ -123,7 +123,7 @@ FAMILIES = (
 """The last layout of each, "separate", is a layer or matrix for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
 
 
-def part_of(layout: Layout, key: str) -> Part | None:
+def part_of(layout: StateDictLayout, key: str) -> StateDictEntry | None:
     """Return what the entry of this key holds, ("emb", "") for the embedding, or None if it is of no use."""
     endings = endings_of(key)
     if any(ending in _EMBEDDING for ending in endings):

@@ -35,7 +35,7 @@ from cortex.ra.functions import (
 )
 from cortex.ra.model import Model, recursion_op
 from cortex.ra.oracle import evaluate
-from cortex.ra.schedule import Schedule
+from cortex.ra.schedule import RecursionSchedule as Schedule
 from cortex.ra.structure import Dag, Sequence, Tree
 
 # The language calls these by their usual names; inside the package Python's own keep theirs.

@@ -12,7 +12,7 @@ from ragged.ir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dim:
+class StructureDim:
     """A dimension that structures give: `ra.N`, the nodes, or `ra.K`, the children of a node."""
 
     name: str
@@ -21,14 +21,14 @@ class Dim:
         return f"ra.{self.name}"
 
 
-N = Dim("N")
-K = Dim("K")
+N = StructureDim("N")
+K = StructureDim("K")
 
-Shape: TypeAlias = tuple[Dim | int, ...]
+Shape: TypeAlias = tuple[StructureDim | int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tensor(ABC):
+class ModelTensor(ABC):
     """What an expression reads; the kinds are in `cortex.ra.tensor`. Compared by identity.
 
     `name` is the user's, or a guess at it, or empty: `Model.names` makes it unique in a model. `calls` says
@@ -42,10 +42,10 @@ class Tensor(ABC):
     calls: bool = field(kw_only=True, default=False, repr=False)
 
 
-Names: TypeAlias = Callable[[Tensor], str]
+Names: TypeAlias = Callable[[ModelTensor], str]
 """How a text calls each tensor."""
 
 
-def own_name(tensor: Tensor) -> str:
+def own_name(tensor: ModelTensor) -> str:
     """Return what the tensor is called outside of a model."""
     return tensor.name or type(tensor).__name__.lower()

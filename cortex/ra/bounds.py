@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cortex.ra.cases import CaseAnalysis
-from cortex.ra.expr import Binary, Const, Expr, Read
+from cortex.ra.expr import BinaryExpr, Expr, Literal, Read
 from cortex.ra.facts import Facts, key
 from cortex.ra.intervals import Interval
-from cortex.ra.sites import Site, sites
+from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import NodeInput
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp
@@ -26,7 +26,7 @@ class Lookup:
     `payload` is the read of that payload, and `allowed` the values of the payload that stay inside.
     """
 
-    site: Site
+    site: ExprSite
     read: Read
     axis: int
     extent: int
@@ -64,7 +64,7 @@ def payload_range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] 
     return max(low for low, _ in allowed), min(high for _, high in allowed)
 
 
-def _of_read(analysis: CaseAnalysis, site: Site, read: Read) -> Iterator[Lookup]:
+def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Lookup]:
     cases = analysis.at(site)
     if not cases:
         return
@@ -86,11 +86,11 @@ def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
     match expr:
         case Read(tensor=NodeInput()):
             return expr, 0
-        case Binary(
-            op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=Read(tensor=NodeInput()) as read, rhs=Const(value=c)
+        case BinaryExpr(
+            op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=Read(tensor=NodeInput()) as read, rhs=Literal(value=c)
         ):
             return read, int(c) if op is BinaryOp.ADD else -int(c)
-        case Binary(op=BinaryOp.ADD, lhs=Const(value=c), rhs=Read(tensor=NodeInput()) as read):
+        case BinaryExpr(op=BinaryOp.ADD, lhs=Literal(value=c), rhs=Read(tensor=NodeInput()) as read):
             return read, int(c)
         case _:
             return None, 0

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, IsLeaf, NumChildren, Read
 from cortex.ra.facts import Facts
 from cortex.ra.node import ChildAt, Node, NodeVar
-from cortex.ra.sites import Site, sites
+from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import Body, IfThenElse, Placeholder
 
 Cases: TypeAlias = frozenset[int]
@@ -28,14 +28,14 @@ class CaseAnalysis:
 
     recursion: Recursion
     most: int = field(init=False)
-    computed: Mapping[Tensor, Cases] = field(init=False)
+    computed: Mapping[ModelTensor, Cases] = field(init=False)
 
     def __post_init__(self) -> None:
         positions = [at.position for body in self.recursion.computes for _, at in child_reads(body)]
         object.__setattr__(self, "most", max(positions, default=-1) + 2)
         object.__setattr__(self, "computed", self._computed())
 
-    def at(self, site: Site) -> Cases:
+    def at(self, site: ExprSite) -> Cases:
         """Return the cases in which the expression at a site may be evaluated."""
         owner = self.computed[site.owner]
         here = owner - {0} if site.children else owner
@@ -45,31 +45,31 @@ class CaseAnalysis:
         """Return what is known of a node in a case."""
         return Facts(node, (case, math.inf if case == self.most else case))
 
-    def _narrowed(self, site: Site, cases: Cases) -> Cases:
+    def _narrowed(self, site: ExprSite, cases: Cases) -> Cases:
         return frozenset(case for case in cases if self.facts(site.node, case).allows(site.guards))
 
-    def _computed(self) -> dict[Tensor, Cases]:
+    def _computed(self) -> dict[ModelTensor, Cases]:
         """Follow reads from the outputs, which are computed at every node, down to what they need."""
         everywhere = frozenset(range(self.most + 1))
-        found: dict[Tensor, Cases] = {body: frozenset() for body in self.recursion.computes}
+        found: dict[ModelTensor, Cases] = {body: frozenset() for body in self.recursion.computes}
         found.update({body: everywhere for _, body in self.recursion.outputs.values()})
         for body in reversed(self.recursion.computes):
             for tensor, cases in self._needed_by(body, found[body]):
                 found[tensor] |= cases
         return found
 
-    def _needed_by(self, body: Body, cases: Cases) -> Iterator[tuple[Tensor, Cases]]:
+    def _needed_by(self, body: Body, cases: Cases) -> Iterator[tuple[ModelTensor, Cases]]:
         for site in sites(body):
             if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Body):
                 here = cases - {0} if site.children else cases
                 yield site.expr.tensor, self._narrowed(site, here)
         if isinstance(body, IfThenElse):
             for branch, taken in ((body.then, True), (body.orelse, False)):
-                chosen = Site(body, body.condition, body.node, (), (), ((body.condition, taken),))
+                chosen = ExprSite(body, body.condition, body.node, (), (), ((body.condition, taken),))
                 yield branch, self._narrowed(chosen, cases)
 
 
-def child_reads(body: Body) -> Iterator[tuple[Site, ChildAt]]:
+def child_reads(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:
     """Yield each use of a child by its position, with the place where it stands."""
     for site in sites(body):
         for handle in handles(site.expr):
@@ -77,7 +77,7 @@ def child_reads(body: Body) -> Iterator[tuple[Site, ChildAt]]:
                 yield site, handle
 
 
-def needed_children(body: Body) -> Iterator[tuple[Site, ChildAt]]:
+def needed_children(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:
     """Yield each use of a child by its position that asks for one to be there."""
     for site, child in child_reads(body):
         if not reads_default(site.expr):

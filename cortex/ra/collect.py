@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.expr import Expr, Read, operands
 from cortex.ra.structure import Structure
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
@@ -22,8 +22,8 @@ class Recursion:
     outputs: Mapping[str, tuple[Placeholder, Body]]
     structure: Structure
     states: frozenset[str] = frozenset()
-    tensors: tuple[Tensor, ...] = field(init=False)
-    names: Mapping[Tensor, str] = field(init=False)
+    tensors: tuple[ModelTensor, ...] = field(init=False)
+    names: Mapping[ModelTensor, str] = field(init=False)
 
     def __post_init__(self) -> None:
         found = _in_order(body for _, body in self.outputs.values())
@@ -55,7 +55,7 @@ class Recursion:
         """The results of the recursion, in the order of the outputs."""
         return tuple(placeholder for placeholder, _ in self.outputs.values())
 
-    def name(self, tensor: Tensor) -> str:
+    def name(self, tensor: ModelTensor) -> str:
         """Return what the tensor is called in this model."""
         return self.names[tensor]
 
@@ -64,7 +64,7 @@ class Recursion:
         return expr.text(self.name)
 
 
-def reads(body: Body) -> Iterator[Tensor]:
+def reads(body: Body) -> Iterator[ModelTensor]:
     """Yield the tensors that a compute reads, in the order in which it is written."""
     match body:
         case Compute(body=expr):
@@ -75,17 +75,17 @@ def reads(body: Body) -> Iterator[Tensor]:
             yield orelse
 
 
-def _read_by(expr: Expr) -> Iterator[Tensor]:
+def _read_by(expr: Expr) -> Iterator[ModelTensor]:
     if isinstance(expr, Read):
         yield expr.tensor
     for operand in operands(expr):
         yield from _read_by(operand)
 
 
-def _in_order(roots: Iterator[Body]) -> dict[Tensor, None]:
+def _in_order(roots: Iterator[Body]) -> dict[ModelTensor, None]:
     """Return what the roots depend on, and the roots, each tensor after those that it reads."""
-    done: dict[Tensor, None] = {}
-    stack: list[tuple[Tensor, bool]] = [(root, False) for root in reversed(list(roots))]
+    done: dict[ModelTensor, None] = {}
+    stack: list[tuple[ModelTensor, bool]] = [(root, False) for root in reversed(list(roots))]
     while stack:
         tensor, ready = stack.pop()
         if tensor in done:
@@ -99,17 +99,17 @@ def _in_order(roots: Iterator[Body]) -> dict[Tensor, None]:
 
 
 def _unique_names(
-    outputs: Mapping[str, tuple[Placeholder, Body]], tensors: tuple[Tensor, ...]
-) -> dict[Tensor, str]:
+    outputs: Mapping[str, tuple[Placeholder, Body]], tensors: tuple[ModelTensor, ...]
+) -> dict[ModelTensor, str]:
     """Return a name for each tensor: inputs keep theirs, then outputs, then all else."""
-    wanted: dict[Tensor, str] = {t: t.name for t in tensors if isinstance(t, InputTensor | NodeInput)}
+    wanted: dict[ModelTensor, str] = {t: t.name for t in tensors if isinstance(t, InputTensor | NodeInput)}
     for name, (placeholder, body) in outputs.items():
         wanted.setdefault(body, body.name or name)
         wanted.setdefault(placeholder, placeholder.name or f"{name}_ph")
     for number, tensor in enumerate((t for t in tensors if t not in wanted), start=1):
         wanted[tensor] = tensor.name or f"t{number}"
     taken: set[str] = set()
-    unique: dict[Tensor, str] = {}
+    unique: dict[ModelTensor, str] = {}
     for tensor, name in wanted.items():
         candidates = (name if copy == 1 else f"{name}_{copy}" for copy in range(1, len(wanted) + 2))
         unique[tensor] = next(candidate for candidate in candidates if candidate not in taken)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import Dim, K, N, Shape
+from cortex.ra.base import K, N, Shape, StructureDim
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.shapes import assigned_name, check_name, dense_shape, node_shape, parameters, stored_dtype
@@ -69,7 +69,7 @@ def node_input(
 
 
 def placeholder(
-    shape: Sequence[Dim | int], name: str | None = None, default: float | None = None
+    shape: Sequence[StructureDim | int], name: str | None = None, default: float | None = None
 ) -> Placeholder:
     """Declare the result of the recursion, (ra.N, *dense extents) in float32, before it is defined.
 
@@ -92,7 +92,9 @@ def placeholder(
     return Placeholder(name or assigned_name(at, "placeholder"), dims, DType.FLOAT32, fill, at=at)
 
 
-def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None) -> Compute:
+def compute(
+    shape: Sequence[StructureDim | int], function: Callable[..., Any], name: str | None = None
+) -> Compute:
     """Compute a value for each node: `function` takes n, then an index for each dense extent.
 
     Args:
@@ -120,7 +122,7 @@ def compute(shape: Sequence[Dim | int], function: Callable[..., Any], name: str 
 
 
 def if_then_else(
-    shape: Sequence[Dim | int], function: Callable[..., Any], name: str | None = None
+    shape: Sequence[StructureDim | int], function: Callable[..., Any], name: str | None = None
 ) -> IfThenElse:
     """Choose between two computes by a condition on the structure.
 

@@ -8,7 +8,7 @@ from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.ra.bounds import payload_range
 from cortex.ra.cases import CaseAnalysis, child_reads, needed_children, reads_default
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Binary, ChildReduce, Const, Expr, IsLeaf, Read, Where, subexpressions
+from cortex.ra.expr import BinaryExpr, ChildReduce, Expr, IsLeaf, Literal, Read, Where, subexpressions
 from cortex.ra.node import NodeVar
 from cortex.ra.sites import sites
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
@@ -42,8 +42,8 @@ def carriers_read(recursion: Recursion) -> tuple[str, ...]:
 def carried_by(condition: Expr) -> NodeInput | None:
     """Return the payload of which a condition says that the node itself carries it, or None."""
     match condition:
-        case Binary(
-            op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Const(value=0)
+        case BinaryExpr(
+            op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Literal(value=0)
         ):
             return (
                 tensor if tensor.dtype.is_int and tensor.default is not None and tensor.default < 0 else None

@@ -31,8 +31,8 @@ from typing import TypeAlias, assert_never, cast
 
 import numpy as np
 
+from cortex.ra.base import ModelTensor as ModelTensor
 from cortex.ra.base import Names, own_name
-from cortex.ra.base import Tensor as Tensor
 from cortex.ra.node import ChildVar, Computed, Node, python_branch
 from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, mixes_types, not_a_value, type_of_binary, type_of_unary
 from ragged.api.operators import Operators
@@ -84,7 +84,7 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Const(Expression):
+class Literal(Expression):
     """A number or a truth value that stands in the model."""
 
     value: float
@@ -108,7 +108,7 @@ class IndexVar(Expression):
 class Read(Expression):
     """An element of a tensor."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     indices: tuple[Index, ...]
 
     def _text(self, names: Names) -> str:
@@ -117,7 +117,7 @@ class Read(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cast(Expression):
+class ToFloat(Expression):
     """An integer as a float32."""
 
     operand: Expr
@@ -127,7 +127,7 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unary(Expression):
+class UnaryExpr(Expression):
     """`op operand`."""
 
     op: UnaryOp
@@ -143,7 +143,7 @@ class Unary(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binary(Expression):
+class BinaryExpr(Expression):
     """`lhs op rhs`."""
 
     op: BinaryOp
@@ -217,7 +217,17 @@ class NumChildren(Expression):
 
 
 Expr: TypeAlias = (
-    Const | IndexVar | Read | Cast | Unary | Binary | Where | DenseReduce | ChildReduce | IsLeaf | NumChildren
+    Literal
+    | IndexVar
+    | Read
+    | ToFloat
+    | UnaryExpr
+    | BinaryExpr
+    | Where
+    | DenseReduce
+    | ChildReduce
+    | IsLeaf
+    | NumChildren
 )
 Index: TypeAlias = Node | Expr
 ExprLike: TypeAlias = Expr | float
@@ -227,13 +237,13 @@ ExprLike: TypeAlias = Expr | float
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """Return the expressions right under `expr`, in the order they are written."""
     match expr:
-        case Const() | IndexVar() | IsLeaf() | NumChildren():
+        case Literal() | IndexVar() | IsLeaf() | NumChildren():
             return ()
         case Read(indices=indices):
             return tuple(i for i in indices if isinstance(i, Expr))
-        case Cast(operand=operand) | Unary(operand=operand):
+        case ToFloat(operand=operand) | UnaryExpr(operand=operand):
             return (operand,)
-        case Binary(lhs=lhs, rhs=rhs):
+        case BinaryExpr(lhs=lhs, rhs=rhs):
             return (lhs, rhs)
         case Where(condition=condition, if_true=if_true, if_false=if_false):
             return (condition, if_true, if_false)
@@ -252,7 +262,7 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
 
 def _bracketed(expr: Expr, level: int, names: Names) -> str:
     text = expr.text(names)
-    own = LEVEL.get(expr.op, TIGHTEST) if isinstance(expr, Binary) else TIGHTEST
+    own = LEVEL.get(expr.op, TIGHTEST) if isinstance(expr, BinaryExpr) else TIGHTEST
     return f"({text})" if own < level else text
 
 
@@ -267,11 +277,11 @@ def lift(value: ExprLike) -> Expr:
     at = Location.capture()
     match value.item() if isinstance(value, np.generic) else value:
         case bool(flag):
-            return Const(flag, dtype=DType.BOOL, at=at)
+            return Literal(flag, dtype=DType.BOOL, at=at)
         case int(number):
-            return Const(number, dtype=INDEX, at=at)
+            return Literal(number, dtype=INDEX, at=at)
         case float(number):
-            return Const(number, dtype=FLOAT, at=at)
+            return Literal(number, dtype=FLOAT, at=at)
         case other:
             raise not_a_value(other)
 
@@ -281,9 +291,9 @@ def as_float(value: ExprLike) -> Expr:
     expr = lift(value)
     if expr.dtype is DType.BOOL:
         raise mixes_types(expr.text(), "a number is needed here", "ra.where(condition, 1.0, 0.0)")
-    if isinstance(expr, Const):
-        return Const(float(expr.value), dtype=FLOAT, at=expr.at)
-    return expr if expr.dtype is FLOAT else Cast(expr, dtype=FLOAT, at=expr.at)
+    if isinstance(expr, Literal):
+        return Literal(float(expr.value), dtype=FLOAT, at=expr.at)
+    return expr if expr.dtype is FLOAT else ToFloat(expr, dtype=FLOAT, at=expr.at)
 
 
 def agree(lhs: ExprLike, rhs: ExprLike) -> tuple[Expr, Expr]:
@@ -295,9 +305,9 @@ def agree(lhs: ExprLike, rhs: ExprLike) -> tuple[Expr, Expr]:
 def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
     """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
     left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
-    expr = Binary(op, left, right, dtype=left.dtype, at=Location.capture())
+    expr = BinaryExpr(op, left, right, dtype=left.dtype, at=Location.capture())
     dtype = type_of_binary(op, left.dtype, expr.text)
-    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and isinstance(right, Const) and right.value == 0:
+    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and isinstance(right, Literal) and right.value == 0:
         raise ModelError(f"'{expr.text()}' divides by 0", at=Location.capture(), because="it has no value")
     return replace(expr, dtype=dtype)
 
@@ -305,5 +315,5 @@ def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
 def unary(op: UnaryOp, value: ExprLike) -> Expr:
     """Return `op value`; `~` is of truth values, negation and abs keep integers, all else is of floats."""
     operand = lift(value) if op in (UnaryOp.NOT, UnaryOp.NEG, UnaryOp.ABS) else as_float(value)
-    expr = Unary(op, operand, dtype=operand.dtype, at=Location.capture())
+    expr = UnaryExpr(op, operand, dtype=operand.dtype, at=Location.capture())
     return replace(expr, dtype=type_of_unary(op, operand.dtype, expr.text))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from cortex.ra.expr import Binary, Const, Expr, IndexVar, IsLeaf, NumChildren, Read, Unary, Where
+from cortex.ra.expr import BinaryExpr, Expr, IndexVar, IsLeaf, Literal, NumChildren, Read, UnaryExpr, Where
 from cortex.ra.intervals import ANYTHING, INVERSE, MIRROR, Interval, binary, bound, compare, hull, meet, unary
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import Guard
@@ -25,9 +25,9 @@ def key(expr: Expr | Node) -> object:
             return (tensor, *(key(index) for index in indices))
         case ChildAt(node=node, position=position):
             return (key(node), position)
-        case Binary(op=op, lhs=lhs, rhs=rhs):
+        case BinaryExpr(op=op, lhs=lhs, rhs=rhs):
             return (op, key(lhs), key(rhs))
-        case Const(value=value):
+        case Literal(value=value):
             return value
         case _:
             return expr
@@ -44,15 +44,15 @@ class Facts:
     def interval(self, expr: Expr) -> Interval:
         """Return an interval that an integer expression lies in."""
         match expr:
-            case Const(value=value):
+            case Literal(value=value):
                 own: Interval = (value, value)
             case IndexVar(extent=extent):
                 own = (0, extent - 1)
             case NumChildren(node=node):
                 own = self.children if node is self.node else (0, math.inf)
-            case Unary(op=op, operand=operand):
+            case UnaryExpr(op=op, operand=operand):
                 own = unary(op, self.interval(operand))
-            case Binary(op=op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=op, lhs=lhs, rhs=rhs):
                 own = binary(op, self.interval(lhs), self.interval(rhs))
             case Where(condition=condition, if_true=if_true, if_false=if_false):
                 branches = ((if_true, True), (if_false, False))
@@ -64,18 +64,18 @@ class Facts:
     def truth(self, condition: Expr) -> bool | None:
         """Return what a condition is, or None if it may be either."""
         match condition:
-            case Const(value=value):
+            case Literal(value=value):
                 return bool(value)
             case IsLeaf(node=node) if node is self.node:
                 return True if self.children[1] == 0 else False if self.children[0] > 0 else None
-            case Unary(op=UnaryOp.NOT, operand=operand):
+            case UnaryExpr(op=UnaryOp.NOT, operand=operand):
                 inner = self.truth(operand)
                 return None if inner is None else not inner
-            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
                 decisive = op is BinaryOp.OR
                 sides = (self.truth(lhs), self.truth(rhs))
                 return decisive if decisive in sides else None if None in sides else not decisive
-            case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
+            case BinaryExpr(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
                 return compare(op, self.interval(lhs), self.interval(rhs))
             case _:
                 return None
@@ -104,11 +104,11 @@ class Facts:
 def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[BinaryOp, Expr, Expr]]:
     """Yield comparisons of integers that are true where the condition is `holds`."""
     match condition:
-        case Unary(op=UnaryOp.NOT, operand=operand):
+        case UnaryExpr(op=UnaryOp.NOT, operand=operand):
             yield from _comparisons(operand, not holds)
-        case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+        case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
             if holds == (op is BinaryOp.AND):
                 yield from _comparisons(lhs, holds)
                 yield from _comparisons(rhs, holds)
-        case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
+        case BinaryExpr(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
             yield op if holds else INVERSE[op], lhs, rhs

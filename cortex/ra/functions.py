@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import Dim
+from cortex.ra.base import StructureDim
 from cortex.ra.expr import (
     ChildReduce,
     DenseReduce,
@@ -137,7 +137,9 @@ def num_children(node: Node) -> Expr:
     return NumChildren(_node("num_children", node), dtype=INDEX, at=Location.capture())
 
 
-def _over_index(combiner: Combiner, extent: int | Dim, function: Callable[[IndexVar], ExprLike]) -> Expr:
+def _over_index(
+    combiner: Combiner, extent: int | StructureDim, function: Callable[[IndexVar], ExprLike]
+) -> Expr:
     at = Location.capture()
     what = f"ra.{combiner.value}"
     if not isinstance(extent, (int, np.integer)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute
 from ragged.errors import Location, ScheduleError
 
 
-def check_own(primitive: str, model: Model, tensor: Tensor, at: Location | None) -> str:
+def check_own(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> str:
     """Return the name of a tensor that the model computes.
 
     Raises:
@@ -25,7 +25,7 @@ def check_own(primitive: str, model: Model, tensor: Tensor, at: Location | None)
     return name
 
 
-def check_operator(primitive: str, model: Model, tensor: Tensor, at: Location | None) -> Compute:
+def check_operator(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> Compute:
     """Return a tensor of the model's as the operator that it is.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cortex.ra.base import Tensor, own_name
+from cortex.ra.base import ModelTensor, own_name
 from cortex.ra.node import Computed, Handle
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -66,7 +66,7 @@ def shown(value: object) -> str:
     match value:
         case Handle() | Computed():
             return f"'{value.text()}'"
-        case Tensor():
+        case ModelTensor():
             return f"'{own_name(value)}'"
         case _:
             return repr(value)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.ilir.plan import Plan
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.expr import DenseReduce, subexpressions
-from cortex.ra.lower import Choices, Lowered, hoistable, lower, scheduled_plan
+from cortex.ra.lower import Choices, LoweredModel, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import Refactored, compute_once, refactor
 from cortex.ra.specialize import added, asked, branch_checks, check_counts, code
@@ -25,7 +25,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 
 
-class Schedule:
+class RecursionSchedule:
     """Choices about one model's recursion, made one after another; the model that it is given is not changed.
 
     As it starts, nodes run one after another, children first, and each asks whether it is a leaf. `model` is the model
@@ -42,9 +42,9 @@ class Schedule:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._choices = Choices()
-        self._lowered: tuple[Choices, Lowered] | None = None
+        self._lowered: tuple[Choices, LoweredModel] | None = None
         self._log: list[str] = []
-        self._current: dict[Tensor, Tensor] = {}
+        self._current: dict[ModelTensor, ModelTensor] = {}
         self._finite: frozenset[InputTensor] = frozenset()
 
     @property
@@ -79,7 +79,7 @@ class Schedule:
         self._choices = replace(self._choices, batched=True, widest=widest)
         self._log.append(f"s.dynamic_batch({'' if widest is None else f'widest={widest}'})")
 
-    def specialize_if_else(self, branch: Tensor) -> None:
+    def specialize_if_else(self, branch: ModelTensor) -> None:
         """Give the nodes of each side of a branch loops of their own instead of a check at each node.
 
         `branch` is a tensor of the model made by `if_then_else`. Of its condition, all is specialized that `specialize`
@@ -187,7 +187,7 @@ class Schedule:
         self._choices, self._lowered = choices, (choices, lowered)
         self._log.append("s.hoist_constants()")
 
-    def tabulate(self, op: Tensor) -> None:
+    def tabulate(self, op: ModelTensor) -> None:
         """Look `op` up in a table with a row for each value of an integer that nodes carry, and no longer compute it.
 
         It depends at a node on parameters and on one payload, whose values are known because it indexes a parameter:
@@ -204,7 +204,7 @@ class Schedule:
         self._choices = replace(self._choices, tables=(*self._choices.tables, compute))
         self._log.append(f"s.tabulate({self.model.names[op]})")
 
-    def refactor(self, op: Tensor) -> None:
+    def refactor(self, op: ModelTensor) -> None:
         """Let each node compute for its parent what `op` takes from a child (CORTEX section 3.1, refactoring).
 
         The recursion is cut after `op` and no longer before it: its part of one child becomes a state that the child
@@ -218,7 +218,7 @@ class Schedule:
         """
         self._move("refactor", op, refactor(self.model, self._current.get(op, op)))
 
-    def compute_once(self, op: Tensor) -> None:
+    def compute_once(self, op: ModelTensor) -> None:
         """Let each node compute once what `op` takes from it at each of its parents.
 
         What is of one child alone, the product of a matrix with its state say, is the same at all parents: it becomes a
@@ -232,7 +232,7 @@ class Schedule:
         """
         self._move("compute_once", op, compute_once(self.model, self._current.get(op, op)))
 
-    def _move(self, primitive: str, op: Tensor, done: Refactored) -> None:
+    def _move(self, primitive: str, op: ModelTensor, done: Refactored) -> None:
         """Go on with the model in which `op` has moved."""
         self._log.append(f"s.{primitive}({self.model.names[self._current.get(op, op)]})")
         self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
@@ -281,7 +281,7 @@ class Schedule:
         """The parameters that must hold neither infinities nor NaN: products of them with zero are left out."""
         return frozenset(tensor.name for tensor in self._lower().finite | self._finite)
 
-    def _lower(self) -> Lowered:
+    def _lower(self) -> LoweredModel:
         if self._lowered is None or self._lowered[0] != self._choices:
             self._lowered = (self._choices, lower(self.model, self._choices))
         return self._lowered[1]
@@ -303,7 +303,7 @@ class Schedule:
 
 def default_schedule(
     model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True, widest: int | None = None
-) -> Schedule:
+) -> RecursionSchedule:
     """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
 
     Batches have no more than `widest` nodes, or than `widest_batch` says.
@@ -311,7 +311,7 @@ def default_schedule(
     parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first
     where there are any, unless `hoist_inputs` says otherwise.
     """
-    schedule = Schedule(model)
+    schedule = RecursionSchedule(model)
     if isinstance(model.structure, Dag):
         for tensor in model.computes:
             if isinstance(tensor, Compute) and _reduces(tensor):

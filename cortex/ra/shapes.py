@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import Dim, K, N, Shape
+from cortex.ra.base import K, N, Shape, StructureDim
 from cortex.ra.rules import shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -48,7 +48,9 @@ def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[i
     return tuple(int(dim) for dim in dims)
 
 
-def node_shape(what: str, shape: Sequence[Dim | int], at: Location | None, children: bool = False) -> Shape:
+def node_shape(
+    what: str, shape: Sequence[StructureDim | int], at: Location | None, children: bool = False
+) -> Shape:
     """Return the shape, N first, then K if `children` allows it, then dense extents."""
     dims = tuple(shape)
     if not dims or dims[0] is not N:
@@ -68,7 +70,7 @@ def node_shape(what: str, shape: Sequence[Dim | int], at: Location | None, child
         )
     for dim in dims[begin:]:
         _check_extent(what, dim, at)
-    return (*dims[:begin], *(int(dim) for dim in dims[begin:] if not isinstance(dim, Dim)))
+    return (*dims[:begin], *(int(dim) for dim in dims[begin:] if not isinstance(dim, StructureDim)))
 
 
 def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None) -> DType:

@@ -15,7 +15,7 @@ Guard: TypeAlias = tuple[Expr, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ExprSite:
     """A place in a compute: the expression that stands there, the variables in scope, the guards around it."""
 
     owner: Body
@@ -26,16 +26,16 @@ class Site:
     guards: tuple[Guard, ...] = ()
 
 
-def sites(body: Body) -> Iterator[Site]:
+def sites(body: Body) -> Iterator[ExprSite]:
     """Yield each expression of a compute, outermost first."""
     match body:
         case Compute(node=node, child=child, indices=indices, body=expr):
-            yield from _under(Site(body, expr, node, () if child is None else (child,), indices))
+            yield from _under(ExprSite(body, expr, node, () if child is None else (child,), indices))
         case IfThenElse(node=node, condition=condition):
-            yield from _under(Site(body, condition, node, (), ()))
+            yield from _under(ExprSite(body, condition, node, (), ()))
 
 
-def _under(site: Site) -> Iterator[Site]:
+def _under(site: ExprSite) -> Iterator[ExprSite]:
     yield site
     match site.expr:
         case Where(condition=condition, if_true=if_true, if_false=if_false):

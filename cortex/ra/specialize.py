@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from inspect import signature
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.expr import Expr, IsLeaf, Read, subexpressions
 from cortex.ra.lower import Choices, count_cases
@@ -32,7 +32,7 @@ def specializable(condition: Expr) -> list[Expr]:
     return [atom for atom in atoms(condition) if comparison(atom) is not None]
 
 
-def branch_checks(model: Model, branch: Tensor, at: Location | None) -> list[Expr]:
+def branch_checks(model: Model, branch: ModelTensor, at: Location | None) -> list[Expr]:
     """Return the atomic conditions of a branch that a schedule can specialize.
 
     Raises:

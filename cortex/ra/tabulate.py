@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.expr import DenseReduce, subexpressions
 from cortex.ra.lower import table_bytes
 from cortex.ra.lower.inputs import alone
@@ -21,7 +21,9 @@ TERMS = 32
 """The terms from which on a sum costs more than to fetch it: at 470 GFLOP/s and 38 GB/s a float costs as much as 25."""
 
 
-def check_tabulates(model: Model, op: Tensor, tabulated: Collection[Tensor], at: Location | None) -> Compute:
+def check_tabulates(
+    model: Model, op: ModelTensor, tabulated: Collection[ModelTensor], at: Location | None
+) -> Compute:
     """Return `op` if a table of it can be made.
 
     Raises:
@@ -45,7 +47,7 @@ def check_tabulates(model: Model, op: Tensor, tabulated: Collection[Tensor], at:
     return compute
 
 
-def worthwhile(model: Model, tabulated: Collection[Tensor] = ()) -> tuple[Compute, ...]:
+def worthwhile(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[Compute, ...]:
     """Return the computes with sums that cost more than to look them up, and of which a table can be made."""
     return tuple(
         body
@@ -66,7 +68,7 @@ def affordable(model: Model, most: int) -> tuple[Compute, ...]:
     return taken
 
 
-def offer(model: Model, tabulated: Collection[Tensor]) -> str | None:
+def offer(model: Model, tabulated: Collection[ModelTensor]) -> str | None:
     """Return, as a comment, what tables that a schedule could have made would take; None if there are none."""
     found = worthwhile(model, tabulated)
     if not found:

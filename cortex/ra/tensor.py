@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Never, TypeAlias
 
-from cortex.ra.base import Tensor, own_name
+from cortex.ra.base import ModelTensor, own_name
 from cortex.ra.expr import Expr, Index, IndexVar, Read, lift
 from cortex.ra.node import ChildVar, Handle, NodeVar
 from cortex.ra.rules import shown
@@ -21,7 +21,7 @@ from ragged.ir.dtype import INDEX
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Indexed(Tensor):
+class Indexed(ModelTensor):
     """A tensor that is read by `tensor[indices]`; whether the indices fit is checked with the model."""
 
     def __getitem__(self, index: Index | int | tuple[Index | int, ...]) -> Read:
@@ -107,7 +107,7 @@ Body: TypeAlias = Compute | IfThenElse
 """What computes a value at a node."""
 
 
-def dense(tensor: Tensor) -> tuple[int, ...]:
+def dense(tensor: ModelTensor) -> tuple[int, ...]:
     """Return the dense extents of a tensor: its shape without N and K."""
     return tuple(extent for extent in tensor.shape if isinstance(extent, int))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.collect import Recursion
 from cortex.ra.shapes import described
 from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput, Placeholder
@@ -45,7 +45,7 @@ def _section(title: str, lines: list[str]) -> list[str]:
     return [title, *(f"  {line}" for line in lines)] if lines else []
 
 
-def _declared(tensor: Tensor, shape: tuple[object, ...]) -> str:
+def _declared(tensor: ModelTensor, shape: tuple[object, ...]) -> str:
     return f"{tensor.name} {described(shape)} {tensor.dtype.value}"  # type: ignore[arg-type]
 
 

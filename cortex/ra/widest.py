@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.expr import DenseReduce, Expr, Read, subexpressions
 from cortex.ra.lower.inputs import independent
 from cortex.ra.model import Model
@@ -53,6 +53,6 @@ def _looks_up(indices: Iterable[object]) -> bool:
     return any(isinstance(part, Read) for index in exprs for part in subexpressions(index))
 
 
-def _bytes(tensor: Tensor) -> int:
+def _bytes(tensor: ModelTensor) -> int:
     """Return the bytes that a tensor has at a node, or if it has none in all."""
     return prod(extent for extent in tensor.shape if isinstance(extent, int)) * tensor.dtype.bytes

@@ -9,7 +9,7 @@ from typing import Any
 
 from cortex.compiler.choices import DEFAULT, Choices
 from cortex.ra.model import Model
-from cortex.ra.schedule import Schedule, default_schedule
+from cortex.ra.schedule import RecursionSchedule, default_schedule
 from ragged.errors import ScheduleError, UserError
 
 Grid = Mapping[str, Sequence[object]]
@@ -31,7 +31,7 @@ _LOOPS: Grid = {
 }
 
 
-def default_grid(model: Model | Schedule, base: Choices) -> Grid:
+def default_grid(model: Model | RecursionSchedule, base: Choices) -> Grid:
     """Return the values that are tried where none are named: about twenty besides those of `base`.
 
     Of a schedule that is given, the recursion is left as it is. The operators that are refactored are, together, all
@@ -87,7 +87,7 @@ def _refactorings(model: Model) -> Iterator[tuple[str, ...]]:
     """Yield all operators that can be refactored without changing the order of a sum, and all that can be."""
     legal: dict[str, bool] = {}
     for tensor in model.computes:
-        schedule = Schedule(model)
+        schedule = RecursionSchedule(model)
         before = schedule.finite
         try:
             schedule.refactor(tensor)

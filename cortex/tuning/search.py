@@ -9,7 +9,7 @@ from typing import Any
 from cortex.compiler import Output, RecursiveFunction, compile
 from cortex.compiler.choices import DEFAULT, Choices
 from cortex.ra.model import Model
-from cortex.ra.schedule import Schedule
+from cortex.ra.schedule import RecursionSchedule
 from cortex.tuning.answers import disagreement
 from cortex.tuning.grid import Grid, check_grid, default_grid, one_by_one, whole
 from cortex.tuning.result import Refused, Timed, Tuning
@@ -21,7 +21,7 @@ CLEARLY = 0.98
 
 
 def tune(
-    model: Model | Schedule,
+    model: Model | RecursionSchedule,
     params: Mapping[str, object],
     trees: object,
     *,
@@ -79,7 +79,7 @@ def tune(
 class _Search:
     """What has been compiled and timed so far, by its choices: the times are a point's, and the default's beside it."""
 
-    model: Model | Schedule
+    model: Model | RecursionSchedule
     params: Mapping[str, object]
     trees: object
     seconds: float

@@ -3,7 +3,7 @@
 import pytest
 
 from cortex.ilir.insert_order_checks import insert_order_checks
-from cortex.ra.schedule import Schedule
+from cortex.ra.schedule import RecursionSchedule
 from ragged.ir.printer import expr_text
 from ragged.ir.stmt import Check
 from ragged.ir.walk import leaves
@@ -30,7 +30,7 @@ def checks(program):
 )
 def test_every_read_of_a_child_is_checked_and_proven(batched, conditions):
     model, _ = running_example()
-    schedule = Schedule(model)
+    schedule = RecursionSchedule(model)
     if batched:
         schedule.dynamic_batch()
     program = insert_order_checks(schedule.lower()).program
@@ -44,7 +44,7 @@ def test_without_its_fact_the_check_stays():
     from ragged.ir.facts import Follows
 
     model, _ = running_example()
-    schedule = Schedule(model)
+    schedule = RecursionSchedule(model)
     schedule.dynamic_batch()
     program = insert_order_checks(schedule.lower()).program
     program = replace(program, facts=tuple(fact for fact in program.facts if not isinstance(fact, Follows)))

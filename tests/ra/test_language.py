@@ -7,7 +7,7 @@ import pytest
 
 from cortex import ra
 from cortex.ra.collect import reads
-from cortex.ra.expr import Const, IndexVar
+from cortex.ra.expr import IndexVar, Literal
 from ragged.errors import ModelError
 from ragged.ir.dtype import INDEX, DType
 
@@ -106,7 +106,7 @@ def test_each_compute_has_its_own_node_and_indices():
 
 
 def test_numpy_numbers_are_numbers():
-    assert isinstance(body(lambda n, i: np.int64(3) + kind[n]).lhs, Const)
+    assert isinstance(body(lambda n, i: np.int64(3) + kind[n]).lhs, Literal)
     assert ra.compute((N, np.int64(4)), lambda n, i: x[n, i]).shape == (N, 4)
     assert ra.node_input("y", dtype=np.float32).dtype is DType.FLOAT32
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read, Unary, operands
+from cortex.ra.expr import BinaryExpr, Expr, IsLeaf, Literal, NumChildren, Read, UnaryExpr, operands
 from cortex.ra.shapes import described
 from cortex.ra.tensor import IfThenElse, NodeInput
 from ragged.errors import ModelError
@@ -73,9 +73,9 @@ def _not_structural(expr: Expr, branch: IfThenElse) -> Expr | None:
             return None if node is branch.node else expr
         case IsLeaf(node=node) | NumChildren(node=node):
             return None if node is branch.node else expr
-        case Const():
+        case Literal():
             return None
-        case Binary() | Unary():
+        case BinaryExpr() | UnaryExpr():
             found = (_not_structural(operand, branch) for operand in operands(expr))
             return next((culprit for culprit in found if culprit is not None), None)
         case _:

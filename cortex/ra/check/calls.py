@@ -8,7 +8,7 @@ from cortex.ra.cases import handles
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, Read
 from cortex.ra.node import NodeVar
-from cortex.ra.sites import Site, sites
+from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import Body, Placeholder
 from ragged.errors import ModelError
 
@@ -67,7 +67,7 @@ def check_computes_at_own_node(recursion: Recursion) -> None:
             )
 
 
-def _reads(recursion: Recursion) -> Iterator[tuple[Site, Read]]:
+def _reads(recursion: Recursion) -> Iterator[tuple[ExprSite, Read]]:
     for body in recursion.computes:
         for site in sites(body):
             if isinstance(site.expr, Read):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Never
 
-from cortex.ra.base import Dim, K, N
+from cortex.ra.base import K, N, StructureDim
 from cortex.ra.cases import handles
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, Index, IndexVar, Read
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.shapes import counted, described
-from cortex.ra.sites import Site, sites
+from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import Placeholder
 from ragged.errors import ModelError
 from ragged.ir.dtype import INDEX
@@ -39,7 +39,7 @@ def check_index_kinds(recursion: Recursion) -> None:
                     _check_index_kind(recursion, site.expr, index, dim)
 
 
-def _check_index_kind(recursion: Recursion, read: Read, index: Index, dim: Dim | int) -> None:
+def _check_index_kind(recursion: Recursion, read: Read, index: Index, dim: StructureDim | int) -> None:
     if dim is N and isinstance(index, Expr):
         _refuse_computed_node(recursion, read, index)
     if dim is K and not (isinstance(index, ChildVar) and index.node is read.indices[0]):
@@ -96,7 +96,7 @@ def check_scope(recursion: Recursion) -> None:
                 )
 
 
-def _foreign(site: Site) -> list[str]:
+def _foreign(site: ExprSite) -> list[str]:
     """Return the variables right at a site that are not in scope there."""
     expr = site.expr
     if isinstance(expr, IndexVar) and all(expr is not index for index in site.indices):

@@ -2,7 +2,7 @@
 
 from cortex.ra.lower.program import (
     Choices,
-    Lowered,
+    LoweredModel,
     count_cases,
     hoistable,
     lower,
@@ -10,4 +10,4 @@ from cortex.ra.lower.program import (
     table_bytes,
 )
 
-__all__ = ["Choices", "Lowered", "count_cases", "hoistable", "lower", "scheduled_plan", "table_bytes"]
+__all__ = ["Choices", "LoweredModel", "count_cases", "hoistable", "lower", "scheduled_plan", "table_bytes"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cortex.ilir.structure import CHILD, NODE, PLACE, ROOT, StructureFunctions
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
 from ragged.ir.dtype import DType
@@ -14,7 +14,7 @@ from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role, add
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class TableKeys:
     """What the rows of a table are for: the values of a payload from `low` on, below `high`.
 
     Nodes that carry the payload have one of `carried`, first and past the last; a node that does not has the `default`,
@@ -45,11 +45,11 @@ class Buffers:
     payloads: dict[NodeInput, Buffer] = field(init=False)
     outputs: dict[Placeholder, Buffer] = field(init=False)
     roots: dict[Buffer, Buffer] = field(default_factory=dict)
-    temporaries: dict[Tensor, Buffer] = field(default_factory=dict)
-    leaves: dict[Tensor, Buffer] = field(default_factory=dict)
+    temporaries: dict[ModelTensor, Buffer] = field(default_factory=dict)
+    leaves: dict[ModelTensor, Buffer] = field(default_factory=dict)
     reductions: list[Buffer] = field(default_factory=list)
     constants: list[Buffer] = field(default_factory=list)
-    tables: dict[Buffer, Keys] = field(default_factory=dict)
+    tables: dict[Buffer, TableKeys] = field(default_factory=dict)
     listed: dict[Buffer, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
@@ -119,7 +119,7 @@ class Buffers:
         self.constants.append(buffer)
         return buffer
 
-    def table(self, name: str, dtype: DType, keys: Keys, rest: tuple[Expr, ...]) -> Buffer:
+    def table(self, name: str, dtype: DType, keys: TableKeys, rest: tuple[Expr, ...]) -> Buffer:
         """Return a new buffer with a row for each value of a payload, which is there as soon as parameters are."""
         buffer = Buffer(self.name(name), dtype, (Const(keys.high - keys.low), *rest), Role.BOUND)
         self.constants.append(buffer)

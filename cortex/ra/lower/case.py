@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cortex.ilir.classes import Comparison
 from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.constants import Constants, Same
@@ -17,7 +17,7 @@ from cortex.ra.lower.inputs import Inputs
 from cortex.ra.lower.known import Decisions, comparison, subject
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.order import side_by_side
-from cortex.ra.lower.tables import Tables
+from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
@@ -33,7 +33,7 @@ class Case:
 
     model: Model
     buffers: Buffers
-    computed: Mapping[Tensor, frozenset[int]]
+    computed: Mapping[ModelTensor, frozenset[int]]
     inputs: Inputs
     node: Expr
     decisions: Decisions
@@ -49,7 +49,7 @@ class Case:
         self.same = Same(self.decisions, self.operands, self.resolve, self.zeros if leaf else None)
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> LookupTables:
         """What is looked up in tables."""
         return self.inputs.tables
 
@@ -88,7 +88,7 @@ class Case:
 
     def _reachable(self) -> Iterator[ra.Expr]:
         """Yield what may be evaluated here: each expression with all under it; both sides of open branches."""
-        seen: set[Tensor] = set()
+        seen: set[ModelTensor] = set()
         stack = [self.resolve(tensor) for _, tensor in self.model.outputs.values()]
         while stack:
             tensor = stack.pop()
@@ -102,7 +102,7 @@ class Case:
                 if isinstance(expr, ra.Read) and not self._is_zero(expr):
                     stack.append(self.resolve(expr.tensor))
 
-    def _exprs(self, tensor: Tensor) -> Iterator[ra.Expr]:
+    def _exprs(self, tensor: ModelTensor) -> Iterator[ra.Expr]:
         match tensor:
             case Compute(child=child, body=body):
                 if child is not None:  # its loop is over children, as that of a sum over them
@@ -118,7 +118,7 @@ class Case:
         for operand in self.operands(expr):
             yield from self._under(operand)
 
-    def resolve(self, tensor: Tensor) -> Tensor:
+    def resolve(self, tensor: ModelTensor) -> ModelTensor:
         """Follow decided branches to the tensor that is computed."""
         while isinstance(tensor, IfThenElse):
             decided = decide(tensor.condition, self.decisions)
@@ -127,10 +127,10 @@ class Case:
             tensor = tensor.then if decided else tensor.orelse
         return tensor
 
-    def needed(self) -> list[Tensor]:
+    def needed(self) -> list[ModelTensor]:
         """Return the computes, and open branches, that the outputs depend on, each after what it reads."""
-        done: dict[Tensor, None] = {}
-        stack: list[tuple[Tensor, bool]] = [
+        done: dict[ModelTensor, None] = {}
+        stack: list[tuple[ModelTensor, bool]] = [
             (self.resolve(tensor), False) for _, tensor in reversed(list(self.model.outputs.values()))
         ]
         while stack:
@@ -146,7 +146,7 @@ class Case:
                 stack.extend((self.resolve(read), False) for read in reversed(list(self.reads(tensor.body))))
         return list(done)
 
-    def comes_before(self, tensor: Tensor) -> bool:
+    def comes_before(self, tensor: ModelTensor) -> bool:
         """Return whether a tensor is computed before the recursion where this case needs it."""
         here = self.inputs.but_leaves and self.decisions.leaf is True
         return tensor in self.inputs.hoisted and not here
@@ -226,13 +226,13 @@ class Case:
                 found.setdefault(source, self.buffers.outputs[placeholder])
         return found
 
-    def result(self, tensor: Tensor) -> Buffer:
+    def result(self, tensor: ModelTensor) -> Buffer:
         """Return the buffer that holds a tensor's values in this case."""
         source = self.resolve(tensor)
         assert isinstance(source, Compute)
         return self.written[source]
 
-    def choices(self, tensor: Tensor) -> Iterator[ra.Expr]:
+    def choices(self, tensor: ModelTensor) -> Iterator[ra.Expr]:
         """Yield the atomic conditions that choose, in a case, which computes a tensor depends on.
 
         A branch of `where` that reads a compute chooses as one of `if_then_else` does: the compute may have no value,
@@ -261,7 +261,7 @@ class Case:
         for operand in self.operands(expr):
             yield from self._wheres(operand)
 
-    def reads(self, expr: ra.Expr) -> Iterator[Tensor]:
+    def reads(self, expr: ra.Expr) -> Iterator[ModelTensor]:
         """Yield the tensors that an expression reads in the case."""
         if isinstance(expr, ra.Read) and not self._is_zero(expr):
             yield expr.tensor

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.known import Decisions
 from cortex.ra.lower.nests import Axis, Nests, Reduction
@@ -27,12 +27,12 @@ class Same:
 
     decisions: Decisions
     operands: Callable[[ra.Expr], Iterable[ra.Expr]]
-    resolve: Callable[[Tensor], Tensor]
+    resolve: Callable[[ModelTensor], ModelTensor]
     zeros: Zeros | None = None
     kept: dict[Compute, Buffer] = field(default_factory=dict)
-    _known: dict[Tensor, bool] = field(default_factory=dict)
+    _known: dict[ModelTensor, bool] = field(default_factory=dict)
 
-    def holds(self, tensor: Tensor) -> bool:
+    def holds(self, tensor: ModelTensor) -> bool:
         """Return whether a tensor follows from parameters and from what is known in the case alone."""
         if tensor not in self._known:
             alone = isinstance(tensor, Compute) and tensor.child is None
@@ -41,7 +41,7 @@ class Same:
 
     def pays(self, compute: Compute) -> bool:
         """Return whether there is something to compute: a parameter itself, or a zero, is no value to be kept."""
-        arithmetic = (ra.Unary, ra.Binary, ra.DenseReduce)
+        arithmetic = (ra.UnaryExpr, ra.BinaryExpr, ra.DenseReduce)
         zero = self.zeros is not None and self.zeros.holds(compute.body)
         return not zero and any(isinstance(expr, arithmetic) for expr in ra.subexpressions(compute.body))
 
@@ -86,7 +86,7 @@ class Constants:
             self.parts.append(filled)
         return same.kept[compute]
 
-    def _result(self, same: Same, tensor: Tensor) -> Buffer:
+    def _result(self, same: Same, tensor: ModelTensor) -> Buffer:
         source = same.resolve(tensor)
         assert isinstance(source, Compute)
         return self.buffer(same, source)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read, Unary, operands, subexpressions
+from cortex.ra.expr import (
+    BinaryExpr,
+    Expr,
+    IsLeaf,
+    Literal,
+    NumChildren,
+    Read,
+    UnaryExpr,
+    operands,
+    subexpressions,
+)
 from cortex.ra.lower.known import LEAF, Decisions, comparison, subject
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import NodeInput
@@ -24,9 +34,9 @@ def key(atom: Expr) -> Hashable | None:
             return "num_children"
         case Read() if subject(atom)[1]:
             return ("payload", subject(atom)[0])
-        case Const(value=value):
+        case Literal(value=value):
             return ("const", value)
-        case Unary(op=op) | Binary(op=op):
+        case UnaryExpr(op=op) | BinaryExpr(op=op):
             parts = tuple(key(operand) for operand in operands(atom))
             return None if None in parts else (op, *parts)
         case _:
@@ -41,10 +51,10 @@ def asks_payload(condition: Expr) -> bool:
 def atoms(condition: Expr) -> Iterator[Expr]:
     """Yield the conditions that `condition` joins with and, or, not."""
     match condition:
-        case Binary(op=op) if op.is_logical:
+        case BinaryExpr(op=op) if op.is_logical:
             for operand in operands(condition):
                 yield from atoms(operand)
-        case Unary(op=UnaryOp.NOT, operand=operand):
+        case UnaryExpr(op=UnaryOp.NOT, operand=operand):
             yield from atoms(operand)
         case _:
             yield condition
@@ -53,12 +63,12 @@ def atoms(condition: Expr) -> Iterator[Expr]:
 def decide(condition: Expr, decisions: Decisions) -> bool | None:
     """Return the condition's value in the case that `decisions` describe, or None if they leave it open."""
     match condition:
-        case Unary(op=UnaryOp.NOT, operand=operand):
+        case UnaryExpr(op=UnaryOp.NOT, operand=operand):
             value = decide(operand, decisions)
             return None if value is None else not value
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
+        case BinaryExpr(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
             return _join(decide(lhs, decisions), decide(rhs, decisions), decisive=False)
-        case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
+        case BinaryExpr(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
             return _join(decide(lhs, decisions), decide(rhs, decisions), decisive=True)
         case _:
             compared = comparison(condition) if decisions.values else None

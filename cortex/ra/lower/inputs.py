@@ -14,7 +14,7 @@ from itertools import groupby
 
 from cortex.ilir.structure import NODE, PLACE, StructureFunctions
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.collect import reads
 from cortex.ra.demands import carried_by
@@ -22,7 +22,7 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.known import Decisions, subject
 from cortex.ra.lower.nests import Nests
-from cortex.ra.lower.tables import Tables
+from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.translate import Carrier
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
@@ -36,23 +36,23 @@ Domain = frozenset[bool]
 """The nodes at which something is needed: leaves (True), inner nodes (False), or both."""
 
 
-def independent(model: Model, tabulated: Collection[Tensor] = ()) -> tuple[Compute, ...]:
+def independent(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[Compute, ...]:
     """Return the computes that reduce and depend on no child, and what they read, each after what it reads.
 
     What is `tabulated` is there already, and asks for nothing.
     """
     results = {body for _, body in model.outputs.values()}
     found = alone(model, results)
-    wanted: set[Tensor] = set()
+    wanted: set[ModelTensor] = set()
     for body in reversed(model.computes):
         if body in found and body not in tabulated and (body in wanted or _reduces(body)):
             wanted |= {body, *(t for t in reads(body) if t in found and t not in tabulated)}
     return tuple(body for body in model.computes if body in wanted and isinstance(body, Compute))
 
 
-def alone(model: Model, but: Collection[Tensor] = ()) -> set[Tensor]:
+def alone(model: Model, but: Collection[ModelTensor] = ()) -> set[ModelTensor]:
     """Return the computes that read only parameters, what their own node carries, and each other; none of `but`."""
-    found: set[Tensor] = set()
+    found: set[ModelTensor] = set()
     for body in model.computes:
         if isinstance(body, Compute) and body not in but and _is_alone(body, found):
             found.add(body)
@@ -60,7 +60,7 @@ def alone(model: Model, but: Collection[Tensor] = ()) -> set[Tensor]:
 
 
 def without(
-    computes: tuple[Compute, ...], asked: Collection[str | None], tabulated: Collection[Tensor] = ()
+    computes: tuple[Compute, ...], asked: Collection[str | None], tabulated: Collection[ModelTensor] = ()
 ) -> tuple[Compute, ...]:
     """Return those of `computes` that depend on none of these payloads, directly or through another of them.
 
@@ -77,7 +77,7 @@ def without(
     return tuple(kept)
 
 
-def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
+def _is_alone(compute: Compute, alone: set[ModelTensor]) -> bool:
     """Return whether a compute reads only parameters, what its own node carries, and other such computes."""
     if compute.child is not None or compute.calls or compute.body.calls:
         return False
@@ -92,7 +92,7 @@ def _is_alone(compute: Compute, alone: set[Tensor]) -> bool:
     return True
 
 
-def _reduces(body: Tensor) -> bool:
+def _reduces(body: ModelTensor) -> bool:
     return isinstance(body, Compute) and any(
         isinstance(expr, ra.DenseReduce) for expr in ra.subexpressions(body.body)
     )
@@ -110,7 +110,7 @@ class Inputs:
     buffers: Buffers
     hoisted: tuple[Compute, ...]
     constants: Constants
-    tables: Tables
+    tables: LookupTables
     needed: dict[Compute, set[bool]] = field(default_factory=dict)
     finite: set[InputTensor] = field(default_factory=set)
     listed: dict[Compute, _Listed] = field(init=False)
@@ -199,7 +199,7 @@ class Inputs:
     def _nests(self, node: Var, carrier: Carrier | None = None) -> Nests:
         return Nests(self.buffers, Decisions(), self._result, Ref(node), carrier=carrier)
 
-    def _result(self, tensor: Tensor) -> Buffer:
+    def _result(self, tensor: ModelTensor) -> Buffer:
         assert isinstance(tensor, Compute)
         if self.tables.holds(tensor):
             return self.tables.buffer(tensor)

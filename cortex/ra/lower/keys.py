@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.collect import reads
 from cortex.ra.intervals import hull
-from cortex.ra.lower.buffers import Keys
+from cortex.ra.lower.buffers import TableKeys
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, NodeInput
 from ragged.ir.expr import Const, Expr, add
@@ -20,19 +20,19 @@ def payloads_of(compute: Compute) -> tuple[NodeInput, ...]:
     return tuple(dict.fromkeys(tensor for tensor in found if isinstance(tensor, NodeInput)))
 
 
-def keys_of(model: Model, compute: Compute, cases: Collection[int]) -> Keys:
+def keys_of(model: Model, compute: Compute, cases: Collection[int]) -> TableKeys:
     """Return the rows that the table of a compute needs; `cases` are the numbers of children that it is computed at."""
     (read,) = payloads_of(compute)
     payload = model.plan().payload(read.name)
     assert payload is not None and payload.range is not None, "tabulate has seen to it"
     reached = [payload.interval(leaf=leaf) for leaf in {case == 0 for case in cases}]
     low, high = hull([payload.range, *(ends for ends in reached if ends is not None)])
-    return Keys(read.name, int(low), int(high), payload.range, int(payload.default))
+    return TableKeys(read.name, int(low), int(high), payload.range, int(payload.default))
 
 
 def _with_sources(compute: Compute) -> Iterator[Compute]:
-    seen: set[Tensor] = set()
-    stack: list[Tensor] = [compute]
+    seen: set[ModelTensor] = set()
+    stack: list[ModelTensor] = [compute]
     while stack:
         tensor = stack.pop()
         if isinstance(tensor, Compute) and tensor not in seen:
@@ -41,7 +41,7 @@ def _with_sources(compute: Compute) -> Iterator[Compute]:
             stack += reads(tensor)
 
 
-def _read(compute: Compute) -> Iterator[Tensor]:
+def _read(compute: Compute) -> Iterator[ModelTensor]:
     return (part.tensor for part in ra.subexpressions(compute.body) if isinstance(part, ra.Read))
 
 

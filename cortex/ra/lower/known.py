@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.plan import Plan
-from cortex.ra.expr import Binary, Const, Expr, IsLeaf, NumChildren, Read
+from cortex.ra.expr import BinaryExpr, Expr, IsLeaf, Literal, NumChildren, Read
 from cortex.ra.intervals import INVERSE, MIRROR, bound, compare, hull, meet
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import NodeInput
@@ -143,9 +143,9 @@ def comparison(condition: Expr) -> Comparison | None:
     match condition:
         case IsLeaf(node=NodeVar()):
             return Comparison(None, BinaryOp.EQ, 0)
-        case Binary(op=op, lhs=lhs, rhs=Const(value=value)) if op.is_comparison and subject(lhs)[1]:
+        case BinaryExpr(op=op, lhs=lhs, rhs=Literal(value=value)) if op.is_comparison and subject(lhs)[1]:
             return Comparison(subject(lhs)[0], op, int(value))
-        case Binary(op=op, lhs=Const(value=value), rhs=rhs) if op.is_comparison and subject(rhs)[1]:
+        case BinaryExpr(op=op, lhs=Literal(value=value), rhs=rhs) if op.is_comparison and subject(rhs)[1]:
             return Comparison(subject(rhs)[0], MIRROR[op], int(value))
         case _:
             return None

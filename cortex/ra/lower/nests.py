@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from cortex.ilir.loops import is_leaf
 from cortex.ilir.structure import CHILD
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import decide
 from cortex.ra.lower.known import Decisions
-from cortex.ra.lower.translate import Carrier, Point, Translator
+from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar, Node
 from cortex.ra.sites import Guard
@@ -29,7 +29,7 @@ Guards = tuple[Guard, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class SavedReduction:
     """Where the value of a reduction is kept: for each of `axes`, computed where `guards` hold.
 
     What depends on several children at once has no storage of its own size: it is `nested`, computed anew in the
@@ -62,15 +62,15 @@ class Nests:
 
     buffers: Buffers
     decisions: Decisions
-    results: Callable[[Tensor], Buffer]
+    results: Callable[[ModelTensor], Buffer]
     node: Expr
     zeros: Zeros | None = None
     carrier: Carrier | None = None
-    kept: dict[Reduction, list[Kept]] = field(default_factory=dict)
-    translator: Translator = field(init=False)
+    kept: dict[Reduction, list[SavedReduction]] = field(default_factory=dict)
+    translator: ExprLowering = field(init=False)
 
     def __post_init__(self) -> None:
-        self.translator = Translator(
+        self.translator = ExprLowering(
             self.buffers, self.decisions, self.results, self.reduced, self.zeros, self.carrier
         )
 
@@ -83,7 +83,7 @@ class Nests:
         body = compute.body
         if isinstance(body, ra.DenseReduce | ra.ChildReduce) and not self.empty(body):
             inner = list(self.hoist(body.body, (*axes, _axis(body)), (), target.name))
-            return block(*inner, self.accumulate(body, Kept(target, axes), Point(self.node)))
+            return block(*inner, self.accumulate(body, SavedReduction(target, axes), Point(self.node)))
         before = list(self.hoist(body, axes, (), target.name))
 
         def store(at: Point) -> Stmt:
@@ -161,7 +161,7 @@ class Nests:
             return True
         return isinstance(reduction, ra.ChildReduce) and self.decisions.leaf is True
 
-    def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> Kept | None:
+    def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
         """Return where a reduction's value is kept for places where `guards` hold, or None."""
         kept = self.kept.get(reduction, ())
         return next((one for one in kept if one.serves(guards, inner=inner)), None)
@@ -191,7 +191,9 @@ class Nests:
                 for operand in ra.operands(expr):
                     yield from self.hoist(operand, scope, guards, name)
 
-    def keep(self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str) -> Kept:
+    def keep(
+        self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
+    ) -> SavedReduction:
         """Return a new place for a reduction's value, for as many of the axes around it as it depends on."""
         used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
         axes = tuple(axis for axis in scope if axis in used)
@@ -200,11 +202,11 @@ class Nests:
         inner = around > 0 and over == 0 and self.decisions.leaf is None
         axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
-        kept = Kept(buffer, axes, guards, nested, inner)
+        kept = SavedReduction(buffer, axes, guards, nested, inner)
         self.kept.setdefault(reduction, []).append(kept)
         return kept
 
-    def accumulate(self, reduction: Reduction, kept: Kept, at: Point) -> Stmt:
+    def accumulate(self, reduction: Reduction, kept: SavedReduction, at: Point) -> Stmt:
         """Return the nest that reduces for each of the axes; where a guard fails, the identity is kept."""
         buffer, start = kept.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
@@ -227,7 +229,7 @@ class Nests:
 
         return self.loops(kept.axes, at, reduce)
 
-    def guarded(self, kept: Kept, at: Point, loop: Stmt) -> Stmt:
+    def guarded(self, kept: SavedReduction, at: Point, loop: Stmt) -> Stmt:
         """Return the loop of a reduction, run only where its value is asked for."""
         condition = self.translator.guards(kept.guards, at)
         if kept.inner:
@@ -243,7 +245,9 @@ class Nests:
         for reduction, kept in found.values():
             yield self.accumulate(reduction, kept, replace(at, guards=()))
 
-    def nested(self, expr: ra.Expr, guards: Guards, *, inner: bool) -> Iterator[tuple[Reduction, Kept]]:
+    def nested(
+        self, expr: ra.Expr, guards: Guards, *, inner: bool
+    ) -> Iterator[tuple[Reduction, SavedReduction]]:
         """Yield the reductions that `expr` reads and that are computed within its loops."""
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.tensor import Compute
 
 Operands = Callable[[ra.Expr], Iterable[ra.Expr]]
@@ -14,14 +14,14 @@ _Key = tuple[int, bool]
 
 
 def side_by_side(
-    tensors: Sequence[Tensor], operands: Operands, resolve: Callable[[Tensor], Tensor]
-) -> list[Tensor]:
+    tensors: Sequence[ModelTensor], operands: Operands, resolve: Callable[[ModelTensor], ModelTensor]
+) -> list[ModelTensor]:
     """Return `tensors`, each after what it reads, with the sums of products that need nothing of each other together.
 
     A tensor's depth is how many dense reductions, one reading another's result, lie before it. Those of one depth
     follow each other, reductions first: gates of a cell become neighbours, and what finishes them comes after.
     """
-    keys: dict[Tensor, _Key] = {}
+    keys: dict[ModelTensor, _Key] = {}
     for tensor in tensors:
         sources = [(keys[resolve(r)], inside) for r, inside in _reads(tensor, operands) if resolve(r) in keys]
         depth = max((source[0] + inside for source, inside in sources), default=0)
@@ -30,13 +30,13 @@ def side_by_side(
     return sorted(tensors, key=lambda tensor: keys[tensor])
 
 
-def _reduces(tensor: Tensor, operands: Operands) -> bool:
+def _reduces(tensor: ModelTensor, operands: Operands) -> bool:
     return isinstance(tensor, Compute) and any(
         isinstance(expr, ra.DenseReduce) for expr, _ in _within(tensor.body, operands, inside=False)
     )
 
 
-def _reads(tensor: Tensor, operands: Operands) -> Iterator[tuple[Tensor, bool]]:
+def _reads(tensor: ModelTensor, operands: Operands) -> Iterator[tuple[ModelTensor, bool]]:
     """Yield what a tensor reads, and whether within a dense reduction."""
     if isinstance(tensor, Compute):
         for expr, inside in _within(tensor.body, operands, inside=False):

@@ -10,7 +10,7 @@ from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.loops import Cases, NodeBody, Unrolled, class_loops, node_loops
 from cortex.ilir.plan import Plan
 from cortex.ilir.structure import StructureFunctions, structure_functions
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
@@ -21,7 +21,7 @@ from cortex.ra.lower.keys import keys_of
 from cortex.ra.lower.known import LEAF, Decisions, asks_for_leaves, node_values
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.roots import gathered_roots
-from cortex.ra.lower.tables import Tables
+from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.translate import Point
 from cortex.ra.lower.used import subjects, used_functions
 from cortex.ra.model import Model
@@ -58,7 +58,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweredModel:
     """A program, and the parameters that it takes to be finite: products of them with zero are left out.
 
     `tables` are the names of its buffers that have a row for each value of a payload.
@@ -69,10 +69,10 @@ class Lowered:
     tables: tuple[str, ...]
 
 
-def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
+def lower(model: Model, choices: Choices, name: str = "model") -> LoweredModel:
     """Return the program that runs `model` at every node of a batch of structures."""
     functions = structure_functions(scheduled_plan(model, choices))
-    lowering = _Lowering(model, functions, choices)
+    lowering = _ModelLowering(model, functions, choices)
     kernel = lowering.kernel()
     buffers = lowering.buffers.all()
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
@@ -86,12 +86,12 @@ def lower(model: Model, choices: Choices, name: str = "model") -> Lowered:
     stages = (Stage(StageKind.BIND, block(*bound)),) if bound else ()
     program = Program(name, declared, buffers, facts, (*stages, Stage(StageKind.KERNEL, kernel)))
     finite = frozenset(lowering.finite | lowering.inputs.finite)
-    return Lowered(program, finite, lowering.tables.names())
+    return LoweredModel(program, finite, lowering.tables.names())
 
 
 def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
     """Return the bytes of the tables of some computes, and of what these are made with and that is kept."""
-    tables = _Lowering(model, structure_functions(model.plan()), Choices(tables=tuple(computes))).tables
+    tables = _ModelLowering(model, structure_functions(model.plan()), Choices(tables=tuple(computes))).tables
     for compute in tables.keys:
         tables.buffer(compute)
     return tables.bytes
@@ -104,7 +104,7 @@ def scheduled_plan(model: Model, choices: Choices) -> Plan:
     plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled, widest=widest)
     if not choices.batched or not choices.checks:
         return plan
-    return replace(plan, classes=_Lowering(model, structure_functions(plan), choices).classes())
+    return replace(plan, classes=_ModelLowering(model, structure_functions(plan), choices).classes())
 
 
 def hoistable(model: Model, choices: Choices) -> tuple[Compute, ...]:
@@ -117,21 +117,21 @@ def hoistable(model: Model, choices: Choices) -> tuple[Compute, ...]:
 
 def count_cases(model: Model, choices: Choices, most: int) -> int:
     """Return for how many kinds of nodes a schedule's checks have something done of its own, or `most` if for more."""
-    lowering = _Lowering(model, structure_functions(model.plan()), choices)
+    lowering = _ModelLowering(model, structure_functions(model.plan()), choices)
     kinds = (True, False) if lowering.splits() else (None,)
     return sum(1 for _ in islice(chain.from_iterable(map(lowering.cases, kinds)), most))
 
 
 @dataclass
-class _Lowering:
+class _ModelLowering:
     model: Model
     functions: StructureFunctions
     choices: Choices
     buffers: Buffers = field(init=False)
     constants: Constants = field(init=False)
-    tables: Tables = field(init=False)
+    tables: LookupTables = field(init=False)
     inputs: Inputs = field(init=False)
-    computed: Mapping[Tensor, frozenset[int]] = field(init=False)
+    computed: Mapping[ModelTensor, frozenset[int]] = field(init=False)
     finite: set[InputTensor] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class _Lowering:
         self.computed = CaseAnalysis(self.model).computed
         self.constants = Constants(self.buffers)
         keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.choices.tables}
-        self.tables = Tables(self.buffers, self.constants, keys)
+        self.tables = LookupTables(self.buffers, self.constants, keys)
         hoisted = hoistable(self.model, self.choices) if self.choices.hoisted else ()
         self.inputs = Inputs(self.model, self.functions, self.buffers, hoisted, self.constants, self.tables)
 

@@ -12,13 +12,13 @@ from math import prod
 
 from cortex.ilir.classes import Comparison
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
-from cortex.ra.lower.buffers import Buffers, Keys
+from cortex.ra.base import ModelTensor
+from cortex.ra.lower.buffers import Buffers, TableKeys
 from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.keys import shifted
 from cortex.ra.lower.known import Decisions, Values
 from cortex.ra.lower.nests import Axis, Nests, Reduction
-from cortex.ra.lower.translate import Point, Translator
+from cortex.ra.lower.translate import ExprLowering, Point
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
 from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
@@ -28,7 +28,7 @@ from ragged.ir.stmt import For, Stmt, block
 def only_looks_up(expr: ra.Expr) -> bool:
     """Return whether an expression picks one of its operands' elements, and computes nothing with them."""
     match expr:
-        case ra.Const() | ra.Read(tensor=InputTensor() | NodeInput()):
+        case ra.Literal() | ra.Read(tensor=InputTensor() | NodeInput()):
             return True
         case ra.Read(tensor=Compute(body=body)):
             return only_looks_up(body)
@@ -40,7 +40,7 @@ def only_looks_up(expr: ra.Expr) -> bool:
 
 
 @dataclass
-class Tables:
+class LookupTables:
     """Writes the tables of the computes in `keys`, which says what each has rows for, as far as they are asked for.
 
     Of what such a compute reads, what is the same everywhere is one of `constants`; what only looks up is looked up
@@ -49,12 +49,12 @@ class Tables:
 
     buffers: Buffers
     constants: Constants
-    keys: dict[Compute, Keys] = field(default_factory=dict)
+    keys: dict[Compute, TableKeys] = field(default_factory=dict)
     made: dict[Compute, Buffer] = field(default_factory=dict)
     accumulators: list[Buffer] = field(default_factory=list)
     parts: list[Stmt] = field(default_factory=list)
 
-    def holds(self, tensor: Tensor) -> bool:
+    def holds(self, tensor: ModelTensor) -> bool:
         """Return whether a tensor is looked up in a table where a node needs it."""
         return tensor in self.keys
 
@@ -71,7 +71,7 @@ class Tables:
             for buffer in (*self.made.values(), *self.accumulators)
         )
 
-    def buffer(self, compute: Compute, keys: Keys | None = None) -> Buffer:
+    def buffer(self, compute: Compute, keys: TableKeys | None = None) -> Buffer:
         """Return the buffer with a row for each value; `keys` are those of who reads it, if it has none of its own."""
         if compute not in self.made:
             keys = self.keys.get(compute, keys)
@@ -84,19 +84,19 @@ class Tables:
             self.parts.append(filled)
         return self.made[compute]
 
-    def _filled(self, compute: Compute, target: Buffer, keys: Keys) -> Iterator[Stmt]:
+    def _filled(self, compute: Compute, target: Buffer, keys: TableKeys) -> Iterator[Stmt]:
         """Yield the loops over the rows for nodes without the payload, and over those for nodes with it."""
-        own = _Own(self, keys, compute, target)
+        own = _TableRows(self, keys, compute, target)
         low, high = keys.carried
         for begin, end in ((keys.low, low), (low, high), (high, keys.high)):
             if begin < end:
                 step, decisions = Var("v"), _known(keys, absent=(begin, end) != keys.carried)
                 row, value = (shifted(Ref(step), each) for each in (begin - keys.low, begin))
-                rows = _Rows(self.buffers, decisions, own.result, row, value=value, own=own)
+                rows = _TableRowNests(self.buffers, decisions, own.result, row, value=value, own=own)
                 yield For(step, Const(end - begin), rows.compute(compute, target))
 
 
-def _known(keys: Keys, *, absent: bool) -> Decisions:
+def _known(keys: TableKeys, *, absent: bool) -> Decisions:
     """Return what is known of the payload in the rows for nodes without it, or else in those for nodes with it."""
     if not absent:
         low, high = keys.carried
@@ -107,16 +107,16 @@ def _known(keys: Keys, *, absent: bool) -> Decisions:
 
 
 @dataclass
-class _Own:
+class _TableRows:
     """The table of one compute, `target`, and what it is computed with."""
 
-    tables: Tables
-    keys: Keys
+    tables: LookupTables
+    keys: TableKeys
     compute: Compute
     target: Buffer
     accumulators: dict[tuple[Reduction, tuple[Axis, ...]], Buffer] = field(default_factory=dict)
 
-    def result(self, tensor: Tensor) -> Buffer:
+    def result(self, tensor: ModelTensor) -> Buffer:
         """Return the buffer that holds another compute's values."""
         assert isinstance(tensor, Compute)
         constants = self.tables.constants
@@ -135,7 +135,7 @@ class _Own:
 
 
 @dataclass(frozen=True, slots=True)
-class _AtRow(Translator):
+class _AtRow(ExprLowering):
     """Translates expressions in a row: a payload is the value that the row is for."""
 
     value: Expr = field(kw_only=True)
@@ -149,14 +149,14 @@ class _AtRow(Translator):
                 values = dict(zip(indices, (self.expr(index, at) for index in given), strict=True))
                 return self.expr(body, Point(at.node, indices=values))
             case _:
-                return Translator.element(self, read, at)
+                return ExprLowering.element(self, read, at)
 
     def key(self, payload: str, at: Point) -> Expr:
         return self.value
 
 
 @dataclass
-class _Rows(Nests):
+class _TableRowNests(Nests):
     """Writes nests of what is computed for the row `node` of a table, which is for the payload's `value`.
 
     The first reduction over just the table's other axes accumulates in the table, and what it is finished to is stored
@@ -164,7 +164,7 @@ class _Rows(Nests):
     """
 
     value: Expr = field(kw_only=True)
-    own: _Own = field(kw_only=True)
+    own: _TableRows = field(kw_only=True)
     taken: bool = field(init=False)
 
     def __post_init__(self) -> None:

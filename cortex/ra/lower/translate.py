@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.decide import decide
 from cortex.ra.lower.keys import shifted
@@ -78,7 +78,7 @@ class Carrier:
 
 
 @dataclass(frozen=True, slots=True)
-class Translator:
+class ExprLowering:
     """Translates expressions in one case of a model.
 
     `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction;
@@ -87,7 +87,7 @@ class Translator:
 
     buffers: Buffers
     decisions: Decisions
-    results: Callable[[Tensor], Buffer]
+    results: Callable[[ModelTensor], Buffer]
     reduced: Reduced
     zeros: Zeros | None = None
     carrier: Carrier | None = None
@@ -101,21 +101,21 @@ class Translator:
         if known is not None:
             return Const(known, INDEX, where)
         match expr:
-            case ra.Binary(op=BinaryOp.ADD, lhs=lhs, rhs=rhs) if self.is_zero(lhs):
+            case ra.BinaryExpr(op=BinaryOp.ADD, lhs=lhs, rhs=rhs) if self.is_zero(lhs):
                 return self.expr(rhs, at)
-            case ra.Binary(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs) if self.is_zero(rhs):
+            case ra.BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs) if self.is_zero(rhs):
                 return self.expr(lhs, at)
-            case ra.Const(value=value, dtype=dtype):
+            case ra.Literal(value=value, dtype=dtype):
                 return Const(float(value) if dtype.is_float else int(value), dtype, where)
             case ra.IndexVar():
                 return at.indices[expr]
             case ra.Read():
                 return self.read(expr, at)
-            case ra.Cast(operand=operand, dtype=dtype):
+            case ra.ToFloat(operand=operand, dtype=dtype):
                 return Cast(dtype, self.expr(operand, at), where)
-            case ra.Unary(op=op, operand=operand):
+            case ra.UnaryExpr(op=op, operand=operand):
                 return Unary(op, self.expr(operand, at), where)
-            case ra.Binary(op=op, lhs=lhs, rhs=rhs):
+            case ra.BinaryExpr(op=op, lhs=lhs, rhs=rhs):
                 return Binary(op, self.expr(lhs, at), self.expr(rhs, at), where)
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
                 decided = decide(condition, self.decisions)

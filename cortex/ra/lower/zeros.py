@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cortex.ra import expr as ra
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.node import ChildAt
 from cortex.ra.tensor import Compute, InputTensor, Placeholder
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
@@ -24,7 +24,7 @@ class Zeros:
     """
 
     decide: Callable[[ra.Expr], bool | None]
-    resolve: Callable[[Tensor], Tensor] = lambda tensor: tensor
+    resolve: Callable[[ModelTensor], ModelTensor] = lambda tensor: tensor
     childless: bool = False
     finite: set[InputTensor] = field(default_factory=set)
     _known: dict[ra.Expr, bool] = field(default_factory=dict)
@@ -37,18 +37,18 @@ class Zeros:
 
     def _holds(self, expr: ra.Expr) -> bool:
         match expr:
-            case ra.Const(value=value):
+            case ra.Literal(value=value):
                 return value == 0
             case ra.Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
                 return self.childless and default == 0
             case ra.Read(tensor=tensor):
                 source = self.resolve(tensor)
                 return isinstance(source, Compute) and self.holds(source.body)
-            case ra.Unary(op=UnaryOp.NEG, operand=operand):
+            case ra.UnaryExpr(op=UnaryOp.NEG, operand=operand):
                 return self.holds(operand)
-            case ra.Binary(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
+            case ra.BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
                 return self.holds(lhs) and self.holds(rhs)
-            case ra.Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+            case ra.BinaryExpr(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
                 return any(self.holds(a) and self._finite(b) for a, b in ((lhs, rhs), (rhs, lhs)))
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
                 way = self.decide(condition)
@@ -66,7 +66,7 @@ class Zeros:
             case ra.Read(tensor=InputTensor() as tensor):
                 self.finite.add(tensor)
                 return True
-            case ra.Const(value=value):
+            case ra.Literal(value=value):
                 return value - value == 0
             case _:
                 return self.holds(expr)

@@ -12,7 +12,7 @@ from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.linearize.forest import Forest
 from cortex.linearize.reference import Structure, StructureNode, payload_value, read_structures
 from cortex.linearize.vocab import Vocab
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
 from cortex.ra.oracle.node import NodeRun, Results
 from cortex.ra.structure import Dag, Sequence, Tree
@@ -54,7 +54,7 @@ def evaluate(
         (3, 256)
     """
     arrays = {name: _wide(array) for name, array in check_params(model.inputs, params).items()}
-    tensors: dict[Tensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
+    tensors: dict[ModelTensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
     payloads = {tensor: _payload(tensor) for tensor in model.payloads.values()}
     kind = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}
     plan = Plan(kind[type(model.structure)], 1, None, tuple(payloads.values()), ())
@@ -72,7 +72,7 @@ class _Run:
     def __init__(
         self,
         model: Model,
-        parameters: Mapping[Tensor, NDArray[Any]],
+        parameters: Mapping[ModelTensor, NDArray[Any]],
         payloads: Mapping[NodeInput, Payload],
         index: int,
     ) -> None:

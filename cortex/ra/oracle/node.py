@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.linearize.reference import StructureNode
-from cortex.ra.base import K, Tensor
+from cortex.ra.base import K, ModelTensor
 from cortex.ra.expr import (
-    Binary,
-    Cast,
+    BinaryExpr,
     ChildReduce,
-    Const,
     DenseReduce,
     Expr,
     IndexVar,
     IsLeaf,
+    Literal,
     NumChildren,
     Read,
-    Unary,
+    ToFloat,
+    UnaryExpr,
     Where,
 )
 from cortex.ra.node import ChildAt, ChildVar, Handle, Node, NodeVar
@@ -37,7 +37,7 @@ Results: TypeAlias = dict[Placeholder, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class EvaluationScope:
     """Where an expression is evaluated: the axis of each dense index, the position of each child.
 
     A value in a scope is a number, or an array of `depth` axes that broadcasts to the extents of all indices.
@@ -49,19 +49,19 @@ class Scope:
     depth: int
     mask: NDArray[np.bool_] | None = None
 
-    def inside(self, index: IndexVar) -> Scope:
+    def inside(self, index: IndexVar) -> EvaluationScope:
         """Return the scope of a reduction's body, with an axis more."""
         mask = None if self.mask is None else self.mask[..., None]
-        return Scope({**self.axes, index: self.depth}, self.children, self.depth + 1, mask)
+        return EvaluationScope({**self.axes, index: self.depth}, self.children, self.depth + 1, mask)
 
-    def at(self, child: ChildVar, position: int) -> Scope:
+    def at(self, child: ChildVar, position: int) -> EvaluationScope:
         """Return the scope for one child."""
-        return Scope(self.axes, {**self.children, child: position}, self.depth, self.mask)
+        return EvaluationScope(self.axes, {**self.children, child: position}, self.depth, self.mask)
 
-    def where(self, condition: NDArray[np.bool_]) -> Scope:
+    def where(self, condition: NDArray[np.bool_]) -> EvaluationScope:
         """Return the scope of a branch that is taken where the condition holds."""
         mask = condition if self.mask is None else self.mask & condition
-        return Scope(self.axes, self.children, self.depth, mask)
+        return EvaluationScope(self.axes, self.children, self.depth, mask)
 
     @property
     def needed(self) -> bool:
@@ -73,11 +73,11 @@ class Scope:
 class NodeRun:
     """Everything that one node computes, each tensor once and only if it is asked for."""
 
-    parameters: Mapping[Tensor, NDArray[Any]]
+    parameters: Mapping[ModelTensor, NDArray[Any]]
     payload: Callable[[NodeInput, StructureNode], NDArray[Any]]
     results: Mapping[StructureNode, Results]
     node: StructureNode
-    done: dict[tuple[Tensor, int | None], NDArray[Any]] = field(default_factory=dict)
+    done: dict[tuple[ModelTensor, int | None], NDArray[Any]] = field(default_factory=dict)
 
     def tensor(self, tensor: Body, position: int | None = None) -> NDArray[Any]:
         """Return a tensor's value at the node, or, with the dimension K, for the child at `position`."""
@@ -88,34 +88,34 @@ class NodeRun:
     def _compute(self, tensor: Body, position: int | None) -> NDArray[Any]:
         match tensor:
             case IfThenElse(condition=condition, then=then, orelse=orelse):
-                return self.tensor(then if self.value(condition, Scope({}, {}, 0)) else orelse)
+                return self.tensor(then if self.value(condition, EvaluationScope({}, {}, 0)) else orelse)
             case Compute(child=child, indices=indices, body=body):
                 children = {} if child is None or position is None else {child: position}
                 axes = {index: axis for axis, index in enumerate(indices)}
-                value = self.value(body, Scope(axes, children, len(indices)))
+                value = self.value(body, EvaluationScope(axes, children, len(indices)))
                 return np.array(np.broadcast_to(value, dense(tensor)))
 
-    def value(self, expr: Expr, scope: Scope) -> Value:
+    def value(self, expr: Expr, scope: EvaluationScope) -> Value:
         """Return an expression's value in a scope."""
         match expr:
-            case Const(value=value):
+            case Literal(value=value):
                 return value
             case IndexVar(extent=extent):
                 return arrays.index(extent, scope.axes[expr], scope.depth)
             case Read():
                 return self._read(expr, scope)
-            case Cast(operand=operand):
+            case ToFloat(operand=operand):
                 return np.asarray(self.value(operand, scope), np.float64)
-            case Unary(op=op, operand=operand):
+            case UnaryExpr(op=op, operand=operand):
                 return arrays.UNARY[op](self.value(operand, scope))
-            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
                 first = np.asarray(self.value(lhs, scope))
                 other = scope.where(first if op is BinaryOp.AND else ~first)
                 return arrays.BINARY[op](first, self.value(rhs, other)) if other.needed else first
-            case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=rhs):
                 divisor = arrays.divisor(self.value(rhs, scope), scope.mask, expr.text())
                 return arrays.BINARY[op](self.value(lhs, scope), divisor)
-            case Binary(op=op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=op, lhs=lhs, rhs=rhs):
                 return arrays.BINARY[op](self.value(lhs, scope), self.value(rhs, scope))
             case Where():
                 return self._where(expr, scope)
@@ -133,7 +133,7 @@ class NodeRun:
             case _:
                 assert_never(expr)
 
-    def _where(self, expr: Where, scope: Scope) -> Value:
+    def _where(self, expr: Where, scope: EvaluationScope) -> Value:
         condition = np.asarray(self.value(expr.condition, scope))
         if condition.size == 1:
             return self.value(expr.if_true if condition.item() else expr.if_false, scope)
@@ -144,17 +144,17 @@ class NodeRun:
             return self.value(expr.if_true, scope)
         return np.where(condition, self.value(expr.if_true, taken), self.value(expr.if_false, other))
 
-    def _sum(self, body: Expr, scope: Scope, extent: int) -> Value:
+    def _sum(self, body: Expr, scope: EvaluationScope, extent: int) -> Value:
         """Return the sum over the scope's last axis: of sums apart, of products without their whole grid."""
         match body:
-            case Binary(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs):
                 return arrays.BINARY[op](self._sum(lhs, scope, extent), self._sum(rhs, scope, extent))
-            case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+            case BinaryExpr(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
                 return arrays.dot(self.value(lhs, scope), self.value(rhs, scope), scope.depth, extent)
             case _:
                 return arrays.total(self.value(body, scope), scope.depth, extent)
 
-    def _over_children(self, expr: ChildReduce, scope: Scope) -> Value:
+    def _over_children(self, expr: ChildReduce, scope: EvaluationScope) -> Value:
         given = [p for p, child in enumerate(self.node.children) if child is not None]
         result: Value = expr.combiner.identity
         combine = arrays.BINARY[BinaryOp.ADD if expr.combiner is Combiner.SUM else BinaryOp.MAX]
@@ -162,7 +162,7 @@ class NodeRun:
             result = combine(result, self.value(expr.body, scope.at(expr.child, position)))
         return result
 
-    def _read(self, read: Read, scope: Scope) -> Value:
+    def _read(self, read: Read, scope: EvaluationScope) -> Value:
         rest = [index for index in read.indices if not isinstance(index, Handle)]
         base = self._base(read, scope)
         places: list[Value] = []
@@ -177,7 +177,7 @@ class NodeRun:
                 extents.append(None)
         return arrays.take(base, places, extents, scope.depth)
 
-    def _base(self, read: Read, scope: Scope) -> NDArray[Any]:
+    def _base(self, read: Read, scope: EvaluationScope) -> NDArray[Any]:
         """Return all that is read of a tensor at one node (or child), its dense axes only."""
         tensor = read.tensor
         if isinstance(tensor, InputTensor):
@@ -202,7 +202,7 @@ class NodeRun:
         children = self.node.children
         return isinstance(node, ChildAt) and children[node.position : node.position + 1] in ([], [None])
 
-    def _at(self, node: Node, scope: Scope) -> StructureNode:
+    def _at(self, node: Node, scope: EvaluationScope) -> StructureNode:
         """Return the node that a handle stands for."""
         match node:
             case NodeVar():

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.expr import (
-    Binary,
+    BinaryExpr,
     ChildReduce,
-    Const,
     DenseReduce,
     Expr,
     Index,
     IndexVar,
     IsLeaf,
+    Literal,
     NumChildren,
     Read,
-    Unary,
+    UnaryExpr,
     operands,
 )
 from cortex.ra.node import ChildAt, ChildVar, NodeVar
@@ -45,7 +45,7 @@ Refuse: TypeAlias = Callable[[Expr | None, str], ScheduleError]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartContext:
     """Where an expression stands: what its part calls the node, and the child that it is about."""
 
     node: NodeVar
@@ -53,7 +53,7 @@ class _Place:
 
 
 @dataclass
-class Parts:
+class ChildParts:
     """Finds the parts of computes, each once.
 
     `results` gives what a placeholder's read at a child becomes: the compute of the result, read at its own node.
@@ -61,10 +61,10 @@ class Parts:
     """
 
     results: Mapping[Placeholder, Body]
-    name: Callable[[Tensor], str]
+    name: Callable[[ModelTensor], str]
     refuse: Refuse
     reads: list[Read] = field(default_factory=list)
-    _found: dict[Tensor, tuple[Body, Of]] = field(default_factory=dict)
+    _found: dict[ModelTensor, tuple[Body, Of]] = field(default_factory=dict)
 
     def of(self, compute: Compute) -> tuple[Body, Of]:
         """Return a compute's part at the child, and the children that its value is of.
@@ -73,14 +73,14 @@ class Parts:
             ScheduleError: it has none: it takes in the node itself, or several children and not as a sum.
         """
         if compute not in self._found:
-            place = _Place(NodeVar(compute.node.name), compute.child)
+            place = _PartContext(NodeVar(compute.node.name), compute.child)
             body, of = self._expr(compute.body, place)
             self._found[compute] = (_part(compute, f"{self.name(compute)}_up", place.node, body), of)
         return self._found[compute]
 
-    def _expr(self, expr: Expr, place: _Place) -> tuple[Expr, Of]:
+    def _expr(self, expr: Expr, place: _PartContext) -> tuple[Expr, Of]:
         match expr:
-            case Const() | IndexVar():
+            case Literal() | IndexVar():
                 return expr, Children.NONE
             case Read():
                 return self._read(expr, place)
@@ -106,17 +106,17 @@ class Parts:
             raise self.refuse(expr, "it is not linear in the sum over the children")
         return of
 
-    def _over_children(self, reduction: ChildReduce, place: _Place) -> tuple[Expr, Of]:
+    def _over_children(self, reduction: ChildReduce, place: _PartContext) -> tuple[Expr, Of]:
         if reduction.combiner is not Combiner.SUM:
             raise self.refuse(reduction, "it compares the children with each other")
         if not isinstance(reduction.child.node, NodeVar):
             raise self.refuse(reduction, "it is of the children of a child")
-        body, of = self._expr(reduction.body, _Place(place.node, reduction.child))
+        body, of = self._expr(reduction.body, _PartContext(place.node, reduction.child))
         if of not in (Children.EACH, Children.NONE):
             raise self.refuse(reduction, f"in a sum over the children it takes in {_described(of)}")
         return body, Children.SUM
 
-    def _read(self, read: Read, place: _Place) -> tuple[Expr, Of]:
+    def _read(self, read: Read, place: _PartContext) -> tuple[Expr, Of]:
         found = [self._expr(index, place) for index in read.indices if isinstance(index, Expr)]
         of = self._join(read, [of for _, of in found])
         rest: list[Index] = [index for index, _ in found]
@@ -135,7 +135,7 @@ class Parts:
                 return replace(read, indices=(place.node, *rest)), self._join(read, [own, of])
 
     def _inner(
-        self, read: Read, compute: Compute, place: _Place, of: Of, rest: list[Index]
+        self, read: Read, compute: Compute, place: _PartContext, of: Of, rest: list[Index]
     ) -> tuple[Expr, Of]:
         """Return the read of another compute's part."""
         part, own = self.of(compute)
@@ -143,7 +143,7 @@ class Parts:
             raise self.refuse(read, "it is of a child of another loop over children")
         return replace(read, tensor=part, indices=(place.node, *rest)), self._join(read, [own, of])
 
-    def _child(self, node: Index, expr: Expr, place: _Place) -> Of:
+    def _child(self, node: Index, expr: Expr, place: _PartContext) -> Of:
         """Return which child a handle in `expr` names."""
         match node:
             case ChildAt(node=NodeVar(), position=position):
@@ -174,11 +174,11 @@ def _part(compute: Compute, name: str, node: NodeVar, body: Expr) -> Body:
 def _is_linear(expr: Expr, parts: list[Of]) -> bool:
     """Return whether an expression is linear in its operands that are sums over the children."""
     match expr:
-        case Unary(op=UnaryOp.NEG) | DenseReduce(combiner=Combiner.SUM):
+        case UnaryExpr(op=UnaryOp.NEG) | DenseReduce(combiner=Combiner.SUM):
             return True
-        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+        case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB):
             return all(of is Children.SUM for of in parts)
-        case Binary(op=BinaryOp.MUL):
+        case BinaryExpr(op=BinaryOp.MUL):
             return Children.NONE in parts
         case Read(tensor=Compute()):
             return parts[-1] is Children.NONE

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from cortex.ra.base import Tensor
+from cortex.ra.base import ModelTensor
 from cortex.ra.expr import (
-    Binary,
-    Cast,
+    BinaryExpr,
     ChildReduce,
-    Const,
     DenseReduce,
     Expr,
     Index,
     IndexVar,
     IsLeaf,
+    Literal,
     NumChildren,
     Read,
-    Unary,
+    ToFloat,
+    UnaryExpr,
     Where,
     operands,
 )
@@ -32,15 +32,15 @@ def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
     if all(new is old for new, old in zip(parts, operands(expr), strict=True)):
         return expr
     match expr:
-        case Const() | IndexVar() | IsLeaf() | NumChildren():
+        case Literal() | IndexVar() | IsLeaf() | NumChildren():
             return expr
         case Read(indices=indices):
             rest = iter(parts)
             changed: tuple[Index, ...] = tuple(next(rest) if isinstance(i, Expr) else i for i in indices)
             return replace(expr, indices=changed)
-        case Cast() | Unary():
+        case ToFloat() | UnaryExpr():
             return replace(expr, operand=parts[0])
-        case Binary():
+        case BinaryExpr():
             return replace(expr, lhs=parts[0], rhs=parts[1])
         case Where():
             return replace(expr, condition=parts[0], if_true=parts[1], if_false=parts[2])
@@ -50,18 +50,18 @@ def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             assert_never(expr)
 
 
-def with_tensors(model: Model, replaced: Mapping[Tensor, Body]) -> dict[Tensor, Body]:
+def with_tensors(model: Model, replaced: Mapping[ModelTensor, Body]) -> dict[ModelTensor, Body]:
     """Return, for each compute of a model, the one that reads the replaced tensors instead.
 
     A compute that nothing changes in is itself.
     """
-    made: dict[Tensor, Body] = {}
+    made: dict[ModelTensor, Body] = {}
     for body in model.computes:
         made[body] = replaced.get(body) or _reading(body, made)
     return made
 
 
-def _reading(body: Body, made: Mapping[Tensor, Body]) -> Body:
+def _reading(body: Body, made: Mapping[ModelTensor, Body]) -> Body:
     match body:
         case Compute():
             expr = _expr(body.body, made)
@@ -75,7 +75,7 @@ def _reading(body: Body, made: Mapping[Tensor, Body]) -> Body:
             assert_never(body)
 
 
-def _expr(expr: Expr, made: Mapping[Tensor, Body]) -> Expr:
+def _expr(expr: Expr, made: Mapping[ModelTensor, Body]) -> Expr:
     changed = with_operands(expr, tuple(_expr(operand, made) for operand in operands(expr)))
     match changed:
         case Read(tensor=tensor) if made.get(tensor, tensor) is not tensor:

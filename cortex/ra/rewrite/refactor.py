@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cortex.ra.base import N, Tensor
+from cortex.ra.base import ModelTensor, N
 from cortex.ra.expr import ChildReduce, Expr, Index, Read
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.named import check_operator, check_own
 from cortex.ra.node import ChildAt, ChildVar, Node
-from cortex.ra.rewrite.parts import Children, Of, Parts, Refuse
+from cortex.ra.rewrite.parts import ChildParts, Children, Of, Refuse
 from cortex.ra.rewrite.rebuild import with_tensors
 from cortex.ra.structure import Dag
 from cortex.ra.tensor import Body, Compute, InputTensor, Placeholder, dense
@@ -28,11 +28,11 @@ class Refactored:
     """
 
     model: Model
-    current: Mapping[Tensor, Body]
+    current: Mapping[ModelTensor, Body]
     finite: frozenset[InputTensor]
 
 
-def refactor(model: Model, op: Tensor) -> Refactored:
+def refactor(model: Model, op: ModelTensor) -> Refactored:
     """Return the model in which each node computes for its parent what `op` takes from a child.
 
     before::
@@ -67,7 +67,7 @@ def refactor(model: Model, op: Tensor) -> Refactored:
     return _moved("refactor", model, op, at)
 
 
-def compute_once(model: Model, op: Tensor) -> Refactored:
+def compute_once(model: Model, op: ModelTensor) -> Refactored:
     """Return the model in which each node computes once what `op` takes from it at each of its parents.
 
     before::
@@ -92,7 +92,7 @@ def compute_once(model: Model, op: Tensor) -> Refactored:
 
 
 def _moved(
-    primitive: str, model: Model, op: Tensor, at: Location | None, *, alone: bool = False
+    primitive: str, model: Model, op: ModelTensor, at: Location | None, *, alone: bool = False
 ) -> Refactored:
     """Return the model in which the part of `op` moved to the child; if it has to be `alone`, to one child."""
     compute = _operator(primitive, model, op, at)
@@ -102,7 +102,7 @@ def _moved(
         why = because if expr is None else f"'{model.text(expr)}': {because}"
         return ScheduleError(f"{primitive}: '{name}' cannot move to the child", at=at, because=why)
 
-    found = Parts(dict(model.outputs.values()), model.name, refuse)
+    found = ChildParts(dict(model.outputs.values()), model.name, refuse)
     part, of = found.of(compute)
     if alone and of is Children.SUM:
         raise refuse(None, "it takes in the sum over all children, not one of them")
@@ -120,7 +120,7 @@ def _moved(
     placeholder = Placeholder(f"{state}_ph", (N, *dense(compute)), compute.dtype, default, at=at)
     current = with_tensors(model, {compute: _reading(compute, placeholder, of)})
     outputs = {key: (ph, current[body]) for key, (ph, body) in model.outputs.items()}
-    moved, _ = Parts(dict(outputs.values()), model.name, refuse).of(compute)
+    moved, _ = ChildParts(dict(outputs.values()), model.name, refuse).of(compute)
     outputs[state] = (placeholder, moved)
     try:
         changed = Model(outputs, model.structure, model.states | {state})
@@ -129,7 +129,7 @@ def _moved(
     return Refactored(changed, current, frozenset(finite))
 
 
-def _operator(primitive: str, model: Model, op: Tensor, at: Location | None) -> Compute:
+def _operator(primitive: str, model: Model, op: ModelTensor, at: Location | None) -> Compute:
     """Return `op` if it is a compute that may move."""
     compute = check_operator(primitive, model, op, at)
     name = model.name(compute)
