@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Self
 
 from ragged.compiled.artifact import CODE, read_artifact, reading, save
 from ragged.compiled.kernel import CUBIN, load_kernel
+from ragged.compiled.log import with_logged_calls
 from ragged.compiled.parameters import bind_parameters
 from ragged.compiled.parts import CompiledParts, S
 from ragged.errors import DataError, UserError
@@ -39,8 +40,9 @@ class CompiledFunction(Generic[S]):
         self._params = bind_parameters(parts.signature, params)
         named = {name: self._params[own] for name, own in parts.kernel.named(Role.PARAMETER).items()}
         begin = perf_counter_ns()
-        self._caller = parts.kernel.caller(named, parts.workers)
+        caller = parts.kernel.caller(named, parts.workers)
         self._bind_us = (perf_counter_ns() - begin) / 1000
+        self._caller = with_logged_calls(caller, parts.signature.name)
 
     def with_params(self, params: Mapping[str, object]) -> Self:
         """Return this function with other parameters, which are copied; nothing is compiled.

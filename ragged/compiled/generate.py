@@ -1,6 +1,6 @@
-"""The compiler itself: from lowered programs through passes to machine code. All that needs TVM or Z3 is behind this.
+"""The compiler: from lowered programs through passes to machine code.
 
-Whoever compiles imports this module where he has to: a kernel that is cached, or was saved, does without.
+Imported only to compile: a kernel that is cached or saved does without this module, TVM and Z3.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ragged.codegen.link import link
 from ragged.codegen.target import TargetLike, cuda_architecture, read_target
 from ragged.codegen.target_features import architecture_of, features_of
 from ragged.compiled.kernel import Kernel, LoadedKernel, load_kernel
+from ragged.compiled.log import COMPILE, Stopwatch
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.expr import Role
 from ragged.ir.parser import parse
@@ -27,40 +28,46 @@ from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
 
 Listings = Callable[[Sequence[Step]], dict[str, str]]
-"""From the steps of a kernel's program to the texts that its `show` prints besides the programs."""
+"""From the steps of a kernel's program to the texts that `show` prints besides the programs."""
 
 
 def generate_kernel(
     programs: Sequence[Program], passes: Sequence[Pass], target: TargetLike, listings: Listings
 ) -> LoadedKernel:
-    """Compile lowered programs and load them: the first through `passes`, its preludes as they are.
+    """Compile and load lowered programs: the first one through `passes`, its preludes as they are.
 
-    A kernel for a GPU is compiled for that, and all else for this machine's processor.
+    The prelude of a kernel for a GPU is compiled for this machine's processor.
 
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
     """
-    architecture = cuda_architecture(target)
-    steps = run_passes(programs[0], passes)
+    architecture, clock = cuda_architecture(target), Stopwatch()
+    steps = clock.time("passes", lambda: run_passes(programs[0], passes))
     final = (steps[-1].program, *programs[1:])
     texts, listed = tuple(map(to_text, final)), listings(steps)
     columns = any(step.shares_columns for step in steps)
+    code: bytes | None = None
     if architecture is None:
-        made = generate_together(final, target)
-        return _loaded(Kernel(_executable(made), texts, listed, columns), made, None)
-    device = cuda_kernel(final[0])
-    code = cubin(device.source, architecture)
-    made = generate_together((without_kernel(final[0]), *final[1:]), "cpu")
-    executable = replace(_executable(made), target=str(read_target(target)))
-    listed["cuda"] = device.source
-    return _loaded(Kernel(executable, texts, listed, columns, _launch(device, architecture)), made, code)
+        generated = clock.time("code generation", lambda: generate_together(final, target))
+        kernel = Kernel(_executable(generated), texts, listed, columns)
+    else:
+        device = cuda_kernel(final[0])
+        code = clock.time("nvcc", lambda: cubin(device.source, architecture))
+        host = (without_kernel(final[0]), *final[1:])
+        generated = clock.time("code generation", lambda: generate_together(host, "cpu"))
+        executable = replace(_executable(generated), target=str(read_target(target)))
+        listed["cuda"] = device.source
+        kernel = Kernel(executable, texts, listed, columns, _launch(device, architecture))
+    loaded = clock.time("linking", lambda: _loaded(kernel, generated, code))
+    COMPILE.info("%s for %s: %s", programs[0].name, kernel.executable.target, clock)
+    return loaded
 
 
 def without_kernel(program: Program) -> Program:
-    """Return a program whose kernel does nothing: the rest of one whose kernel runs on a GPU.
+    """Return a program with an empty kernel, the host's part of one whose kernel runs on a GPU.
 
     Raises:
-        ScheduleError: its prelude fills arrays, which nobody copies there.
+        ScheduleError: its prelude fills arrays, which are not copied to the GPU.
     """
     prelude = program.stage(StageKind.PRELUDE)
     filled = set() if prelude is None else written(prelude.body)
@@ -85,17 +92,17 @@ def _loaded(kernel: Kernel, made: Sequence[Generated], cubin: bytes | None) -> L
     if code is not None:
         try:
             return load_kernel(kernel, code, cubin)
-        except UserError:  # a folder for temporary files from which nothing may be run
+        except UserError:  # the folder for temporary files is mounted noexec
             pass
     entries, *preludes = (each.entries(made[0].jit) for each in kernel.executable.interfaces)
     return LoadedKernel(kernel, None, entries, tuple(preludes), cubin)
 
 
 def list_code(kernel: Kernel, code: bytes | None, stage: str) -> str:
-    """Return the kernel as TVM has it ("tir") or as the machine does ("asm"), made anew from its programs.
+    """Return the kernel in TVM's IR ("tir") or in assembly ("asm"), generated anew from its programs.
 
     Raises:
-        UserError: what the compiler makes of them here and now is not `code`: it is another version of it.
+        UserError: the compiler here generates other code than `code`: it is another version.
     """
     if kernel.launch is not None:
         return _list_device(kernel, kernel.launch.architecture, stage)
@@ -120,7 +127,7 @@ def _list_device(kernel: Kernel, architecture: str, stage: str) -> str:
 
 
 def notes_of(steps: Sequence[Step], *names: str) -> tuple[str, ...]:
-    """Return what the passes of these names had to say, in the order that they ran in."""
+    """Return the notes of the passes of these names, in order."""
     return tuple(note for step in steps if step.name in names for note in step.notes)
 
 

@@ -15,6 +15,7 @@ import platformdirs
 from ragged.codegen.interface import Interface
 from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
 from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
+from ragged.compiled.log import CACHE, configure
 from ragged.errors import Location, UserError
 from ragged.front_ends import application, setting
 from ragged.runtime.bundle import Form, read_bundle, write_bundle
@@ -58,6 +59,7 @@ def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: boo
 
     Raises what `make` does, and `UserError` for a target that is not known.
     """
+    configure()
     entry = _open(recipe) if cache else None
     found = None if entry is None else entry.find()
     if found is not None:
@@ -88,7 +90,11 @@ class KernelCache:
 
     def find(self) -> LoadedKernel | None:
         """Return the kernel, loaded, or None if there is none that can be used."""
-        data = self._cache.get(self._key)
+        loaded = self._load(self._cache.get(self._key))
+        CACHE.info("%s %s", "miss" if loaded is None else "hit", self._key)
+        return loaded
+
+    def _load(self, data: bytes | None) -> LoadedKernel | None:
         if data is None:
             return None
         try:
@@ -116,6 +122,7 @@ class KernelCache:
         entry = _Entry(_with_interfaces(loaded.kernel, plain), origins)
         device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
         self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code, **device}))
+        CACHE.info("store %s", self._key)
 
 
 def _with_interfaces(kernel: Kernel, interfaces: list[Interface]) -> Kernel:
