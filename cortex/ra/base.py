@@ -1,4 +1,4 @@
-"""What expressions and tensors both speak of: dimensions, and tensors with names and shapes."""
+"""The dimensions N and K, and the base class of a model's tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragged.ir.dtype import DType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructureDim:
-    """A dimension that structures give: `ra.N`, the nodes, or `ra.K`, the children of a node."""
+    """A dimension whose extent the structure gives: `ra.N`, the nodes, or `ra.K`, the children of a node."""
 
     name: str
 
@@ -29,10 +29,10 @@ Shape: TypeAlias = tuple[StructureDim | int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelTensor(ABC):
-    """What an expression reads; the kinds are in `cortex.ra.tensor`. Compared by identity.
+    """What an expression reads (subclasses: `cortex.ra.tensor`). Compared by identity.
 
-    `name` is the user's, or a guess at it, or empty: `Model.names` makes it unique in a model. `calls` says
-    whether a value depends on the result of a recursive call.
+    `name` is the user's, or guessed from the assignment, or empty: `Model.names` makes it unique in a model. `calls`
+    says whether a value depends on the result of a recursive call.
     """
 
     name: str
@@ -43,9 +43,9 @@ class ModelTensor(ABC):
 
 
 Names: TypeAlias = Callable[[ModelTensor], str]
-"""How a text calls each tensor."""
+"""The name that a listing prints for each tensor."""
 
 
 def own_name(tensor: ModelTensor) -> str:
-    """Return what the tensor is called outside of a model."""
+    """Return the tensor's name outside of a model."""
     return tensor.name or type(tensor).__name__.lower()

@@ -1,4 +1,4 @@
-"""Which elements of a table an index may ask for, and what that asks of the payloads that index it."""
+"""Indices that may leave their dimension, and the range that this implies for payloads."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ragged.ir.ops import BinaryOp
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """An index that may leave its dimension: `expr` at dimension `axis`, of `extent` elements, of a read.
+    """An index that may leave its dimension: `expr`, at dimension `axis` (of `extent` elements) of `read`.
 
-    `reached` is the interval that it may lie in as far as is known. If it is a payload plus a constant, then
-    `payload` is the read of that payload, and `allowed` the values of the payload that stay inside.
+    `reached` is the interval of the index as far as it is known. If the index is a payload plus a constant, `payload`
+    is the read of that payload and `allowed` the values of the payload for which the index stays inside.
     """
 
     site: ExprSite
@@ -37,7 +37,7 @@ class Lookup:
 
     @property
     def default_may_reach(self) -> bool:
-        """Whether a node that carries no payload may get here: no guard around the read excludes it."""
+        """Whether the index may be evaluated with the payload's default: no guard excludes it."""
         if self.payload is None or not isinstance(self.payload.tensor, NodeInput):
             return False
         default = self.payload.tensor.default
@@ -56,7 +56,7 @@ def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
 
 
 def payload_range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] | None:
-    """Return the least and the largest value of a payload by all the tables that it indexes; None if by none."""
+    """Return the least and largest payload value that all tables it indexes allow; None if it indexes none."""
     found = list(lookups(analysis))
     allowed = [f.allowed for f in found if f.payload is not None and f.payload.tensor is tensor]
     if not allowed:
@@ -97,6 +97,6 @@ def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
 
 
 def _largest(payload: Read | None) -> int:
-    """Return the largest value that the payload's dtype holds."""
+    """Return the largest value of the payload's dtype."""
     dtype = INDEX if payload is None else payload.tensor.dtype
     return int(np.iinfo(dtype.value).max)

@@ -1,7 +1,7 @@
-"""At which nodes a tensor is computed: at leaves, at nodes of one child, of two, ...
+"""The cases in which a tensor is computed: at leaves, at nodes of one child, of two, ...
 
 A case is a number of children; the last case of a model, `most`, stands for that many or more. Branches of
-`if_then_else` and guards of `ra.where` narrow the cases of what stands under them.
+`if_then_else` and guards of `ra.where` restrict the cases of the expressions under them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Cases: TypeAlias = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class CaseAnalysis:
-    """The cases of each compute of a recursion, and of each place in them."""
+    """The cases of each compute of a recursion, and of each expression in them."""
 
     recursion: Recursion
     most: int = field(init=False)
@@ -49,7 +49,7 @@ class CaseAnalysis:
         return frozenset(case for case in cases if self.facts(site.node, case).allows(site.guards))
 
     def _computed(self) -> dict[ModelTensor, Cases]:
-        """Follow reads from the outputs, which are computed at every node, down to what they need."""
+        """Propagate cases from the outputs, which are computed at every node, to the tensors that they read."""
         everywhere = frozenset(range(self.most + 1))
         found: dict[ModelTensor, Cases] = {body: frozenset() for body in self.recursion.computes}
         found.update({body: everywhere for _, body in self.recursion.outputs.values()})
@@ -70,7 +70,7 @@ class CaseAnalysis:
 
 
 def child_reads(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:
-    """Yield each use of a child by its position, with the place where it stands."""
+    """Yield each use of a child by its position, with its site."""
     for site in sites(body):
         for handle in handles(site.expr):
             if isinstance(handle, ChildAt):
@@ -78,14 +78,14 @@ def child_reads(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:
 
 
 def needed_children(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:
-    """Yield each use of a child by its position that asks for one to be there."""
+    """Yield each use of a child by its position that requires the child to exist."""
     for site, child in child_reads(body):
         if not reads_default(site.expr):
             yield site, child
 
 
 def reads_default(expr: Expr) -> bool:
-    """Return whether `expr` reads a result that has a value where there is no child at that position."""
+    """Return whether `expr` reads a result that has a default where there is no child at that position."""
     match expr:
         case Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
             return default is not None
@@ -94,7 +94,7 @@ def reads_default(expr: Expr) -> bool:
 
 
 def handles(expr: Expr) -> tuple[Node, ...]:
-    """Return the nodes that an expression itself, not its operands, speaks of."""
+    """Return the nodes that an expression itself, without its operands, refers to."""
     match expr:
         case Read(indices=indices):
             return tuple(index for index in indices if isinstance(index, Node))

@@ -1,4 +1,4 @@
-"""What a recursion is made of: every tensor that its outputs depend on, in order, and a name for each."""
+"""The tensors of a recursion in topological order, and a unique name for each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recursion:
-    """A recursion as it was written, checked or not: outputs, and the tensors that they depend on.
+    """A recursion as written, before the checks: outputs, and the tensors that they depend on.
 
-    `computes` has each tensor after those that it reads. `names` tells all tensors apart. `states` are the outputs
-    that only a node's parent reads: they are not among the results that a caller gets.
+    `computes` is in topological order. `names` are unique. `states` are the outputs that only a node's parent reads:
+    they are not among the results of a call.
     """
 
     outputs: Mapping[str, tuple[Placeholder, Body]]
@@ -37,17 +37,17 @@ class Recursion:
 
     @property
     def payloads(self) -> dict[str, NodeInput]:
-        """What nodes carry, by name, in the order in which the model reads it."""
+        """The payloads by name, in the order in which the model reads them."""
         return {tensor.name: tensor for tensor in self.tensors if isinstance(tensor, NodeInput)}
 
     @property
     def results(self) -> dict[str, tuple[Placeholder, Body]]:
-        """The outputs that a caller gets, by name."""
+        """The outputs that a call returns, by name."""
         return {name: output for name, output in self.outputs.items() if name not in self.states}
 
     @property
     def computes(self) -> tuple[Body, ...]:
-        """What is computed at a node, each tensor after those that it reads."""
+        """The tensors computed at a node, in topological order."""
         return tuple(tensor for tensor in self.tensors if isinstance(tensor, Body))
 
     @property
@@ -56,11 +56,11 @@ class Recursion:
         return tuple(placeholder for placeholder, _ in self.outputs.values())
 
     def name(self, tensor: ModelTensor) -> str:
-        """Return what the tensor is called in this model."""
+        """Return the tensor's name in this model."""
         return self.names[tensor]
 
     def text(self, expr: Expr) -> str:
-        """Return the expression with the names of this model."""
+        """Return the expression in infix, with the names of this model."""
         return expr.text(self.name)
 
 
@@ -83,7 +83,7 @@ def _read_by(expr: Expr) -> Iterator[ModelTensor]:
 
 
 def _in_order(roots: Iterator[Body]) -> dict[ModelTensor, None]:
-    """Return what the roots depend on, and the roots, each tensor after those that it reads."""
+    """Return the roots and the tensors that they depend on, in topological order."""
     done: dict[ModelTensor, None] = {}
     stack: list[tuple[ModelTensor, bool]] = [(root, False) for root in reversed(list(roots))]
     while stack:
@@ -101,7 +101,7 @@ def _in_order(roots: Iterator[Body]) -> dict[ModelTensor, None]:
 def _unique_names(
     outputs: Mapping[str, tuple[Placeholder, Body]], tensors: tuple[ModelTensor, ...]
 ) -> dict[ModelTensor, str]:
-    """Return a name for each tensor: inputs keep theirs, then outputs, then all else."""
+    """Return a name for each tensor: inputs keep theirs, then outputs, then all other tensors."""
     wanted: dict[ModelTensor, str] = {t: t.name for t in tensors if isinstance(t, InputTensor | NodeInput)}
     for name, (placeholder, body) in outputs.items():
         wanted.setdefault(body, body.name or name)

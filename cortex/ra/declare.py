@@ -1,4 +1,4 @@
-"""Declaring the tensors of a model: inputs, placeholders, computes and branches."""
+"""Declarations of a model's tensors: inputs, placeholders, computes and branches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragged.ir.dtype import INDEX, DType
 
 
 def input_tensor(name: str, shape: Sequence[int], dtype: str | DType = "float32") -> InputTensor:
-    """Declare a parameter: an array of `shape` and `dtype` that `compile` is given under `name`.
+    """Declare a parameter: an array of `shape` and `dtype`, bound under `name`.
 
     Args:
         name: its key among the parameters.
@@ -25,7 +25,7 @@ def input_tensor(name: str, shape: Sequence[int], dtype: str | DType = "float32"
         dtype: "float32", or "int32" or "int64" for a table of integers.
 
     Raises:
-        ModelError: an extent or the dtype is none of these.
+        ModelError: an illegal name, extent or dtype.
 
     Example:
         >>> emb = input_tensor("emb", (10_000, 256))
@@ -39,17 +39,16 @@ def input_tensor(name: str, shape: Sequence[int], dtype: str | DType = "float32"
 def node_input(
     name: str, shape: Sequence[int] = (), dtype: str | DType = "float32", default: float | None = None
 ) -> NodeInput:
-    """Declare a payload: what nodes carry under `name`.
+    """Declare a payload: a value that each node carries under `name`.
 
     Args:
         name: its key among a node's payloads.
         shape: the extents of one node's value, () for a number.
         dtype: "float32", "int32" or "int64".
-        default: what a node that carries none reads as; without it such a node is a `DataError`, if the
-            model reads the payload there.
+        default: the value at nodes that carry none; without it such a node is a `DataError` where the model reads it.
 
     Raises:
-        ModelError: an extent, the dtype, or the default is none of these.
+        ModelError: an illegal name, extent, dtype or default.
 
     Example:
         >>> word = node_input("word", dtype="int32", default=-1)
@@ -75,13 +74,12 @@ def placeholder(
 
     Args:
         shape: (ra.N, *extents) of the result.
-        name: how it is called when the model prints; guessed from the assignment otherwise.
-        default: what every element reads as at a child, named by its position, that a node does not have: at a leaf,
-            behind the last child, or where the caller gave None. Without it such a read is a `ModelError` or, for
-            a structure that lacks the child, a `DataError`.
+        name: its name in listings; guessed from the assignment otherwise.
+        default: every element's value at a child, read by its position, that a node does not have. Without it such a
+            read is a `ModelError` or, for a structure that lacks the child, a `DataError`.
 
     Raises:
-        ModelError: the shape does not begin with ra.N, or has ra.K in it.
+        ModelError: the shape does not begin with ra.N, or contains ra.K.
 
     Example:
         >>> h_ph = placeholder((N, 256))
@@ -98,14 +96,13 @@ def compute(
     """Compute a value for each node: `function` takes n, then an index for each dense extent.
 
     Args:
-        shape: (ra.N, *extents), or (ra.N, ra.K, *extents) for a value for each child of each node, whose
-            function takes n, then k, that child, then the indices.
+        shape: (ra.N, *extents); or (ra.N, ra.K, *extents) for a value for each child of each node, where `function`
+            takes n, then the child k, then the indices.
         function: called once; returns the expression of one element.
-        name: how the tensor is called when the model prints; guessed from the assignment otherwise.
+        name: the tensor's name in listings; guessed from the assignment otherwise.
 
     Raises:
-        ModelError: the shape is none of these, or the function does not take as many arguments as it has
-            dimensions.
+        ModelError: an illegal shape, or a function of another number of arguments than dimensions.
 
     Example:
         >>> leaf = compute((N, 256), lambda n, i: emb[word[n], i])
@@ -126,16 +123,15 @@ def if_then_else(
 ) -> IfThenElse:
     """Choose between two computes by a condition on the structure.
 
-    It is of `ra.isleaf(n)`, `ra.num_children(n)` and integers that the node carries, its type: `kind[n] == 3`.
+    The condition may use `ra.isleaf(n)`, `ra.num_children(n)` and integer payloads of the node: `kind[n] == 3`.
 
     Args:
         shape: (ra.N, *extents), of both computes.
-        function: takes n and an index for each extent, returns (condition, then, else): the computes
-            themselves, not their elements.
-        name: how the tensor is called when the model prints; guessed from the assignment otherwise.
+        function: takes n and an index for each extent, returns (condition, then, else): computes, not their elements.
+        name: the tensor's name in listings; guessed from the assignment otherwise.
 
     Raises:
-        ModelError: the shape or what the function returns is none of these.
+        ModelError: an illegal shape, or `function` returns anything else.
 
     Example:
         >>> body = if_then_else((N, 256), lambda n, i: (isleaf(n), leaf, rec))
@@ -152,18 +148,18 @@ def if_then_else(
 
 
 def _element(value: Any) -> Expr:
-    """Return what a compute's function gave as its element; a bare number is a float."""
+    """Return the element that a compute's function returned; a bare number is a float."""
     return lift(value) if isinstance(value, Expr) else as_float(value)
 
 
 def _indices(names: list[str], dims: Shape, at: Location | None) -> tuple[IndexVar, ...]:
-    """Return an index for each dense extent, called as the function calls it."""
+    """Return an index variable for each dense extent, named after the function's parameters."""
     named = zip(names, dims, strict=True)
     return tuple(IndexVar(name, dim, dtype=INDEX, at=at) for name, dim in named if isinstance(dim, int))
 
 
 def _choice(value: Any, at: Location | None) -> tuple[Expr, Body, Body]:
-    """Return the parts of what an if_then_else's function gave."""
+    """Return the condition and the branches that an if_then_else's function returned."""
     if not isinstance(value, tuple) or len(value) != 3:
         raise ModelError(
             "if_then_else: the function returns (condition, then, else)",

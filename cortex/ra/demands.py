@@ -1,4 +1,4 @@
-"""What a model asks of the structures that it is given: `Model.plan()`."""
+"""The requirements of a model on its structures: `Model.plan()`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def carriers_read(recursion: Recursion) -> tuple[str, ...]:
 
 
 def carried_by(condition: Expr) -> NodeInput | None:
-    """Return the payload of which a condition says that the node itself carries it, or None."""
+    """Return the payload whose presence at the node a condition tests (`word[n] >= 0`), or None."""
     match condition:
         case BinaryExpr(
             op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Literal(value=0)
@@ -53,17 +53,17 @@ def carried_by(condition: Expr) -> NodeInput | None:
 
 
 def positions_read(recursion: Recursion) -> tuple[int, ...]:
-    """Return the positions at which children are read, in order."""
+    """Return the positions at which children are read, in increasing order."""
     return tuple(sorted({at.position for body in recursion.computes for _, at in child_reads(body)}))
 
 
 def reduces_over_children(recursion: Recursion) -> bool:
-    """Return whether some expression takes in all children of a node, however many."""
+    """Return whether some expression reduces over all children of a node."""
     return any(isinstance(s.expr, ChildReduce) for body in recursion.computes for s in sites(body))
 
 
 def distinguishes_leaves(recursion: Recursion) -> bool:
-    """Return whether some value follows from a node's having no children: a sum over none, a default, a choice."""
+    """Return whether some value depends on a node having no children: an empty sum, a default, a choice."""
     everywhere = (site.expr for body in recursion.computes for site in sites(body))
     return any(
         isinstance(expr, ChildReduce)
@@ -78,9 +78,9 @@ def _asks_for_leaves(choice: Where) -> bool:
 
 
 def fewest_children(analysis: CaseAnalysis) -> int:
-    """Return how many children an inner node has at least: as many as are read whatever it has, or one.
+    """Return the minimum number of children of an inner node: as many as are read at any, or one.
 
-    It is none where the first child is read only with a default: a node may have others and not that one.
+    It is zero where the first child is read only with a default: a node may have others and not that one.
     """
     recursion = analysis.recursion
     needed: list[int] = []
@@ -113,7 +113,7 @@ def _payload(analysis: CaseAnalysis, tensor: NodeInput) -> Payload:
 
 
 def _presence(analysis: CaseAnalysis, tensor: NodeInput) -> Presence:
-    """Return where the payload is read: a child that it is read at may be a leaf or an inner node."""
+    """Return at which nodes the payload is read; a child at which it is read may be a leaf or an inner node."""
     leaves = inner = False
     for read, cases in _reads(analysis, tensor):
         own = isinstance(read.indices[0], NodeVar)

@@ -41,12 +41,12 @@ from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 FLOAT = DType.FLOAT32
-"""The type of all arithmetic on floats."""
+"""The type of all floating-point arithmetic."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression(Operators["Expr", "ExprLike"], Computed):
-    """What every expression is: a scalar at each point of the indices in scope.
+    """Base of all expressions: a scalar at each point of the indices in scope.
 
     `calls` says whether it depends on the result of a recursive call.
     """
@@ -64,7 +64,7 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
         return cast(Expr, self)  # the union at the end of the grammar is closed
 
     def text(self, names: Names = own_name) -> str:
-        """Return the expression in infix, with each tensor called as `names` says."""
+        """Return the expression in infix; `names` gives the name of each tensor."""
         return self._text(names)
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
-    """A number or a truth value that stands in the model."""
+    """A number or truth value."""
 
     value: float
 
@@ -95,7 +95,7 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexVar(Expression):
-    """A dense index: 0 <= it < extent."""
+    """A dense index: 0 <= index < extent."""
 
     name: str
     extent: int
@@ -160,7 +160,7 @@ class BinaryExpr(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Where(Expression):
-    """`if_true` or `if_false`, elementwise; only the one taken is evaluated."""
+    """`if_true` or `if_false`, elementwise; only the one chosen is evaluated."""
 
     condition: Expr
     if_true: Expr
@@ -185,7 +185,7 @@ class DenseReduce(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChildReduce(Expression):
-    """`body` combined over the children of a node in order; over none, the combiner's identity."""
+    """`body` combined over the children of a node in order; the combiner's identity if there are none."""
 
     combiner: Combiner
     child: ChildVar
@@ -208,7 +208,7 @@ class IsLeaf(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumChildren(Expression):
-    """How many children a node has."""
+    """The number of children of a node."""
 
     node: Node
 
@@ -231,11 +231,11 @@ Expr: TypeAlias = (
 )
 Index: TypeAlias = Node | Expr
 ExprLike: TypeAlias = Expr | float
-"""What stands where an expression is asked for: an expression, or a number (of Python or NumPy)."""
+"""An expression, or a number of Python or NumPy."""
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
-    """Return the expressions right under `expr`, in the order they are written."""
+    """Return the direct operands of `expr`, in the order they are written."""
     match expr:
         case Literal() | IndexVar() | IsLeaf() | NumChildren():
             return ()
@@ -254,7 +254,7 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """Yield `expr` and everything in it, outermost first."""
+    """Yield `expr` and all its subexpressions, outermost first."""
     yield expr
     for operand in operands(expr):
         yield from subexpressions(operand)
@@ -267,11 +267,7 @@ def _bracketed(expr: Expr, level: int, names: Names) -> str:
 
 
 def lift(value: ExprLike) -> Expr:
-    """Return a number as a constant, an expression as it is.
-
-    Raises:
-        ModelError: it is neither.
-    """
+    """Return a number as a literal, an expression unchanged; `ModelError` for anything else."""
     if isinstance(value, Expr):
         return value
     at = Location.capture()
@@ -297,13 +293,13 @@ def as_float(value: ExprLike) -> Expr:
 
 
 def agree(lhs: ExprLike, rhs: ExprLike) -> tuple[Expr, Expr]:
-    """Return both sides in one type: as integers if both are, as floats otherwise; truth values stay."""
+    """Return both sides in one type: integers if both are, floats otherwise; truth values stay."""
     left, right = lift(lhs), lift(rhs)
     return (left, right) if left.dtype is right.dtype else (as_float(left), as_float(right))
 
 
 def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
-    """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
+    """Return `lhs op rhs`; `/` is for floats, `//` and `%` for integers, `&` and `|` for truth values."""
     left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
     expr = BinaryExpr(op, left, right, dtype=left.dtype, at=Location.capture())
     dtype = type_of_binary(op, left.dtype, expr.text)
@@ -313,7 +309,7 @@ def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
 
 
 def unary(op: UnaryOp, value: ExprLike) -> Expr:
-    """Return `op value`; `~` is of truth values, negation and abs keep integers, all else is of floats."""
+    """Return `op value`; `~` is for truth values, negation and abs keep integers, other operators are for floats."""
     operand = lift(value) if op in (UnaryOp.NOT, UnaryOp.NEG, UnaryOp.ABS) else as_float(value)
     expr = UnaryExpr(op, operand, dtype=operand.dtype, at=Location.capture())
     return replace(expr, dtype=type_of_unary(op, operand.dtype, expr.text))

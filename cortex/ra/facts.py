@@ -1,7 +1,6 @@
-"""What integers and conditions can be at a place in a model: intervals, and true, false or either.
+"""What is known of integers and conditions at a site: intervals, and true, false or unknown.
 
-Shared by the checks and by what a model demands of its structures. An answer is an over-approximation: what
-is said to be impossible is, and nothing else is said.
+Answers are over-approximations: only what is proven impossible is excluded.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 
 
 def key(expr: Expr | Node) -> object:
-    """Return what is equal for two expressions that have the same value wherever both stand."""
+    """Return a key that is equal for two expressions of the same value."""
     match expr:
         case Read(tensor=tensor, indices=indices):
             return (tensor, *(key(index) for index in indices))
@@ -35,14 +34,14 @@ def key(expr: Expr | Node) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at a place: how many children `node` has, and intervals of expressions by their `key`."""
+    """What is known at a site: the number of children of `node`, and intervals of expressions by their `key`."""
 
     node: NodeVar
     children: Interval = (0, math.inf)
     known: Mapping[object, Interval] = field(default_factory=dict)
 
     def interval(self, expr: Expr) -> Interval:
-        """Return an interval that an integer expression lies in."""
+        """Return an interval that contains the value of an integer expression."""
         match expr:
             case Literal(value=value):
                 own: Interval = (value, value)
@@ -62,7 +61,7 @@ class Facts:
         return meet(own, self.known.get(key(expr), ANYTHING))
 
     def truth(self, condition: Expr) -> bool | None:
-        """Return what a condition is, or None if it may be either."""
+        """Return the value of a condition, or None if it may be either."""
         match condition:
             case Literal(value=value):
                 return bool(value)
@@ -85,7 +84,7 @@ class Facts:
         return all(self.truth(condition) in (None, holds) for condition, holds in guards)
 
     def given(self, condition: Expr, holds: bool = True) -> Facts:
-        """Return what is known where the condition holds, or where it does not."""
+        """Return what is known where the condition is `holds`."""
         known = dict(self.known)
         for op, lhs, rhs in _comparisons(condition, holds):
             for this, sign, other in ((lhs, op, rhs), (rhs, MIRROR[op], lhs)):

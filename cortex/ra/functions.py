@@ -1,6 +1,6 @@
-"""The functions of the language: elementwise ones, reductions, and questions about a node.
+"""The functions of the language: elementwise functions, reductions, and properties of a node.
 
-`sum_`, `max_` and `abs_` are called `ra.sum`, `ra.max` and `ra.abs`.
+`sum_`, `max_` and `abs_` are exported as `ra.sum`, `ra.max` and `ra.abs`.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ def relu(x: ExprLike) -> Expr:
 
 
 def maximum(x: ExprLike, y: ExprLike) -> Expr:
-    """Return the larger of two values; `y` if one of them is NaN."""
+    """Return the larger of two values; NaN if either is NaN."""
     return binary(BinaryOp.MAX, x, y)
 
 
 def minimum(x: ExprLike, y: ExprLike) -> Expr:
-    """Return the smaller of two values; `y` if one of them is NaN."""
+    """Return the smaller of two values; NaN if either is NaN."""
     return binary(BinaryOp.MIN, x, y)
 
 
 def where(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """Return `if_true` where the condition holds, else `if_false`; only the one taken is evaluated.
+    """Return `if_true` where the condition holds, else `if_false`; only the one chosen is evaluated.
 
     Example:
         >>> x = compute((N, E), lambda n, i: where(word[n] >= 0, emb[word[n], i], 0.0))
@@ -106,7 +106,7 @@ def sum_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
 
 
 def max_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
-    """Return the largest `function(j)` over 0 <= j < extent; what came before a NaN is forgotten."""
+    """Return the largest `function(j)` over 0 <= j < extent; NaN if one of them is NaN."""
     return _over_index(Combiner.MAX, extent, function)
 
 
@@ -120,10 +120,7 @@ def sum_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
 
 
 def max_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
-    """Return the largest `function(k)` over the children k of the node; minus infinity at a leaf.
-
-    What came before a NaN is forgotten, as in `max`.
-    """
+    """Return the largest `function(k)` over the children k of the node; minus infinity at a leaf, NaN if one is NaN."""
     return _over_children(Combiner.MAX, node, function)
 
 
@@ -133,7 +130,7 @@ def isleaf(node: Node) -> Expr:
 
 
 def num_children(node: Node) -> Expr:
-    """Return how many children the node has, an integer."""
+    """Return the number of children of the node, an integer."""
     return NumChildren(_node("num_children", node), dtype=INDEX, at=Location.capture())
 
 
@@ -167,7 +164,7 @@ def _over_children(combiner: Combiner, node: Node, function: Callable[[ChildVar]
 
 
 def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> str:
-    """Return what the function calls its one argument."""
+    """Return the name of the function's only parameter."""
     check_function(
         what, function, f"{what}(..., lambda {'k' if what.endswith('children') else 'j'}: ...)", at
     )

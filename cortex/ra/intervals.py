@@ -32,7 +32,7 @@ MIRROR = {
 
 
 def bound(op: BinaryOp, other: Interval) -> Interval:
-    """Return what `x op other` says of the integer x."""
+    """Return the interval that `x op other` implies for the integer x."""
     match op:
         case BinaryOp.LT:
             return (-math.inf, other[1] - 1)
@@ -49,7 +49,7 @@ def bound(op: BinaryOp, other: Interval) -> Interval:
 
 
 def compare(op: BinaryOp, a: Interval, b: Interval) -> bool | None:
-    """Return what `a op b` is for integers of these intervals, or None if it may be either."""
+    """Return the value of `a op b` for integers of these intervals, or None if it may be either."""
     match op:
         case BinaryOp.LT:
             return True if a[1] < b[0] else False if a[0] >= b[1] else None
@@ -104,11 +104,11 @@ def _floor(value: float, divisor: float) -> float:
 
 
 def meet(a: Interval, b: Interval) -> Interval:
-    """Return what is in both intervals; its ends cross if nothing is."""
+    """Return the intersection; its ends cross if it is empty."""
     return (max(a[0], b[0]), min(a[1], b[1]))
 
 
 def hull(parts: Iterable[Interval]) -> Interval:
-    """Return the smallest interval with all the parts in it."""
+    """Return the smallest interval that contains all the parts."""
     lows, highs = zip(*parts, strict=True)
     return (min(lows), max(highs))

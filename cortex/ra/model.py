@@ -1,4 +1,4 @@
-"""A model: a checked recursion, and what follows from it before anything is compiled."""
+"""A model: a checked recursion and the plan derived from it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ragged.errors import Location, ModelError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model(Recursion):
-    """What `ra.recursion_op` and the constructors of `cortex.models` return; its `repr` is its text.
+    """The result of `ra.recursion_op` and of the constructors of `cortex.models`; its `repr` is its listing.
 
     Attributes:
         outputs: by name, the placeholder of a result and the compute that defines it.
-        structure: what the recursion runs over.
-        states: the names of the outputs that only a node's parent reads; a schedule's rewriting introduces them.
-        inputs, payloads: the parameters and what nodes carry, by name.
-        computes: what is computed at a node, each tensor after those that it reads.
-        names: what each tensor is called when the model prints.
+        structure: the structures that the recursion runs over.
+        states: the outputs that only a node's parent reads; schedule primitives introduce them.
+        inputs, payloads: the parameters and the node inputs by name.
+        computes: the tensors computed at a node, in topological order.
+        names: each tensor's unique name in listings.
 
     Raises:
         ModelError: the model breaks a rule of the language (P.1 to P.3, shapes, arity, ...).
@@ -43,14 +43,14 @@ class Model(Recursion):
         object.__setattr__(self, "_plan", derive_plan(self))
 
     def plan(self) -> Plan:
-        """Return what the model asks of the structures that it is given."""
+        """Return the model's requirements on its structures."""
         return self._plan
 
     def init_params(self, seed: int = 0) -> dict[str, NDArray[np.generic]]:
         """Return parameters drawn from a normal distribution of deviation 1/sqrt(last extent).
 
-        Each array is C-contiguous, of its parameter's shape and dtype, owned by the caller, and drawn from its
-        name and `seed` alone: it stays as it is when the model changes around it. Tables of integers are zero.
+        Each array is C-contiguous, owned by the caller, and depends only on its name, shape, dtype and `seed`, so that
+        editing other parts of a model does not change it. Tables of integers are zero.
         """
         return {
             name: np.zeros(tensor.shape, tensor.dtype.numpy)  # type: ignore[arg-type]
@@ -78,12 +78,12 @@ def recursion_op(
     body: Body | None = None,
     structure: Structure | None = None,
 ) -> Model:
-    """Close the recursion: say what each placeholder stands for, and over which structures it runs.
+    """Close the recursion: define each placeholder, and the structures that it runs over.
 
     Args:
-        placeholder: the placeholder of the one result, which is then called "h"; or, for each result by
-            name, its placeholder and the compute that defines it.
-        body: the compute that defines the one result.
+        placeholder: the placeholder of the only result, then named "h"; or, for each result by name, its placeholder
+            and the compute that defines it.
+        body: the compute that defines the only result.
         structure: `ra.Tree(max_children=None)` unless given, or `ra.Dag()`, `ra.Sequence()`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a primitive is told to work on: a tensor of the model, or one of its operators."""
+"""Checks of the tensors that schedule primitives take."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from ragged.errors import Location, ScheduleError
 
 
 def check_own(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> str:
-    """Return the name of a tensor that the model computes.
-
-    Raises:
-        ScheduleError: it computes no such tensor; `primitive` is who asks, `at` where the user asked.
-    """
+    """Return the name of a tensor that the model computes; `ScheduleError` if the model has no such tensor."""
     name = model.names.get(tensor, tensor.name)
     if tensor not in model.computes:
         raise ScheduleError(
@@ -26,11 +22,7 @@ def check_own(primitive: str, model: Model, tensor: ModelTensor, at: Location | 
 
 
 def check_operator(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> Compute:
-    """Return a tensor of the model's as the operator that it is.
-
-    Raises:
-        ScheduleError: it chooses between operators; `primitive` and `at` are as in `check_own`.
-    """
+    """Return `tensor` as a compute; `ScheduleError` if it is an if_then_else."""
     if not isinstance(tensor, Compute):
         raise ScheduleError(
             f"{primitive}: '{model.name(tensor)}' is a choice and no operator",

@@ -1,7 +1,7 @@
-"""Handles of nodes: what the functions of a model are given as `n` and `k`, and read tensors at.
+"""Node handles: the `n` and `k` of a model's functions, at which tensors are read.
 
-A handle is no number. It is compared by identity, has children, and refuses everything else, so that what
-depends on the structure can depend on nothing else (the paper's P.1 to P.3).
+A handle is not a number. It is compared by identity, has children, and refuses everything else, so that control flow
+and recursive calls depend on the structure alone (properties P.1 to P.3 of CORTEX, section 2).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragged.errors import Location, ModelError
 
 
 class Computed(ABC):
-    """What an expression is to a handle: something that is not known until the model runs."""
+    """The interface of expressions that handles need: a value that is not known until the model runs."""
 
     __slots__ = ()
 
@@ -27,12 +27,12 @@ class Computed(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """Return the expression as the user wrote it, or nearly."""
+        """Return the expression in infix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle(ABC):
-    """What every handle is: a node of the structure that the model runs over."""
+    """Base of all handles: a node of the structure that the model runs over."""
 
     @property
     def left(self) -> ChildAt:
@@ -45,10 +45,11 @@ class Handle(ABC):
         return self.child(1)
 
     def child(self, position: int) -> ChildAt:
-        """Return the child at `position`, counted from zero: a number that stands in the model.
+        """Return the child at `position`, a constant counted from zero.
 
         Raises:
-            ModelError: the position is computed (P.2), from another call's result (P.3), or is no number.
+            ModelError: the position is computed (P.2), depends on another call's result (P.3), or is not a whole
+                number.
         """
         if isinstance(position, Computed):
             raise _computed_child(self._node, position)
@@ -72,7 +73,7 @@ class Handle(ABC):
 
     @property
     def children(self) -> Never:
-        """Refused: how many there are is not known while the model is written."""
+        """Refused: the number of children is not known while the model is written."""
         raise _no_list(f"{self.text()}.children")
 
     def __iter__(self) -> Never:
@@ -91,7 +92,7 @@ class Handle(ABC):
             )
 
     def text(self) -> str:
-        """Return the handle as the user wrote it, or nearly."""
+        """Return the handle as the user wrote it."""
         return self._text()
 
     @abstractmethod
@@ -125,7 +126,7 @@ class Handle(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeVar(Handle):
-    """The node that a compute is written for; `name` is what the user's function calls it."""
+    """The node of a compute; `name` is the parameter's name in the user's function."""
 
     name: str = "n"
 
@@ -147,7 +148,7 @@ class ChildAt(Handle):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChildVar(Handle):
-    """Each child of `node` in turn; `name` is what the user's function calls it."""
+    """Each child of `node` in turn; `name` is the parameter's name in the user's function."""
 
     node: Node
     name: str = "k"
@@ -160,14 +161,14 @@ Node: TypeAlias = NodeVar | ChildAt | ChildVar
 
 
 def owner(node: Node) -> NodeVar:
-    """Return the variable whose node, child or further descendant `node` is."""
+    """Return the variable of which `node` is the node, a child or a further descendant."""
     while not isinstance(node, NodeVar):
         node = node.node
     return node
 
 
 def python_branch(text: str) -> ModelError:
-    """Return the error for an expression that Python was asked to decide on (P.1)."""
+    """Return the error for an expression used as a Python truth value (P.1)."""
     return ModelError(
         f"'{text}' cannot decide a Python branch (P.1)",
         at=Location.capture(),

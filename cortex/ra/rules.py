@@ -1,4 +1,4 @@
-"""Which types an operator takes and gives, and how tightly it binds when printed."""
+"""Operand and result types of operators, and their precedence in text."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LEVELS: tuple[tuple[BinaryOp, ...], ...] = (
 )
 
 LEVEL = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
-"""Python's own precedence, loosest first: what prints can be pasted back."""
+"""Python's precedence, loosest first: printed text can be pasted back."""
 
 TIGHTEST = len(_LEVELS)
-"""The level of what needs no brackets."""
+"""The level of expressions that need no brackets."""
 
 SIGN = {op: op.value for op in BinaryOp} | {BinaryOp.AND: "&", BinaryOp.OR: "|"}
-"""How an operator is written in a model."""
+"""The sign of an operator in the text of a model."""
 
 _LOGIC = "compare numbers with ==, <, ...; combine truth values with &, | and ~"
 
 
 def type_of_binary(op: BinaryOp, operand: DType, text: Callable[[], str]) -> DType:
-    """Return what `op` on two operands of one type gives; `text` is the expression, for the error."""
+    """Return the result type of `op` on two operands of one type; `text` gives the expression for the error."""
     if op.is_logical != (operand is DType.BOOL):
         raise mixes_types(text(), f"the operator is for {_kind(op.is_logical)}", _LOGIC)
     if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and operand.is_float:
@@ -40,19 +40,19 @@ def type_of_binary(op: BinaryOp, operand: DType, text: Callable[[], str]) -> DTy
 
 
 def type_of_unary(op: UnaryOp, operand: DType, text: Callable[[], str]) -> DType:
-    """Return what `op` on an operand gives; `text` is the expression, for the error."""
+    """Return the result type of `op`; `text` gives the expression for the error."""
     if (op is UnaryOp.NOT) != (operand is DType.BOOL):
         raise mixes_types(text(), f"the operator is for {_kind(op is UnaryOp.NOT)}", _LOGIC)
     return operand
 
 
 def mixes_types(text: str, because: str, fix: str) -> ModelError:
-    """Return the error for an expression whose parts are of types that do not go together."""
+    """Return the error for an expression whose operand types do not fit."""
     return ModelError(f"'{text}' mixes types", at=Location.capture(), because=because, fix=fix)
 
 
 def not_a_value(value: object) -> ModelError:
-    """Return the error for something that stands where a number or an expression is asked for."""
+    """Return the error for an object used where a number or an expression is needed."""
     return ModelError(
         f"{shown(value)} stands where a number or an expression is needed",
         at=Location.capture(),
@@ -62,7 +62,7 @@ def not_a_value(value: object) -> ModelError:
 
 
 def shown(value: object) -> str:
-    """Return how a message calls what a user gave: parts of a model as they are written, in quotes."""
+    """Return a user's object for a message: parts of a model as they are written, in quotes."""
     match value:
         case Handle() | Computed():
             return f"'{value.text()}'"

@@ -1,4 +1,4 @@
-"""Checks of what a tensor is declared with: its shape, its dtype, its function's parameters and its name."""
+"""Checks of declarations: shapes, dtypes, function parameters and names."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def described(shape: Shape) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return the number and what it counts, in the singular or the plural."""
+    """Return a count with its noun in the singular or plural."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def check_name(what: str, name: object, at: Location | None) -> None:
-    """Refuse a name that callers could not give an array or an attribute."""
+    """Refuse a name that cannot be an array's key or a node's attribute."""
     if not isinstance(name, str) or name in ("", "children"):
         raise ModelError(
             f"{what}: {name!r} is no name",
@@ -41,7 +41,7 @@ def check_name(what: str, name: object, at: Location | None) -> None:
 
 
 def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[int, ...]:
-    """Return the shape, all of dense extents."""
+    """Return the shape; `ModelError` unless all extents are dense."""
     dims = tuple(shape)
     for dim in dims:
         _check_extent(what, dim, at)
@@ -74,7 +74,7 @@ def node_shape(
 
 
 def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None) -> DType:
-    """Return the dtype that arrays of a parameter or payload are stored in."""
+    """Return the storage dtype of a parameter or payload."""
     name = (
         dtype.value if isinstance(dtype, DType) else str(np.dtype(dtype)) if dtype in _NUMPY else str(dtype)
     )
@@ -89,7 +89,7 @@ def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None)
 
 
 def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Location | None) -> list[str]:
-    """Return what the function calls the index of each dimension; arguments with a default are its own."""
+    """Return the function's parameter name for each dimension; parameters with defaults do not count."""
     check_function(what, function, f"lambda {', '.join(_indices(shape))}: ...", at)
     named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     positional = [p for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -107,7 +107,7 @@ def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Locati
 
 
 def check_function(what: str, function: object, example: str, at: Location | None) -> None:
-    """Refuse what is no function; `example` is one that would do."""
+    """Refuse an object that is not callable; `example` is shown as the fix."""
     if not callable(function):
         raise ModelError(
             f"{what}: {shown(function)} is no function",
@@ -118,7 +118,7 @@ def check_function(what: str, function: object, example: str, at: Location | Non
 
 
 def assigned_name(at: Location | None, function: str) -> str:
-    """Return the name that the line at `at` assigns the result of `function` to, or "" if it is not plain."""
+    """Return the name that the line at `at` assigns the result of `function` to, or "" if there is none."""
     if at is None:
         return ""
     found = re.match(rf"\s*(\w+)\s*=\s*(?:\w+\.)*{function}\(", linecache.getline(at.file, at.line))
@@ -129,7 +129,7 @@ _NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)
 
 
 def _indices(shape: Shape) -> tuple[str, ...]:
-    """Return names for the indices of a shape, as examples have them."""
+    """Return index names for a shape, for use in examples."""
     return ("n", *("k" for dim in shape if dim is K), *"ijlm")[: len(shape)]
 
 

@@ -1,4 +1,4 @@
-"""Every expression of a model with what is in scope where it stands, and what holds there."""
+"""Every expression of a model with the variables in scope and the guards around it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.tensor import Body, Compute, IfThenElse
 
 Guard: TypeAlias = tuple[Expr, bool]
-"""A condition, and what it is where the guarded expression is evaluated."""
+"""A condition, and its value wherever the guarded expression is evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExprSite:
-    """A place in a compute: the expression that stands there, the variables in scope, the guards around it."""
+    """An expression in a compute, the variables in scope there, and the guards around it."""
 
     owner: Body
     expr: Expr

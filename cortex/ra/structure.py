@@ -30,7 +30,7 @@ class Dag:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Sequences: each step has the one before it as its only child, the first step none."""
+    """Sequences: each step's only child is the step before it; the first step has none."""
 
 
 Structure: TypeAlias = Tree | Dag | Sequence

@@ -1,4 +1,4 @@
-"""What a schedule may tabulate, and what is worth it: what depends at a node on one integer that it carries."""
+"""Which computes can be tabulated over an integer payload, and which are worth it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,15 @@ from cortex.ra.tensor import Compute
 from ragged.errors import Location, ScheduleError
 
 MOST_BYTES = 1 << 32
-"""The largest table that a schedule may ask for."""
+"""The largest table that a schedule may ask for, in bytes."""
 TERMS = 32
-"""The terms from which on a sum costs more than to fetch it: at 470 GFLOP/s and 38 GB/s a float costs as much as 25."""
+"""Minimum terms of a sum for a table to be cheaper: at 470 GFLOP/s and 38 GB/s loading a float costs about 25."""
 
 
 def check_tabulates(
     model: Model, op: ModelTensor, tabulated: Collection[ModelTensor], at: Location | None
 ) -> Compute:
-    """Return `op` if a table of it can be made.
-
-    Raises:
-        ScheduleError: it cannot.
-    """
+    """Return `op` if it can be tabulated; `ScheduleError` otherwise."""
     name = check_own("tabulate", model, op, at)
     compute = check_operator("tabulate", model, op, at)
     if op in tabulated:
@@ -48,7 +44,7 @@ def check_tabulates(
 
 
 def worthwhile(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[Compute, ...]:
-    """Return the computes with sums that cost more than to look them up, and of which a table can be made."""
+    """Return the computes whose sums cost more than a table lookup and that can be tabulated."""
     return tuple(
         body
         for body in model.computes
@@ -60,7 +56,7 @@ def worthwhile(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[C
 
 
 def affordable(model: Model, most: int) -> tuple[Compute, ...]:
-    """Return those that are worth it as far as their tables take `most` bytes together, in the order of the model."""
+    """Return the worthwhile computes, in model order, as far as all tables together take at most `most` bytes."""
     taken: tuple[Compute, ...] = ()
     for compute in worthwhile(model) if most else ():
         if table_bytes(model, (*taken, compute)) <= min(most, MOST_BYTES):
@@ -69,7 +65,7 @@ def affordable(model: Model, most: int) -> tuple[Compute, ...]:
 
 
 def offer(model: Model, tabulated: Collection[ModelTensor]) -> str | None:
-    """Return, as a comment, what tables that a schedule could have made would take; None if there are none."""
+    """Return a comment that lists further computes that could be tabulated and their bytes; None if there are none."""
     found = worthwhile(model, tabulated)
     if not found:
         return None
@@ -81,7 +77,7 @@ def offer(model: Model, tabulated: Collection[ModelTensor]) -> str | None:
 
 
 def _reason(model: Model, op: Compute) -> str | None:
-    """Return why there can be no table of a compute, None if there can be one."""
+    """Return why a compute cannot be tabulated; None if it can."""
     if op.calls:
         return "it takes in what a child returned"
     if op.child is not None:

@@ -1,8 +1,8 @@
-"""The tensors of a model: what it is given, what recursion returns, and what it computes at a node.
+"""The tensors of a model.
 
 InputTensor   a parameter: dense extents only
-NodeInput     a payload: N, then what each node carries
-Placeholder   the result of the recursion: N, then what it returns for a node
+NodeInput     a payload: N, then the extents of one node's value
+Placeholder   the result of the recursion: N, then the extents of one node's result
 Compute       a value for each node (N, ...) or for each child of each node (N, K, ...)
 IfThenElse    one of two computes, by a condition on the structure
 """
@@ -22,7 +22,7 @@ from ragged.ir.dtype import INDEX
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indexed(ModelTensor):
-    """A tensor that is read by `tensor[indices]`; whether the indices fit is checked with the model."""
+    """A tensor that is read by `tensor[indices]`; the indices are checked when the recursion is closed."""
 
     def __getitem__(self, index: Index | int | tuple[Index | int, ...]) -> Read:
         at = Location.capture()
@@ -58,15 +58,14 @@ class Indexed(ModelTensor):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputTensor(Indexed):
-    """A parameter, of dense extents, the same for all nodes."""
+    """A parameter of dense extents, the same for all nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeInput(Indexed):
-    """What each node carries under `name`: `shape` is (N, *what one node carries).
+    """A payload `name` of each node, of shape (N, *extents of one node's value).
 
-    `default` is what a node reads as that carries none; without one, every node that the model reads it at
-    must carry it.
+    `default` is its value at nodes that carry none; without one, every node at which the model reads it must carry it.
     """
 
     default: float | None = None
@@ -74,9 +73,9 @@ class NodeInput(Indexed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placeholder(Indexed):
-    """The result of the recursion at a node, to be read at a node's children: (N, *what it returns).
+    """The result of the recursion, read at a node's children: (N, *extents of one node's result).
 
-    `default` is what a child that is not there reads as; without one, it may be read only where there is one.
+    `default` is its value at a child position that a node lacks; without one, only existing children may be read.
     """
 
     default: float | None = None
@@ -85,7 +84,7 @@ class Placeholder(Indexed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compute(Indexed):
-    """`body` at each `node` and each of `indices`; with K in the shape, at each `child` of the node too."""
+    """`body` at each `node` and each of `indices`; with K in the shape, also at each `child` of the node."""
 
     node: NodeVar
     child: ChildVar | None
@@ -104,7 +103,7 @@ class IfThenElse(Indexed):
 
 
 Body: TypeAlias = Compute | IfThenElse
-"""What computes a value at a node."""
+"""A tensor computed at a node."""
 
 
 def dense(tensor: ModelTensor) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""A model as text: what it is given, what it computes at a node, and what it returns."""
+"""The listing of a model: inputs, computes at a node, and outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput, Placeholder
 
 
 def listing(recursion: Recursion) -> str:
-    """Return the model as text, one line for each tensor, in the order in which a node computes them.
+    """Return the model as text, one line for each tensor in topological order.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""What may be unrolled: a recursion whose nodes are batched, over structures in which no node is shared."""
+"""Preconditions of unrolling: batched nodes, and structures in which no node is shared."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from ragged.errors import Location, ScheduleError
 
 
 def check_unrolls(model: Model, choices: Choices, depth: int, at: Location | None) -> None:
-    """Refuse to unroll a model's recursion by `depth`.
-
-    Raises:
-        ScheduleError: it cannot be, or is already.
-    """
+    """Raise a `ScheduleError` unless the model's recursion can be unrolled by `depth`."""
     if isinstance(model.structure, Dag):
         raise ScheduleError(
             "unroll: the model runs over a Dag",

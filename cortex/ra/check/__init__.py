@@ -1,6 +1,6 @@
-"""The rules of the language: small checks, each for one rule, each with a message that names the expression.
+"""The rules of the language: one small check for each, with a message that names the expression.
 
-P.1 to P.3 are the properties that CORTEX (section 2) asks of a model: control flow follows from the structure
+P.1 to P.3 are the properties that CORTEX (section 2) requires of a model: control flow depends on the structure
 alone; recursive calls are made at a node's children, before its own work; sibling calls are independent.
 """
 

@@ -1,4 +1,4 @@
-"""Children by their position: that there is one, at every node that reads it."""
+"""Children read by their position exist at every node that reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_positions_have_order(recursion: Recursion) -> None:
 
 
 def check_positions_in_arity(recursion: Recursion) -> None:
-    """No child is read at a position that the structure's nodes do not have."""
+    """No child is read at a position beyond the structure's arity."""
     most = _max_children(recursion.structure)
     for body in recursion.computes:
         for site, child in child_reads(body):
@@ -40,7 +40,7 @@ def check_positions_in_arity(recursion: Recursion) -> None:
 
 
 def check_no_child_at_leaf(recursion: Recursion) -> None:
-    """A child by its position is read only where the node is known to have children."""
+    """A child is read by its position only where the node is known to have children."""
     analysis = CaseAnalysis(recursion)
     for body in recursion.computes:
         for site, child in needed_children(body):

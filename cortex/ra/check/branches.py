@@ -1,4 +1,4 @@
-"""Control flow: P.1 of CORTEX, section 2, and the two sides of a branch."""
+"""Control flow: P.1 of CORTEX, section 2, and the types of branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragged.ir.dtype import DType
 
 
 def check_conditions_are_logical(recursion: Recursion) -> None:
-    """A branch is decided by a truth value."""
+    """The condition of a branch is a truth value."""
     for branch in _branches(recursion):
         if branch.condition.dtype is not DType.BOOL:
             raise ModelError(
@@ -24,9 +24,9 @@ def check_conditions_are_logical(recursion: Recursion) -> None:
 
 
 def check_conditions_structural(recursion: Recursion) -> None:
-    """P.1: which branch a node takes follows from how many children it has, and from the integers that it carries.
+    """P.1: conditions depend on the number of children and on integer payloads of the node alone.
 
-    Those are known, as the structure is, before anything is computed: a node's type is one of them.
+    Both are known, as the structure is, before anything is computed: a node's type is such a payload.
     """
     for branch in _branches(recursion):
         culprit = _not_structural(branch.condition, branch)
@@ -67,7 +67,7 @@ def _branches(recursion: Recursion) -> Iterator[IfThenElse]:
 
 
 def _not_structural(expr: Expr, branch: IfThenElse) -> Expr | None:
-    """Return a part of a condition that follows neither from the node's children nor from its integers, or None."""
+    """Return a part of a condition that is neither a property of the node's children nor its integer, or None."""
     match expr:
         case Read(tensor=NodeInput(dtype=dtype), indices=(node,)) if dtype.is_int:
             return None if node is branch.node else expr

@@ -14,7 +14,7 @@ from ragged.errors import ModelError
 
 
 def check_siblings_independent(recursion: Recursion) -> None:
-    """P.3: what is read of one child's result does not depend on another's."""
+    """P.3: the indices at which a child's result is read do not depend on another child's result."""
     for site, read in _reads(recursion):
         if isinstance(read.tensor, Placeholder) and any(
             isinstance(i, Expr) and i.calls for i in read.indices
@@ -28,7 +28,7 @@ def check_siblings_independent(recursion: Recursion) -> None:
 
 
 def check_calls_at_children(recursion: Recursion) -> None:
-    """P.2: the recursion goes from a node to its children and nowhere else."""
+    """P.2: recursive calls are made at children only."""
     for _, read in _reads(recursion):
         if isinstance(read.tensor, Placeholder) and isinstance(read.indices[0], NodeVar):
             raise ModelError(
@@ -40,7 +40,7 @@ def check_calls_at_children(recursion: Recursion) -> None:
 
 
 def check_no_grandchildren(recursion: Recursion) -> None:
-    """P.2: nothing reaches further than from a node to its children."""
+    """P.2: a node reads its children and none of their children."""
     for body in recursion.computes:
         for site in sites(body):
             for handle in handles(site.expr):
@@ -55,7 +55,7 @@ def check_no_grandchildren(recursion: Recursion) -> None:
 
 
 def check_computes_at_own_node(recursion: Recursion) -> None:
-    """What is computed at a child is seen by its parent only if it is a result."""
+    """A compute is read at its own node; a parent reads its child's results only."""
     for _, read in _reads(recursion):
         if isinstance(read.tensor, Body) and not isinstance(read.indices[0], NodeVar):
             name = recursion.name(read.tensor)

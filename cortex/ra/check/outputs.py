@@ -1,4 +1,4 @@
-"""What a recursion returns: its outputs, their placeholders, and names."""
+"""The outputs of a recursion, their placeholders, and names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ragged.ir.dtype import DType
 
 
 def check_any_output(recursion: Recursion) -> None:
-    """A recursion returns something."""
+    """A recursion has an output."""
     if not recursion.outputs:
         raise ModelError("recursion_op: no outputs", at=Location.capture(), fix='{"h": (h_ph, h)}')
 
 
 def check_placeholders_distinct(recursion: Recursion) -> None:
-    """Each placeholder stands for one result."""
+    """Each placeholder stands for one output."""
     seen: dict[Placeholder, str] = {}
     for name, (placeholder, _) in recursion.outputs.items():
         if placeholder in seen:
@@ -32,7 +32,7 @@ def check_placeholders_distinct(recursion: Recursion) -> None:
 
 
 def check_placeholders_known(recursion: Recursion) -> None:
-    """Each placeholder that is read is defined by the recursion."""
+    """Each placeholder that is read belongs to an output."""
     for body in recursion.computes:
         for site in sites(body):
             read = site.expr
@@ -49,7 +49,7 @@ def check_placeholders_known(recursion: Recursion) -> None:
 
 
 def check_names_distinct(recursion: Recursion) -> None:
-    """Parameters and payloads are told apart by their names."""
+    """Parameters and payloads have distinct names."""
     seen: dict[str, InputTensor | NodeInput] = {}
     for tensor in recursion.tensors:
         if not isinstance(tensor, InputTensor | NodeInput):
@@ -85,7 +85,7 @@ def check_computes_are_numbers(recursion: Recursion) -> None:
 
 
 def check_output_shapes(recursion: Recursion) -> None:
-    """A result has the shape that its placeholder promised."""
+    """An output has the shape of its placeholder."""
     for name, (placeholder, body) in recursion.outputs.items():
         if placeholder.shape != body.shape:
             raise ModelError(
@@ -97,7 +97,7 @@ def check_output_shapes(recursion: Recursion) -> None:
 
 
 def check_recursive(recursion: Recursion) -> None:
-    """Some result of a child is read."""
+    """The result of some child is read."""
     for body in recursion.computes:
         for site in sites(body):
             if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Placeholder):

@@ -1,4 +1,4 @@
-"""Indices of dense dimensions: that they stay inside, whatever the nodes carry."""
+"""Indices of dense dimensions stay inside, whatever values the payloads have."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ragged.errors import ModelError
 
 
 def check_indices_in_range(recursion: Recursion) -> None:
-    """An index is inside its dimension, unless it is a payload, whose values are checked with the structures."""
+    """An index is inside its dimension, unless it is a payload: payloads are checked with the structures."""
     for found in lookups(CaseAnalysis(recursion)):
         if found.payload is None:
             raise _leaves(recursion, found)
 
 
 def check_defaults_in_range(recursion: Recursion) -> None:
-    """A node that carries no payload looks nothing up outside of a table."""
+    """A payload's default indexes no table out of its bounds."""
     for found in lookups(CaseAnalysis(recursion)):
         if not found.default_may_reach or found.payload is None:
             continue
@@ -38,7 +38,7 @@ def check_defaults_in_range(recursion: Recursion) -> None:
 
 
 def check_payloads_possible(recursion: Recursion) -> None:
-    """There is a value that a payload may have for all the tables that it indexes."""
+    """Some value of a payload is inside all tables that it indexes."""
     for tensor in recursion.payloads.values():
         ends = payload_range(CaseAnalysis(recursion), tensor)
         if ends is not None and ends[0] > ends[1]:

@@ -1,4 +1,4 @@
-"""Each read by itself: as many indices as dimensions, of the right kinds, of variables that are in scope."""
+"""Each read on its own: as many indices as dimensions, of the right kinds, of variables in scope."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _refuse_computed_node(recursion: Recursion, read: Read, index: Expr) -> Neve
 
 
 def check_scope(recursion: Recursion) -> None:
-    """Nodes and indices are the ones of the compute, or of a reduction around the place."""
+    """Nodes and indices belong to the compute, or to an enclosing reduction."""
     for body in recursion.computes:
         for site in sites(body):
             for name in _foreign(site):
@@ -97,7 +97,7 @@ def check_scope(recursion: Recursion) -> None:
 
 
 def _foreign(site: ExprSite) -> list[str]:
-    """Return the variables right at a site that are not in scope there."""
+    """Return the variables of a site's expression, operands excluded, that are not in scope."""
     expr = site.expr
     if isinstance(expr, IndexVar) and all(expr is not index for index in site.indices):
         return [expr.name]
@@ -106,7 +106,7 @@ def _foreign(site: ExprSite) -> list[str]:
 
 
 def _variables(node: Node) -> list[NodeVar | ChildVar]:
-    """Return the variables that a handle is made of."""
+    """Return the variables from which a handle is built."""
     match node:
         case NodeVar():
             return [node]

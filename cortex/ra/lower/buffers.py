@@ -15,10 +15,10 @@ from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role, add
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """What the rows of a table are for: the values of a payload from `low` on, below `high`.
+    """The payload values that a table has rows for: `low` <= value < `high`.
 
-    Nodes that carry the payload have one of `carried`, first and past the last; a node that does not has the `default`,
-    and so what lies between the two, of which no node has anything, is filled as for that.
+    Nodes that carry the payload have one of `carried` (first, past the last); others have `default`. Rows between the
+    two ranges, which no node reads, are filled as for `default`.
     """
 
     payload: str
@@ -30,12 +30,12 @@ class TableKeys:
 
 @dataclass
 class Buffers:
-    """The buffer of each tensor of a model, made once and shared by its cases.
+    """The buffer of each tensor of a model, created once and shared by its cases.
 
-    Temporaries are fully materialised: a value for each node (or each edge, for what has the dimension of
-    children), as in the paper's Listing 2. With `roots_alone`, `outputs` are temporaries too, and `roots` has for each
-    of them the result, with a row for each root. What is in `listed` has a row for each node that carries a payload, by
-    its place among them, and row 0 for all that do not.
+    Temporaries are fully materialised: a value for each node (or each edge, for tensors with the dimension K), as in
+    the paper's Listing 2. With `roots_alone`, `outputs` are temporaries too, and `roots` maps each to the result with a
+    row for each root. Buffers in `listed` have a row for each node that carries a payload, numbered from 1; row 0
+    stands for all other nodes.
     """
 
     model: Model
@@ -72,7 +72,7 @@ class Buffers:
         }
 
     def _output(self, name: str, placeholder: Placeholder) -> Buffer:
-        """Return what holds an output of each node; where roots alone are handed over, these get a buffer as well."""
+        """Return the buffer of an output at each node; with `roots_alone`, create the result's buffer as well."""
         dtype, rest = placeholder.dtype, _extents(placeholder.shape[1:])
         if name in self.model.states:
             return self._nodes(name, dtype, rest, Role.WORKSPACE)
@@ -84,7 +84,7 @@ class Buffers:
         return nodes
 
     def name(self, wanted: str) -> str:
-        """Return `wanted`, or with a number behind it if it is taken."""
+        """Return `wanted`, with a number appended if it is taken."""
         name, count = wanted, 1
         while name in self.names:
             count += 1
@@ -101,7 +101,7 @@ class Buffers:
         return Buffer(name, dtype, (Call(self.functions.num_nodes), *rest), role, dims)
 
     def carriers(self, name: str, dtype: DType, rest: tuple[Expr, ...], payload: str) -> Buffer:
-        """Return a new temporary with a row for each node that carries a payload, and one for those that do not."""
+        """Return a new temporary with a row for each node that carries a payload, and row 0 for all others."""
         rows = add(Call(self.functions.carriers[payload].count), 1)
         dims: tuple[Dim | None, ...] = (PLACE, *(None for _ in rest))
         buffer = Buffer(self.name(name), dtype, (rows, *rest), Role.WORKSPACE, dims)
@@ -114,29 +114,29 @@ class Buffers:
         return Buffer(self.name(name), dtype, (Call(self.functions.num_edges), *rest), Role.WORKSPACE, dims)
 
     def bound(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
-        """Return a new buffer with one row, which is there as soon as parameters are."""
+        """Return a new buffer of one row, filled when parameters are bound."""
         buffer = Buffer(self.name(name), dtype, (Const(1), *rest), Role.BOUND)
         self.constants.append(buffer)
         return buffer
 
     def table(self, name: str, dtype: DType, keys: TableKeys, rest: tuple[Expr, ...]) -> Buffer:
-        """Return a new buffer with a row for each value of a payload, which is there as soon as parameters are."""
+        """Return a new buffer with a row for each value of a payload, filled when parameters are bound."""
         buffer = Buffer(self.name(name), dtype, (Const(keys.high - keys.low), *rest), Role.BOUND)
         self.constants.append(buffer)
         self.tables[buffer] = keys
         return buffer
 
     def at_leaves(self, compute: Compute) -> Buffer:
-        """Return the buffer that holds a compute's values in cases of leaves, where they are not in `temporary`."""
+        """Return the buffer of a compute's values in cases of leaves, where they are not in `temporary`."""
         if compute not in self.leaves:
             rest = tuple(Const(index.extent) for index in compute.indices)
             self.leaves[compute] = self.nodes(f"{self.model.names[compute]}_leaf", compute.dtype, rest)
         return self.leaves[compute]
 
     def temporary(self, compute: Compute, payload: str | None = None) -> Buffer:
-        """Return the buffer that holds a compute's values, the same one in every case.
+        """Return the buffer of a compute's values, the same in every case.
 
-        It is one for the nodes that carry `payload`, if that is given where it is made.
+        Where `payload` is given at its creation, it has rows for the nodes that carry that payload only.
         """
         if compute not in self.temporaries:
             name = self.model.names[compute]

@@ -1,4 +1,4 @@
-"""What one node does in one case of a model: at leaves, at inner nodes, or at any."""
+"""The statements of one node in one case of a model: at leaves, at inner nodes, or at any node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ragged.ir.stmt import If, Stmt, block
 
 @dataclass
 class Case:
-    """A model's computes where all its branches on the structure are decided, or are being."""
+    """A model's computes under a set of decisions about its branches on the structure."""
 
     model: Model
     buffers: Buffers
@@ -50,11 +50,11 @@ class Case:
 
     @property
     def tables(self) -> LookupTables:
-        """What is looked up in tables."""
+        """The lookup tables."""
         return self.inputs.tables
 
     def undecided(self) -> ra.Expr | None:
-        """Return an atomic condition that this case needs and does not know, or None."""
+        """Return an atomic condition that this case depends on and leaves open, or None."""
         for tensor in self.needed():
             for atom in self.choices(tensor):
                 if decide(atom, self.decisions) is None:
@@ -62,10 +62,10 @@ class Case:
         return None
 
     def matters(self, check: Comparison) -> bool:
-        """Return whether something is done in another way where a comparison that is open here is known.
+        """Return whether specializing an open comparison changes the code of this case.
 
-        That is so where a condition follows from one of its answers, or a number that is used: an index, or how many
-        children a loop is over.
+        It does if a condition follows from one of its answers, or if a number that is used does: an index, or the
+        number of children that a loop runs over.
         """
         answers = [self.decisions.compared(check, answer) for answer in (True, False)]
         single = any(known.values[check.payload].only is not None for known in answers)
@@ -81,13 +81,13 @@ class Case:
         return False
 
     def _uses(self, expr: ra.Expr, payload: str | None) -> bool:
-        """Return whether an expression itself or right under it, but not in a comparison, has a payload in it."""
+        """Return whether an expression or its direct operand, comparisons excluded, is the payload's value."""
         if payload is None and isinstance(expr, ra.ChildReduce):
             return True
         return any(subject(part) == (payload, True) for part in self.operands(expr))
 
     def _reachable(self) -> Iterator[ra.Expr]:
-        """Yield what may be evaluated here: each expression with all under it; both sides of open branches."""
+        """Yield the expressions that may be evaluated here, outermost first; both sides of open branches."""
         seen: set[ModelTensor] = set()
         stack = [self.resolve(tensor) for _, tensor in self.model.outputs.values()]
         while stack:
@@ -128,7 +128,7 @@ class Case:
         return tensor
 
     def needed(self) -> list[ModelTensor]:
-        """Return the computes, and open branches, that the outputs depend on, each after what it reads."""
+        """Return the computes, and open branches, that the outputs depend on, in topological order."""
         done: dict[ModelTensor, None] = {}
         stack: list[tuple[ModelTensor, bool]] = [
             (self.resolve(tensor), False) for _, tensor in reversed(list(self.model.outputs.values()))
@@ -147,7 +147,7 @@ class Case:
         return list(done)
 
     def comes_before(self, tensor: ModelTensor) -> bool:
-        """Return whether a tensor is computed before the recursion where this case needs it."""
+        """Return whether this case reads a tensor that is computed before the recursion."""
         here = self.inputs.but_leaves and self.decisions.leaf is True
         return tensor in self.inputs.hoisted and not here
 
@@ -156,11 +156,11 @@ class Case:
         return self.buffers.at_leaves(tensor) if own else self.buffers.temporary(tensor)
 
     def is_constant(self, tensor: Compute) -> bool:
-        """Return whether a tensor is computed when parameters are bound, and not at each node."""
+        """Return whether a tensor is computed when parameters are bound."""
         return self.constants is not None and self.same.holds(tensor) and self.same.pays(tensor)
 
     def stmts(self) -> Stmt:
-        """Return the nests of this case, results stored where the outputs live."""
+        """Return the nests of this case, with results stored to the output buffers."""
         zeros = self.zeros if self.zeros.childless else None
         nests = Nests(self.buffers, self.decisions, self.result, self.node, zeros)
         targets = self.targets()
@@ -189,10 +189,9 @@ class Case:
         return block(*parts)
 
     def asks_for_children(self, tensor: Compute) -> bool:
-        """Return whether a tensor has a value at nodes with children only, in a case of all nodes.
+        """Return whether a tensor is defined at nodes with children only, in a case of all nodes.
 
-        Such a one is read in loops over children alone, or by another one. Where it could be computed at leaves too,
-        it is: that is simpler.
+        Such a tensor is read in loops over children only, or by another such tensor.
         """
         if tensor not in self.asking:
             self.asking[tensor] = self._asks_for_children(tensor)
@@ -218,7 +217,7 @@ class Case:
         return Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node))
 
     def targets(self) -> dict[Compute, Buffer]:
-        """Return the output that each result is stored to; of two outputs with one result the second is copied."""
+        """Return the output buffer of each result; a second output of one result is copied."""
         found: dict[Compute, Buffer] = {}
         for placeholder, output in self.model.outputs.values():
             source = self.resolve(output)
@@ -227,17 +226,17 @@ class Case:
         return found
 
     def result(self, tensor: ModelTensor) -> Buffer:
-        """Return the buffer that holds a tensor's values in this case."""
+        """Return the buffer of a tensor's values in this case."""
         source = self.resolve(tensor)
         assert isinstance(source, Compute)
         return self.written[source]
 
     def choices(self, tensor: ModelTensor) -> Iterator[ra.Expr]:
-        """Yield the atomic conditions that choose, in a case, which computes a tensor depends on.
+        """Yield the atomic conditions that select which computes a tensor depends on in this case.
 
-        A branch of `where` that reads a compute chooses as one of `if_then_else` does: the compute may have no value,
-        and no place to take one from, at nodes that go the other way. What nodes carry is no such reason: a compute
-        has a value whatever that is.
+        A branch of `where` that reads a compute selects as `if_then_else` does: the compute may be undefined, and have
+        no buffer, at nodes of the other branch. Conditions on payloads do not count: a compute is defined whatever
+        their value.
         """
         match tensor:
             case IfThenElse(condition=condition):
@@ -262,14 +261,14 @@ class Case:
             yield from self._wheres(operand)
 
     def reads(self, expr: ra.Expr) -> Iterator[ModelTensor]:
-        """Yield the tensors that an expression reads in the case."""
+        """Yield the tensors that an expression reads in this case."""
         if isinstance(expr, ra.Read) and not self._is_zero(expr):
             yield expr.tensor
         for operand in self.operands(expr):
             yield from self.reads(operand)
 
     def operands(self, expr: ra.Expr) -> tuple[ra.Expr, ...]:
-        """Return the operands of an expression that matter in the case."""
+        """Return the operands of an expression that are evaluated in this case."""
         if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.decisions.leaf is True):
             return ()
         if isinstance(expr, ra.Where):

@@ -1,4 +1,4 @@
-"""What is the same at all nodes of a case: computed once, when parameters are bound (CORTEX section 4.3, hoisting)."""
+"""Values that are equal at all nodes of a case, computed when parameters are bound (CORTEX section 4.3, hoisting)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ragged.ir.stmt import Stmt
 
 @dataclass
 class Same:
-    """Tells the computes of a case that have the same value at all its nodes, and where each is kept.
+    """Finds the computes of a case that have the same value at all its nodes; `kept` are their buffers.
 
-    `operands` are those of an expression that matter in the case, `resolve` follows its branches, `zeros` says what is
-    zero in it.
+    `operands` gives the operands of an expression that are evaluated in the case, `resolve` follows its branches,
+    `zeros` its zero expressions.
     """
 
     decisions: Decisions
@@ -33,14 +33,14 @@ class Same:
     _known: dict[ModelTensor, bool] = field(default_factory=dict)
 
     def holds(self, tensor: ModelTensor) -> bool:
-        """Return whether a tensor follows from parameters and from what is known in the case alone."""
+        """Return whether a tensor depends on parameters and on the case's known values only."""
         if tensor not in self._known:
             alone = isinstance(tensor, Compute) and tensor.child is None
             self._known[tensor] = isinstance(tensor, Compute) and alone and self._expr(tensor.body)
         return self._known[tensor]
 
     def pays(self, compute: Compute) -> bool:
-        """Return whether there is something to compute: a parameter itself, or a zero, is no value to be kept."""
+        """Return whether computing it in advance saves arithmetic: copies of parameters and zeros do not count."""
         arithmetic = (ra.UnaryExpr, ra.BinaryExpr, ra.DenseReduce)
         zero = self.zeros is not None and self.zeros.holds(compute.body)
         return not zero and any(isinstance(expr, arithmetic) for expr in ra.subexpressions(compute.body))
@@ -62,20 +62,20 @@ class Same:
 
 
 def same_everywhere() -> Same:
-    """Return the case of all nodes, of which nothing is known."""
+    """Return the analysis for all nodes, of which nothing is known."""
     return Same(Decisions(), ra.operands, lambda tensor: tensor)
 
 
 @dataclass
 class Constants:
-    """Writes the bind stage: `everywhere` is the case of all nodes, whose values all cases share."""
+    """Writes the bind stage; `everywhere` holds the constants that all cases share."""
 
     buffers: Buffers
     everywhere: Same = field(default_factory=same_everywhere)
     parts: list[Stmt] = field(default_factory=list)
 
     def buffer(self, same: Same, compute: Compute) -> Buffer:
-        """Return the buffer of one row that holds a compute's values in a case, filled when parameters are bound."""
+        """Return the buffer of one row that holds a compute's value in a case, filled when parameters are bound."""
         same = self.everywhere if self.everywhere.holds(compute) else same
         if compute not in same.kept:
             nests = _Once(self.buffers, same.decisions, lambda t: self._result(same, t), Const(0), same.zeros)
@@ -94,7 +94,7 @@ class Constants:
 
 @dataclass
 class _Once(Nests):
-    """Writes nests of what is computed for one node that stands for all."""
+    """Writes the nests of a compute whose value all nodes share."""
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))

@@ -1,4 +1,4 @@
-"""What a condition on the structure is worth in one case of a specialized program."""
+"""The truth of conditions on the structure in one case of a specialized program."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 
 
 def key(atom: Expr) -> Hashable | None:
-    """Return what tells one condition on a compute's own node from another, None for any other condition.
+    """Return a key of a condition on a compute's own node, None for any other condition.
 
-    It does not depend on what the computes call their node. A condition on a child is no property of the node that a
-    case is about, whatever it looks like.
+    It does not depend on the node variable's identity. A condition on a child is not a property of the case's node.
     """
     match atom:
         case IsLeaf(node=NodeVar()):
@@ -44,12 +43,12 @@ def key(atom: Expr) -> Hashable | None:
 
 
 def asks_payload(condition: Expr) -> bool:
-    """Return whether a condition depends on what nodes carry."""
+    """Return whether a condition depends on a payload."""
     return any(isinstance(e, Read) and isinstance(e.tensor, NodeInput) for e in subexpressions(condition))
 
 
 def atoms(condition: Expr) -> Iterator[Expr]:
-    """Yield the conditions that `condition` joins with and, or, not."""
+    """Yield the conditions that `condition` combines with and, or, not."""
     match condition:
         case BinaryExpr(op=op) if op.is_logical:
             for operand in operands(condition):

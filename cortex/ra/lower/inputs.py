@@ -1,8 +1,8 @@
-"""What depends on no child: computed at nodes of all heights together, before the recursion.
+"""Computes that depend on no child, hoisted before the recursion: one loop over nodes of all heights.
 
-The input projections of a model, W x_n, are one large product that way and not a small one in every batch. Where a node
-carries no input they are zero, and the product leaves it out. The leaves of trees, which are one large batch as it is,
-compute theirs where they use them: what is in registers there would else be written and read once more.
+The input projections of a model, W x_n, become one large product instead of a small one in every batch, and are left
+out at nodes without the input, where they are zero. Leaves of trees, which already are one large batch, compute theirs
+in place: hoisting would write and read values that otherwise stay in registers.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var, add, sub
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
 
 Domain = frozenset[bool]
-"""The nodes at which something is needed: leaves (True), inner nodes (False), or both."""
+"""The nodes at which a compute is needed: leaves (True), inner nodes (False), or both."""
 
 
 def independent(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[Compute, ...]:
-    """Return the computes that reduce and depend on no child, and what they read, each after what it reads.
+    """Return the computes that reduce and depend on no child, and their sources, in topological order.
 
-    What is `tabulated` is there already, and asks for nothing.
+    Computes in `tabulated` are excluded: their tables exist already.
     """
     results = {body for _, body in model.outputs.values()}
     found = alone(model, results)
@@ -51,7 +51,7 @@ def independent(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[
 
 
 def alone(model: Model, but: Collection[ModelTensor] = ()) -> set[ModelTensor]:
-    """Return the computes that read only parameters, what their own node carries, and each other; none of `but`."""
+    """Return the computes that read parameters, their own node's payloads, and each other only; `but` are excluded."""
     found: set[ModelTensor] = set()
     for body in model.computes:
         if isinstance(body, Compute) and body not in but and _is_alone(body, found):
@@ -62,9 +62,9 @@ def alone(model: Model, but: Collection[ModelTensor] = ()) -> set[ModelTensor]:
 def without(
     computes: tuple[Compute, ...], asked: Collection[str | None], tabulated: Collection[ModelTensor] = ()
 ) -> tuple[Compute, ...]:
-    """Return those of `computes` that depend on none of these payloads, directly or through another of them.
+    """Return those of `computes` that depend, directly or through others, on none of the `asked` payloads.
 
-    Where nodes are told apart by a payload, what depends on it is done for each class. What is `tabulated` is done.
+    A compute that depends on a payload by which nodes are specialized is computed in each class instead.
     """
     kept: dict[Compute, None] = {}
     for compute in computes:
@@ -78,7 +78,7 @@ def without(
 
 
 def _is_alone(compute: Compute, alone: set[ModelTensor]) -> bool:
-    """Return whether a compute reads only parameters, what its own node carries, and other such computes."""
+    """Return whether a compute reads parameters, its own node's payloads and computes in `alone` only."""
     if compute.child is not None or compute.calls or compute.body.calls:
         return False
     for expr in ra.subexpressions(compute.body):
@@ -100,9 +100,9 @@ def _reduces(body: ModelTensor) -> bool:
 
 @dataclass
 class Inputs:
-    """Writes the loops of the computes that are hoisted; `needed` says where the cases ask for each.
+    """Writes the loops of the hoisted computes; `needed` gives the nodes at which the cases need each.
 
-    What they read and that is not among them is in a table, or the same at all nodes.
+    Their sources that are not hoisted are in a table, or the same at all nodes.
     """
 
     model: Model
@@ -146,9 +146,9 @@ class Inputs:
         return block(*parts)
 
     def _where(self, compute: Compute) -> tuple[Domain, str | None, bool]:
-        """Return what computes of one loop have in common: where they are needed, and at carriers of which payload.
+        """Return the key by which computes share a loop: where they are needed, and the payload that they require.
 
-        There, what is reduced is read whole, and has a loop of its own.
+        A reduction over such nodes is read whole, and has its own loop.
         """
         listed, domain = self.listed.get(compute), frozenset(self.needed[compute])
         return (domain, None, False) if listed is None else (domain, listed.payload, _reduces(compute))
@@ -156,7 +156,7 @@ class Inputs:
     def _without(self, compute: Compute) -> _Listed | None:
         """Return the payload without which a compute is zero, if there is one.
 
-        Parameters are taken to be finite where that saves a reduction.
+        Parameters are assumed finite where that saves a reduction.
         """
         for payload in self.functions.carriers:
             zeros = Zeros(partial(_decided_without, payload))
@@ -180,7 +180,7 @@ class Inputs:
         return For(step, extent, Let(node, add(begin, Ref(step)), body), LoopKind.PARALLEL, NODE)
 
     def _over_others(self, payload: str, computes: list[Compute]) -> Stmt:
-        """Return the loop over the one row that stands for all nodes that do not carry a payload."""
+        """Return the loop over row 0, which stands for all nodes that do not carry a payload."""
         place = Var("n")
         nests = self._nests(place, Carrier(payload, Ref(place)))
         body = block(*(nests.fill(each, self.buffer(each), 0.0) for each in computes))
@@ -210,20 +210,20 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A payload without which a compute is zero, as far as some parameters are finite."""
+    """A payload without which a compute is zero, provided that some parameters are finite."""
 
     payload: str
     finite: frozenset[InputTensor]
 
 
 def _decided_without(payload: str, condition: ra.Expr) -> bool | None:
-    """Return what a condition is at a node that does not carry a payload, None where that is open."""
+    """Return the value of a condition at nodes that do not carry a payload, None if it is open."""
     carried = carried_by(condition)
     return False if carried is not None and carried.name == payload else None
 
 
 def _part(domain: Domain, inner: Expr, total: Expr) -> tuple[Expr, Expr]:
-    """Return where the nodes of a domain begin and how many there are: inner ones are numbered first."""
+    """Return the first node and the number of nodes of a domain: inner nodes are numbered first."""
     match sorted(domain):
         case [False]:
             return Const(0), inner

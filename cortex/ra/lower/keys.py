@@ -1,4 +1,4 @@
-"""The integer that a table is over: the one payload that a compute depends on, and the values that it may have."""
+"""The payload that a table is indexed by, and its values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ragged.ir.expr import Const, Expr, add
 
 
 def payloads_of(compute: Compute) -> tuple[NodeInput, ...]:
-    """Return the payloads that a compute takes in, itself or through others, in the order in which it reads them."""
+    """Return the payloads that a compute depends on, directly or through others, in reading order."""
     found = (tensor for part in _with_sources(compute) for tensor in _read(part))
     return tuple(dict.fromkeys(tensor for tensor in found if isinstance(tensor, NodeInput)))
 
 
 def keys_of(model: Model, compute: Compute, cases: Collection[int]) -> TableKeys:
-    """Return the rows that the table of a compute needs; `cases` are the numbers of children that it is computed at."""
+    """Return the keys of a compute's table; `cases` are the numbers of children at which it is computed."""
     (read,) = payloads_of(compute)
     payload = model.plan().payload(read.name)
     assert payload is not None and payload.range is not None, "tabulate has seen to it"
@@ -46,7 +46,7 @@ def _read(compute: Compute) -> Iterator[ModelTensor]:
 
 
 def shifted(value: Expr, by: int) -> Expr:
-    """Return `value + by`, a number if `value` is one."""
+    """Return `value + by`; a constant if `value` is one."""
     match value:
         case Const(value=number):
             return Const(int(number) + by)

@@ -1,4 +1,4 @@
-"""What a case of a specialized program knows of its nodes: answers to conditions, and what integers a node has."""
+"""What a case of a specialized program knows of its nodes: truths of conditions, and values of integers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp
 
 LEAF = "isleaf"
-"""The key of the condition that splits a program into nests of leaves and of inner nodes."""
+"""The key of the condition that separates leaves from inner nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Integers from `low` to `high`, both included, but those of `without`."""
+    """Integers from `low` to `high`, both included, except those in `without`."""
 
     low: float = -math.inf
     high: float = math.inf
     without: frozenset[int] = frozenset()
 
     def given(self, op: BinaryOp, value: int) -> Values:
-        """Return those of them for which `op value` holds."""
+        """Return the subset for which `op value` holds."""
         low, high = meet((self.low, self.high), bound(op, (value, value)))
         without = self.without | {value} if op is BinaryOp.NE else self.without
         while low in without:
@@ -38,14 +38,14 @@ class Values:
         return Values(low, high, without)
 
     def answer(self, op: BinaryOp, value: int) -> bool | None:
-        """Return what `op value` is for all of them, or None if it may be either."""
+        """Return the truth of `op value` for all of them, or None if it varies."""
         if op in (BinaryOp.EQ, BinaryOp.NE) and value in self.without:
             return op is BinaryOp.NE
         return compare(op, (self.low, self.high), (value, value))
 
     @property
     def only(self) -> int | None:
-        """The one integer that it is, or None if there may be several."""
+        """The integer if there is exactly one, else None."""
         return int(self.low) if self.low == self.high else None
 
 
@@ -53,9 +53,9 @@ class Values:
 class Decisions:
     """What is known in a case.
 
-    `answers` are of atomic conditions, by `cortex.ra.lower.decide.key`. `values` are what a node may have of each of
-    its scalar integer payloads, by name, and under None how many children; what is not in there is not followed.
-    `asked` are the comparisons that were asked to get here, each as it holds.
+    `answers` are truths of atomic conditions by `cortex.ra.lower.decide.key`. `values` are the possible values of
+    scalar integer payloads by name, and of the number of children under None; others are not tracked. `asked` are the
+    comparisons that led here, each as it holds.
     """
 
     answers: Mapping[Hashable, bool] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class Decisions:
 
     @property
     def leaf(self) -> bool | None:
-        """Whether the nodes are leaves, None if they may be or not."""
+        """Whether the nodes are leaves, None if unknown."""
         return self.answers.get(LEAF)
 
     def given(self, key: Hashable, condition: Expr, answer: bool) -> Decisions:
-        """Return what is known where an atomic condition, of that key, has that answer."""
+        """Return what is known where an atomic condition, of that key, has that truth."""
         known = replace(self, answers={**self.answers, key: answer})
         compared = comparison(condition)
         if key == LEAF and None in self.values:
@@ -76,7 +76,7 @@ class Decisions:
         return known if compared is None or not self.values else known.compared(compared, answer)
 
     def compared(self, check: Comparison, answer: bool, *, ask: bool = True) -> Decisions:
-        """Return what is known where a comparison has that answer."""
+        """Return what is known where a comparison has that truth."""
         op = check.op if answer else INVERSE[check.op]
         values = self.values[check.payload].given(op, check.value)
         asked = (*self.asked, replace(check, op=op)) if ask else self.asked
@@ -86,21 +86,21 @@ class Decisions:
         return Decisions(answers, {**self.values, check.payload: values}, asked)
 
     def answer(self, check: Comparison) -> bool | None:
-        """Return what a comparison is, or None if it may be either."""
+        """Return the truth of a comparison, or None if it may be either."""
         values = self.values.get(check.payload)
         return None if values is None else values.answer(check.op, check.value)
 
     def constant(self, expr: Expr) -> int | None:
-        """Return the integer that an expression is in this case because of what was asked, or None."""
+        """Return the integer to which the comparisons restrict an expression, or None."""
         name, found = subject(expr)
         return self.number(name) if found else None
 
     def number(self, name: str | None) -> int | None:
-        """Return the integer that a payload, or the number of children, is because of what was asked, or None."""
+        """Return the integer to which the comparisons restrict a payload or the number of children, or None."""
         return self.values[name].only if any(each.payload == name for each in self.asked) else None
 
     def node_class(self) -> NodeClass:
-        """Return the nodes of this case as the linearizer tells them: where one number is left, by that alone."""
+        """Return the linearizer's class of this case: an equality where one value is left."""
         names = dict.fromkeys(each.payload for each in self.asked)
         conditions: list[Comparison] = []
         for name in names:
@@ -113,7 +113,7 @@ class Decisions:
 
 
 def node_values(plan: Plan, leaf: bool | None) -> dict[str | None, Values]:
-    """Return what leaves, inner nodes, or all nodes of structures that a plan allows may have."""
+    """Return the possible values at leaves, inner nodes, or all nodes of structures that a plan allows."""
     most = math.inf if plan.most_children is None else plan.most_children
     count = Values(0 if leaf is not False else max(1, plan.min_children), 0 if leaf else most)
     found: dict[str | None, Values] = {None: count}
@@ -128,7 +128,7 @@ def node_values(plan: Plan, leaf: bool | None) -> dict[str | None, Values]:
 
 
 def subject(expr: Expr) -> tuple[str | None, bool]:
-    """Return the payload of its own node that an expression is, None for how many children; and whether it is one."""
+    """Return the payload of its own node that an expression reads (None: number of children), and whether it does."""
     match expr:
         case NumChildren(node=NodeVar()):
             return None, True
@@ -139,7 +139,7 @@ def subject(expr: Expr) -> tuple[str | None, bool]:
 
 
 def comparison(condition: Expr) -> Comparison | None:
-    """Return the comparison of a node's payload, or number of children, with a constant that a condition is."""
+    """Return a condition as a comparison of a payload, or the number of children, with a constant."""
     match condition:
         case IsLeaf(node=NodeVar()):
             return Comparison(None, BinaryOp.EQ, 0)
@@ -152,7 +152,7 @@ def comparison(condition: Expr) -> Comparison | None:
 
 
 def canonical(check: Comparison) -> Comparison:
-    """Return the one comparison, `==` or `>=`, that has the same answers as `check`, or the opposite ones."""
+    """Return the equivalent or opposite comparison in the form `==` or `>=`."""
     match check.op:
         case BinaryOp.EQ | BinaryOp.GE:
             return check
@@ -163,5 +163,5 @@ def canonical(check: Comparison) -> Comparison:
 
 
 def asks_for_leaves(check: Comparison) -> bool:
-    """Return whether a canonical comparison tells leaves from all other nodes."""
+    """Return whether a canonical comparison separates leaves from all other nodes."""
     return check in (Comparison(None, BinaryOp.EQ, 0), Comparison(None, BinaryOp.GE, 1))

@@ -1,4 +1,4 @@
-"""The loops that compute one tensor at one node, with a nest of its own for each reduction in it."""
+"""The loops that compute one tensor at one node, with a separate nest for each reduction in it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
 Reduction = ra.DenseReduce | ra.ChildReduce
 Axis = ra.IndexVar | ChildVar
 Guards = tuple[Guard, ...]
-"""Conditions on the way to an expression, and which way they went."""
+"""Conditions around an expression, each with the value under which it is evaluated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedReduction:
-    """Where the value of a reduction is kept: for each of `axes`, computed where `guards` hold.
+    """The buffer of a reduction's value: one for each of `axes`, computed where `guards` hold.
 
-    What depends on several children at once has no storage of its own size: it is `nested`, computed anew in the
-    loops of the reduction that reads it. What stands in a loop over children that it does not depend on is computed
-    before that loop, at nodes with children only: `inner`.
+    A reduction that depends on several children at once is `nested`: recomputed inside the loops of the reduction that
+    reads it. One in a loop over children that does not depend on the child is computed before that loop, at nodes with
+    children only: `inner`.
     """
 
     buffer: Buffer
@@ -44,7 +44,7 @@ class SavedReduction:
     inner: bool = False
 
     def serves(self, guards: Guards, *, inner: bool) -> bool:
-        """Return whether the value is there wherever `guards` hold, in a loop over children if `inner`."""
+        """Return whether the value is available wherever `guards` hold, in a loop over children if `inner`."""
         if self.inner and not inner:
             return False
         return len(self.guards) <= len(guards) and all(
@@ -56,8 +56,7 @@ class SavedReduction:
 class Nests:
     """Writes the nests of one case's computes, in order, at the node `node`.
 
-    With a `carrier`, which says what that node is among those that carry a payload, all that is written has rows for
-    these alone.
+    With a `carrier`, which gives the node's place among those that carry a payload, buffers have rows for these only.
     """
 
     buffers: Buffers
@@ -77,7 +76,7 @@ class Nests:
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
         """Return the statements that store every value of `compute` at the node to `target`.
 
-        A reduction that is all of a compute accumulates there; any other has a temporary of its own.
+        A reduction that is the whole body accumulates in `target`; any other has its own temporary.
         """
         axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
         body = compute.body
@@ -93,7 +92,7 @@ class Nests:
         return block(*before, self.loops(axes, Point(self.node), store))
 
     def fill(self, compute: Compute, target: Buffer, value: float) -> Stmt:
-        """Return the statements that store one value for all that `compute` has at the node."""
+        """Return the statements that store `value` for all elements of `compute` at the node."""
 
         def store(at: Point) -> Stmt:
             return Store(
@@ -135,7 +134,7 @@ class Nests:
         return For(place, count, Let(node, pointer, body(inner)), dim=CHILD)
 
     def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:
-        """Return the indices of a buffer with a row for each node, or for each edge, and then the dense axes."""
+        """Return the indices of a buffer element: the row of the node or edge, then the dense axes."""
         row: Expr = at.node if self.carrier is None else self.carrier.place
         rest: list[Expr] = []
         for axis in axes:
@@ -148,7 +147,7 @@ class Nests:
     # --- reductions ---------------------------------------------------------------------------------------
 
     def reduced(self, reduction: Reduction, at: Point) -> Expr:
-        """Return the value of a reduction whose nest stands before."""
+        """Return the value of a reduction that an earlier nest computed."""
         if self.empty(reduction):
             return Const(reduction.combiner.identity, reduction.dtype)
         kept = self.find(reduction, at.guards, inner=at.inner)
@@ -162,7 +161,7 @@ class Nests:
         return isinstance(reduction, ra.ChildReduce) and self.decisions.leaf is True
 
     def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
-        """Return where a reduction's value is kept for places where `guards` hold, or None."""
+        """Return the saved value of a reduction that is available where `guards` hold, or None."""
         kept = self.kept.get(reduction, ())
         return next((one for one in kept if one.serves(guards, inner=inner)), None)
 
@@ -194,7 +193,7 @@ class Nests:
     def keep(
         self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
     ) -> SavedReduction:
-        """Return a new place for a reduction's value, for as many of the axes around it as it depends on."""
+        """Return a new buffer for a reduction's value, over those axes in scope that it depends on."""
         used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
         axes = tuple(axis for axis in scope if axis in used)
         around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
@@ -207,7 +206,7 @@ class Nests:
         return kept
 
     def accumulate(self, reduction: Reduction, kept: SavedReduction, at: Point) -> Stmt:
-        """Return the nest that reduces for each of the axes; where a guard fails, the identity is kept."""
+        """Return the nest that reduces for each of the axes; where a guard fails, the identity remains."""
         buffer, start = kept.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
 
@@ -230,7 +229,7 @@ class Nests:
         return self.loops(kept.axes, at, reduce)
 
     def guarded(self, kept: SavedReduction, at: Point, loop: Stmt) -> Stmt:
-        """Return the loop of a reduction, run only where its value is asked for."""
+        """Return a reduction's loop, executed only where its value is read."""
         condition = self.translator.guards(kept.guards, at)
         if kept.inner:
             has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
@@ -238,7 +237,7 @@ class Nests:
         return loop if condition is None else If(condition, loop)
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
-        """Yield the nests that stand right before `expr`, within its loops."""
+        """Yield the nests that `expr` reads and that belong inside its loops."""
         found = {
             id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards, inner=at.inner)
         }
@@ -248,7 +247,7 @@ class Nests:
     def nested(
         self, expr: ra.Expr, guards: Guards, *, inner: bool
     ) -> Iterator[tuple[Reduction, SavedReduction]]:
-        """Yield the reductions that `expr` reads and that are computed within its loops."""
+        """Yield the nested reductions that `expr` reads."""
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
                 decided = decide(condition, self.decisions)
@@ -267,7 +266,7 @@ class Nests:
                     yield from self.nested(operand, guards, inner=inner)
 
     def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
-        """Return the loop of a reduction's own axis."""
+        """Return the loop over a reduction's axis."""
         if isinstance(reduction, ra.ChildReduce):
             child = reduction.child
             return self.over_children(child, at, lambda inner: body(inner.children[child][0], inner))
@@ -292,7 +291,7 @@ def _axis(reduction: Reduction) -> Axis:
 
 
 def _free(expr: ra.Expr) -> Iterator[Axis]:
-    """Yield the axes that an expression's value depends on, those that it binds left out."""
+    """Yield the axes that an expression's value depends on, except those that it binds."""
     match expr:
         case ra.IndexVar():
             yield expr

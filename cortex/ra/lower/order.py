@@ -1,4 +1,4 @@
-"""The order in which a case's tensors are computed: what can stand side by side does."""
+"""The order in which a case's tensors are computed: independent reductions become adjacent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.tensor import Compute
 
 Operands = Callable[[ra.Expr], Iterable[ra.Expr]]
-"""The operands of an expression that matter in a case."""
+"""The operands of an expression that are evaluated in a case."""
 _Key = tuple[int, bool]
 
 

@@ -1,4 +1,4 @@
-"""The results of roots, gathered from those of all nodes."""
+"""Copies the roots' rows of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragged.ir.stmt import For, Label, Let, LoopKind, Stmt, Store, block
 
 
 def gathered_roots(functions: StructureFunctions, results: Mapping[Buffer, Buffer]) -> Iterator[Stmt]:
-    """Yield the loop that copies the roots' rows of each key of `results` to its value; none where there are none."""
+    """Yield the loop that copies the roots' rows of each key of `results` to its value; none if empty."""
     if not results:
         return
     place, node = Var("r"), Var("root")

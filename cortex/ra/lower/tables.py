@@ -1,7 +1,6 @@
-"""What depends at a node on parameters and one integer that it carries: a table over the integer, made at binding.
+"""Computes that depend on parameters and one integer payload: tables over the integer, filled at binding.
 
-A table has a row for each value of the payload. Its rows are computed like what they stand for, in the same order, so
-that looking one up gives the same bits.
+Rows are computed by the same statements, in the same order, as the computes that they replace, so that bits agree.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ragged.ir.stmt import For, Stmt, block
 
 
 def only_looks_up(expr: ra.Expr) -> bool:
-    """Return whether an expression picks one of its operands' elements, and computes nothing with them."""
+    """Return whether an expression selects an element of its operands without arithmetic."""
     match expr:
         case ra.Literal() | ra.Read(tensor=InputTensor() | NodeInput()):
             return True
@@ -41,10 +40,10 @@ def only_looks_up(expr: ra.Expr) -> bool:
 
 @dataclass
 class LookupTables:
-    """Writes the tables of the computes in `keys`, which says what each has rows for, as far as they are asked for.
+    """Writes the tables of the computes in `keys`, as far as they are used.
 
-    Of what such a compute reads, what is the same everywhere is one of `constants`; what only looks up is looked up
-    again; anything else has a table too.
+    A source of such a compute that is the same everywhere is one of `constants`; one that only looks up is evaluated
+    again; any other has a table too.
     """
 
     buffers: Buffers
@@ -55,16 +54,16 @@ class LookupTables:
     parts: list[Stmt] = field(default_factory=list)
 
     def holds(self, tensor: ModelTensor) -> bool:
-        """Return whether a tensor is looked up in a table where a node needs it."""
+        """Return whether a tensor is looked up in a table."""
         return tensor in self.keys
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all buffers that are as long as a table."""
+        """Return the names of all buffers with a row for each key."""
         return tuple(buffer.name for buffer in (*self.made.values(), *self.accumulators))
 
     @property
     def bytes(self) -> int:
-        """The bytes of all tables, and of what they are computed with that is as long."""
+        """The bytes of all tables and of their accumulators."""
         return sum(
             prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
             * buffer.dtype.bytes
@@ -72,7 +71,7 @@ class LookupTables:
         )
 
     def buffer(self, compute: Compute, keys: TableKeys | None = None) -> Buffer:
-        """Return the buffer with a row for each value; `keys` are those of who reads it, if it has none of its own."""
+        """Return the table of a compute; `keys` are the reader's, for a compute without keys of its own."""
         if compute not in self.made:
             keys = self.keys.get(compute, keys)
             assert keys is not None
@@ -97,7 +96,7 @@ class LookupTables:
 
 
 def _known(keys: TableKeys, *, absent: bool) -> Decisions:
-    """Return what is known of the payload in the rows for nodes without it, or else in those for nodes with it."""
+    """Return what is known of the payload in the rows for nodes without it (`absent`), or with it."""
     if not absent:
         low, high = keys.carried
         return Decisions(values={keys.payload: Values(low, high - 1)})
@@ -108,7 +107,7 @@ def _known(keys: TableKeys, *, absent: bool) -> Decisions:
 
 @dataclass
 class _TableRows:
-    """The table of one compute, `target`, and what it is computed with."""
+    """The table of one compute, `target`, and its sources and accumulators."""
 
     tables: LookupTables
     keys: TableKeys
@@ -117,7 +116,7 @@ class _TableRows:
     accumulators: dict[tuple[Reduction, tuple[Axis, ...]], Buffer] = field(default_factory=dict)
 
     def result(self, tensor: ModelTensor) -> Buffer:
-        """Return the buffer that holds another compute's values."""
+        """Return the buffer of another compute's values."""
         assert isinstance(tensor, Compute)
         constants = self.tables.constants
         if constants.everywhere.holds(tensor):
@@ -125,7 +124,7 @@ class _TableRows:
         return self.tables.buffer(tensor, self.keys)
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
-        """Return where a reduction that is a part of the compute accumulates: a buffer with as many rows."""
+        """Return the accumulator of a reduction inside the compute: a buffer with as many rows."""
         if (reduction, axes) not in self.accumulators:
             extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
             buffer = self.tables.buffers.table(name, reduction.dtype, self.keys, extents)
@@ -136,7 +135,7 @@ class _TableRows:
 
 @dataclass(frozen=True, slots=True)
 class _AtRow(ExprLowering):
-    """Translates expressions in a row: a payload is the value that the row is for."""
+    """Translates expressions in a row, whose payload value is `value`."""
 
     value: Expr = field(kw_only=True)
 
@@ -157,10 +156,10 @@ class _AtRow(ExprLowering):
 
 @dataclass
 class _TableRowNests(Nests):
-    """Writes nests of what is computed for the row `node` of a table, which is for the payload's `value`.
+    """Writes the nests for row `node` of a table, for the payload's `value`.
 
-    The first reduction over just the table's other axes accumulates in the table, and what it is finished to is stored
-    over it. Any other has room of its own.
+    The first reduction over exactly the table's other axes accumulates in the table, and the finished value overwrites
+    it. Any other has its own buffer.
     """
 
     value: Expr = field(kw_only=True)

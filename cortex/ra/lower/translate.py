@@ -1,4 +1,4 @@
-"""Expressions of the Recursive API as expressions of the one IR."""
+"""Expressions of the Recursive API as expressions of the IR."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where an expression is evaluated: at which node, child and indices.
+    """Where an expression is evaluated: node, children and indices.
 
-    `children` gives, for each child variable in scope, its loop's variable (its place among the node's children)
-    and the variable that holds the child's id; `indices` the value of each dense index; `guards` what holds there.
-    `inner` says that the node has children, because the expression stands in a loop over them.
+    `children` maps each child variable in scope to its loop variable (the child's place) and the variable of the
+    child's id; `indices` maps each dense index to its value; `guards` hold here. `inner` says that the node has
+    children, because the expression is in a loop over them.
     """
 
     node: Expr
@@ -61,17 +61,17 @@ class Point:
         return replace(self, indices={**self.indices, index: Ref(var)})
 
     def given(self, *guards: Guard) -> Point:
-        """Return the point in the branches of `where` that these conditions lead to."""
+        """Return the point in the branches of `where` under these guards."""
         return replace(self, guards=(*self.guards, *guards))
 
 
 Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
-"""Gives the value of a reduction, which has a nest of its own, at a point."""
+"""Returns the value of a reduction, which has its own nest, at a point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Which of the nodes that carry a payload a node is: its place from 1 up, or 0 for all that do not."""
+    """The place of a node among those that carry a payload: from 1 up; 0 for all others."""
 
     payload: str
     place: Expr
@@ -81,8 +81,8 @@ class Carrier:
 class ExprLowering:
     """Translates expressions in one case of a model.
 
-    `results` gives the buffer that holds a compute's values in this case; `reduced` the value of a reduction;
-    `zeros`, if given, what is zero in it; `carrier`, if given, which of the nodes that carry a payload the node is.
+    `results` gives the buffer of a compute in this case; `reduced` the value of a reduction; `zeros`, if given, the
+    zero expressions; `carrier`, if given, the place of the node among those that carry a payload.
     """
 
     buffers: Buffers
@@ -93,7 +93,7 @@ class ExprLowering:
     carrier: Carrier | None = None
 
     def expr(self, expr: ra.Expr, at: Point) -> Expr:
-        """Return the value of `expr` at a point. Conditions that the case decides, and zeros to be added, are gone."""
+        """Return the value of `expr` at a point; decided conditions and added zeros are folded."""
         where = expr.at
         if self.is_zero(expr):
             return Const(0.0, expr.dtype, where)
@@ -141,7 +141,7 @@ class ExprLowering:
         return self.zeros is not None and self.zeros.holds(expr)
 
     def guards(self, guards: Iterable[Guard], at: Point) -> Expr | None:
-        """Return whether all the guards hold, each evaluated where those before it do; None if there are none."""
+        """Return the conjunction of the guards, each evaluated where those before it hold; None if empty."""
         holds: Expr | None = None
         for condition, way in guards:
             value = self.expr(condition, at)
@@ -167,7 +167,7 @@ class ExprLowering:
         return add(begin, at.children[child][0])
 
     def read(self, read: ra.Read, at: Point) -> Expr:
-        """Return the element of a tensor, or the default of a child that is not there."""
+        """Return the element of a tensor, or the default of a missing child."""
         match read:
             case ra.Read(tensor=Placeholder(default=float() as value), indices=(ChildAt() as child, *_)):
                 default = Const(value, read.dtype, read.at)
@@ -179,7 +179,7 @@ class ExprLowering:
                 return self.element(read, at)
 
     def has_child(self, child: ChildAt, at: Point) -> Expr | None:
-        """Return whether a node has a child at a position, or None where it is known to have one."""
+        """Return whether a node has a child at a position, or None where it is known to."""
         there: Expr | None = None
         if self.decisions.leaf is None and not at.inner:
             there = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node(child.node, at)))
@@ -188,7 +188,7 @@ class ExprLowering:
         return both(there, Binary(BinaryOp.GE, self.node(child, at), Const(0)))
 
     def element(self, read: ra.Read, at: Point) -> Expr:
-        """Return the element of a tensor; integers become indices whatever their width in memory."""
+        """Return the element of a tensor; integers are cast to INDEX."""
         tensor, indices = read.tensor, self.indices(read, at)
         match tensor:
             case InputTensor():
@@ -205,9 +205,9 @@ class ExprLowering:
         return Cast(INDEX, value) if value.dtype.is_int and value.dtype is not INDEX else value
 
     def row(self, buffer: Buffer, indices: tuple[Expr, ...], at: Point) -> tuple[Expr, ...]:
-        """Return the indices of a node's value: of what is the same for all nodes the only row.
+        """Return the indices of a node's value in `buffer`.
 
-        Of what few nodes have it is the row of their place among these.
+        A bound value has one row, a table a row for each key, a listed buffer a row for each node with the payload.
         """
         keys = self.buffers.tables.get(buffer)
         if keys is not None:
@@ -221,14 +221,14 @@ class ExprLowering:
         return (Const(0), *indices[1:]) if buffer.role is Role.BOUND else indices
 
     def key(self, payload: str, at: Point) -> Expr:
-        """Return the integer that a node carries."""
+        """Return the integer that the node carries."""
         known = self.decisions.number(payload)
         return (
             Const(known) if known is not None else Call(self.buffers.functions.payloads[payload], (at.node,))
         )
 
     def indices(self, read: ra.Read, at: Point) -> tuple[Expr, ...]:
-        """Return the indices of a read; a node and one of its children together are one edge."""
+        """Return the indices of a read; a node followed by one of its children is one edge."""
         found: list[Expr] = []
         for place, index in enumerate(read.indices):
             after_node = place > 0 and isinstance(read.indices[place - 1], NodeVar)

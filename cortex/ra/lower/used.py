@@ -1,4 +1,4 @@
-"""What of a structure a program uses: the functions that it calls, and the facts that matter to it."""
+"""The functions that a program calls, and the facts about them that it needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ragged.ir.walk import all_expressions, subexpressions
 def used_functions(
     all_functions: Iterable[Function], facts: Iterable[Fact], kernel: Stmt, buffers: Iterable[Buffer]
 ) -> set[Function]:
-    """Return the functions that a program calls, directly, in shapes, or through what is known of others."""
+    """Return the functions that a program calls directly, in shapes, or through facts about others."""
     shapes = (subexpressions(extent) for buffer in buffers for extent in buffer.shape)
     roots = (*all_expressions(kernel), *(expr for shape in shapes for expr in shape))
     used: set[Function] = set()
@@ -51,7 +51,7 @@ def _called(exprs: Iterable[Expr]) -> list[Function]:
 
 
 def subjects(fact: Fact) -> set[Function]:
-    """Return the functions that a program must call for a fact to matter to it."""
+    """Return the functions that a program must call for a fact to be relevant."""
     match fact:
         case Range(function=function) | Monotone(function=function) | Injective(function=function):
             return {function}

@@ -1,4 +1,4 @@
-"""What is zero in a case: the state of no children, and what it is multiplied by nothing but zero."""
+"""Expressions that are zero in a case: the empty sum over children, and its products."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 @dataclass
 class Zeros:
-    """Tells the expressions that are zero wherever a case holds (CORTEX section 4.3, constant propagation).
+    """Finds the expressions that are zero wherever a case holds (CORTEX section 4.3, constant propagation).
 
-    A product with zero is zero if the other side is finite. Of parameters that is taken for granted, and noted in
-    `finite`: who binds them has to check it. Of anything else it is not.
+    A product with zero is zero if the other side is finite. That is assumed of parameters, which are added to `finite`
+    for the check at binding, and of nothing else.
 
-    `decide` gives the value of a condition in the case, None where it is open; `resolve` follows its branches to the
-    tensor that is computed; `childless` says that the case is of nodes without children.
+    `decide` gives the value of a condition in the case, None if open; `resolve` follows branches to the tensor that is
+    computed; `childless` says that nodes of the case have no children.
     """
 
     decide: Callable[[ra.Expr], bool | None]

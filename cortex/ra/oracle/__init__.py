@@ -1,8 +1,8 @@
-"""The project's oracle: a model's recursion run as recursion, in float64 NumPy, slowly.
+"""The oracle: a model's recursion executed as recursion, in float64 NumPy, slowly.
 
-It interprets the model as it was written, one node at a time, and shares no code with what compiles it: not
-the analyses behind `Model.plan()`, not the lowering, not the schedule. Dense indices are arrays; nodes and
-children are Python loops; the recursion has a stack of its own, so that a chain of any length can be run.
+It interprets the model one node at a time and shares no code with the compiler: not the analyses behind
+`Model.plan()`, not the lowering, not the schedule. Dense indices are arrays; nodes and children are Python loops; an
+explicit stack allows chains of any length.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy under the oracle: values over dense indices, one axis for each index in scope."""
+"""Array operations of the oracle: values with one axis for each dense index in scope."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragged.errors import DataError
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 Value: TypeAlias = Any
-"""A number, or an array of as many axes as indices are in scope, of the index's extent or 1."""
+"""A number, or an array with an axis for each index in scope, of the index's extent or 1."""
 
 UNARY: dict[UnaryOp, Callable[[Value], Value]] = {
     UnaryOp.NEG: operator.neg,
@@ -47,7 +47,7 @@ BINARY: dict[BinaryOp, Callable[[Value, Value], Value]] = {
 }
 
 _GRID = 1 << 18
-"""The elements of a product that are written out before they are summed; larger ones are contracted."""
+"""The largest product, in elements, that is written out before it is summed; larger ones are contracted."""
 
 
 @lru_cache(maxsize=1024)
@@ -87,7 +87,7 @@ def dot(lhs: Value, rhs: Value, depth: int, extent: int) -> Value:
 
 
 def inside(place: Value, extent: int, mask: NDArray[np.bool_] | None, text: str) -> Value:
-    """Return an index of `extent` elements, checked where it is needed, and 0 where it is not."""
+    """Return an index below `extent`, checked where it is needed and 0 elsewhere."""
     outside = (np.asarray(place) < 0) | (np.asarray(place) >= extent)
     if not outside.any():
         return place
@@ -103,7 +103,7 @@ def inside(place: Value, extent: int, mask: NDArray[np.bool_] | None, text: str)
 
 
 def divisor(value: Value, mask: NDArray[np.bool_] | None, text: str) -> Value:
-    """Return what integers are divided by, not zero where it is needed, and 1 where it is not."""
+    """Return an integer divisor, checked to be nonzero where it is needed and 1 elsewhere."""
     zero = np.asarray(value) == 0
     if not zero.any():
         return value
@@ -115,7 +115,7 @@ def divisor(value: Value, mask: NDArray[np.bool_] | None, text: str) -> Value:
 def take(base: NDArray[Any], places: Sequence[Value], extents: Sequence[int | None], depth: int) -> Value:
     """Return base[places] in a scope of `depth` axes.
 
-    A place is the axis of an index, where `extents` gives the index's extent, or a value, where it is None.
+    A place is the axis of an index where `extents` gives that index's extent, or a value where it is None.
     """
     if base.shape == tuple(extents) and list(places) == list(range(depth)):
         return base

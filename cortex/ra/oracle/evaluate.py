@@ -1,4 +1,4 @@
-"""`ra.evaluate`: from the roots down, and back up."""
+"""`ra.evaluate`: an explicit stack over one structure, children before parents."""
 
 from __future__ import annotations
 

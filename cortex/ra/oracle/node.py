@@ -1,4 +1,4 @@
-"""One node of the recursion: its tensors, expression by expression."""
+"""Evaluation of one node: its tensors, expression by expression."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from ragged.errors import DataError
 from ragged.ir.ops import BinaryOp, Combiner
 
 Results: TypeAlias = dict[Placeholder, NDArray[Any]]
-"""What a node returned."""
+"""The results of a node by placeholder."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
     """Where an expression is evaluated: the axis of each dense index, the position of each child.
 
-    A value in a scope is a number, or an array of `depth` axes that broadcasts to the extents of all indices.
-    `mask` says where it is needed, if not everywhere: at the points where a branch of `where` is taken.
+    A value is a number, or an array of `depth` axes that broadcasts to the extents of all indices. `mask`, if given,
+    says where the value is needed: at the points where a branch of `where` is chosen.
     """
 
     axes: Mapping[IndexVar, int]
@@ -50,7 +50,7 @@ class EvaluationScope:
     mask: NDArray[np.bool_] | None = None
 
     def inside(self, index: IndexVar) -> EvaluationScope:
-        """Return the scope of a reduction's body, with an axis more."""
+        """Return the scope of a reduction's body, with another axis."""
         mask = None if self.mask is None else self.mask[..., None]
         return EvaluationScope({**self.axes, index: self.depth}, self.children, self.depth + 1, mask)
 
@@ -59,7 +59,7 @@ class EvaluationScope:
         return EvaluationScope(self.axes, {**self.children, child: position}, self.depth, self.mask)
 
     def where(self, condition: NDArray[np.bool_]) -> EvaluationScope:
-        """Return the scope of a branch that is taken where the condition holds."""
+        """Return the scope of the branch chosen where the condition holds."""
         mask = condition if self.mask is None else self.mask & condition
         return EvaluationScope(self.axes, self.children, self.depth, mask)
 
@@ -71,7 +71,7 @@ class EvaluationScope:
 
 @dataclass(slots=True)
 class NodeRun:
-    """Everything that one node computes, each tensor once and only if it is asked for."""
+    """The tensors of one node, each evaluated at most once and on demand."""
 
     parameters: Mapping[ModelTensor, NDArray[Any]]
     payload: Callable[[NodeInput, StructureNode], NDArray[Any]]
@@ -145,7 +145,7 @@ class NodeRun:
         return np.where(condition, self.value(expr.if_true, taken), self.value(expr.if_false, other))
 
     def _sum(self, body: Expr, scope: EvaluationScope, extent: int) -> Value:
-        """Return the sum over the scope's last axis: of sums apart, of products without their whole grid."""
+        """Return the sum over the scope's last axis; sums are split, and products contracted without their grid."""
         match body:
             case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs):
                 return arrays.BINARY[op](self._sum(lhs, scope, extent), self._sum(rhs, scope, extent))
@@ -178,7 +178,7 @@ class NodeRun:
         return arrays.take(base, places, extents, scope.depth)
 
     def _base(self, read: Read, scope: EvaluationScope) -> NDArray[Any]:
-        """Return all that is read of a tensor at one node (or child), its dense axes only."""
+        """Return a tensor's values at one node (or child): its dense axes."""
         tensor = read.tensor
         if isinstance(tensor, InputTensor):
             return self.parameters[tensor]
@@ -198,7 +198,7 @@ class NodeRun:
                 raise AssertionError(tensor)
 
     def _is_missing(self, node: Handle) -> bool:
-        """Return whether a handle names a child by a position that the node has none at."""
+        """Return whether a handle is a child position at which the node has no child."""
         children = self.node.children
         return isinstance(node, ChildAt) and children[node.position : node.position + 1] in ([], [None])
 

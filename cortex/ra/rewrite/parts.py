@@ -1,4 +1,4 @@
-"""What a compute takes from one child, as a compute of that child: the part that can move to it."""
+"""The part of a compute that depends on one child, as a compute of that child: it can move there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 
 class Children(Enum):
-    """The children that a value is of: `NONE` of them, `EACH` one for itself, or all in a `SUM`."""
+    """The children that a value depends on: none, the child of the loop (`EACH`), or all in a `SUM`."""
 
     NONE = "no child"
     EACH = "each child for itself"
@@ -38,15 +38,15 @@ class Children(Enum):
 
 
 Of: TypeAlias = Children | int
-"""Which children a value is of; a number is the position of one."""
+"""The children that a value depends on; a number is the position of one child."""
 
 Refuse: TypeAlias = Callable[[Expr | None, str], ScheduleError]
-"""Makes the error for an expression that stops a part from moving, and the reason."""
+"""Returns the error for an expression that prevents the move, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PartContext:
-    """Where an expression stands: what its part calls the node, and the child that it is about."""
+    """The new compute's node, and the child of the old compute that it stands for."""
 
     node: NodeVar
     child: ChildVar | None
@@ -54,10 +54,10 @@ class _PartContext:
 
 @dataclass
 class ChildParts:
-    """Finds the parts of computes, each once.
+    """Finds the part of each compute that depends on one child, memoised.
 
-    `results` gives what a placeholder's read at a child becomes: the compute of the result, read at its own node.
-    What is linear in a sum over children is the sum of its parts; anything else has to be of one child alone.
+    `results` maps a placeholder, read at a child, to the compute of the result, read at its own node. An expression
+    linear in a sum over children is the sum of its parts; any other must depend on one child only.
     """
 
     results: Mapping[Placeholder, Body]
@@ -67,10 +67,10 @@ class ChildParts:
     _found: dict[ModelTensor, tuple[Body, Of]] = field(default_factory=dict)
 
     def of(self, compute: Compute) -> tuple[Body, Of]:
-        """Return a compute's part at the child, and the children that its value is of.
+        """Return a compute's part at the child, and the children that its value depends on.
 
         Raises:
-            ScheduleError: it has none: it takes in the node itself, or several children and not as a sum.
+            ScheduleError: it depends on the node itself, or on several children other than through a sum.
         """
         if compute not in self._found:
             place = _PartContext(NodeVar(compute.node.name), compute.child)
@@ -95,7 +95,7 @@ class ChildParts:
                 return changed, self._join(expr, [of for _, of in found])
 
     def _join(self, expr: Expr, parts: list[Of]) -> Of:
-        """Return the children that an expression is of, given those that its operands are of."""
+        """Return the children that an expression depends on, given those of its operands."""
         different = list(dict.fromkeys(of for of in parts if of is not Children.NONE))
         if len(different) > 1:
             raise self.refuse(
@@ -157,7 +157,7 @@ class ChildParts:
 
 
 def _part(compute: Compute, name: str, node: NodeVar, body: Expr) -> Body:
-    """Return the compute of a part, or what it only repeats."""
+    """Return the compute of a part, or the existing tensor if the part only copies it."""
     match body:
         case Read(tensor=Compute() | IfThenElse() as tensor, indices=(NodeVar(), *rest)) if tensor.shape[
             1:

@@ -1,4 +1,4 @@
-"""Expressions and computes made anew with other parts in them."""
+"""Substitution of operands and tensors in expressions and computes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cortex.ra.tensor import Body, Compute, IfThenElse
 
 
 def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
-    """Return `expr` with other operands, in the order of `operands`; `expr` itself where they are the same."""
+    """Return `expr` with other operands, in the order of `operands`; `expr` itself if they are unchanged."""
     if all(new is old for new, old in zip(parts, operands(expr), strict=True)):
         return expr
     match expr:
@@ -51,10 +51,7 @@ def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
 
 
 def with_tensors(model: Model, replaced: Mapping[ModelTensor, Body]) -> dict[ModelTensor, Body]:
-    """Return, for each compute of a model, the one that reads the replaced tensors instead.
-
-    A compute that nothing changes in is itself.
-    """
+    """Return each compute of a model rewritten to read the replaced tensors; itself if unchanged."""
     made: dict[ModelTensor, Body] = {}
     for body in model.computes:
         made[body] = replaced.get(body) or _reading(body, made)

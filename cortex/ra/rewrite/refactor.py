@@ -1,4 +1,4 @@
-"""An operator on what a child returned moves to the child: recursive refactoring (CORTEX section 3.1, Figure 4)."""
+"""Recursive refactoring: an operator on a child's result moves to the child (CORTEX section 3.1, Figure 4)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ragged.ir.ops import Combiner
 
 @dataclass(frozen=True, slots=True)
 class Refactored:
-    """A model whose recursion is cut elsewhere.
+    """A model after recursive refactoring.
 
-    `current` gives what has become of each compute of the model before; `finite` are the parameters that have to be
-    finite for both to compute the same.
+    `current` maps each compute of the old model to its replacement; `finite` are the parameters that must be finite for
+    both models to compute the same values.
     """
 
     model: Model
@@ -33,7 +33,7 @@ class Refactored:
 
 
 def refactor(model: Model, op: ModelTensor) -> Refactored:
-    """Return the model in which each node computes for its parent what `op` takes from a child.
+    """Return the model in which each node computes for its parent the part of `op` that depends on it.
 
     before::
 
@@ -47,12 +47,9 @@ def refactor(model: Model, op: ModelTensor) -> Refactored:
         h[n, i] = tanh(Uh[n, i])
         Uh_up[n, i] = sum(U[i, j] * h[n, j] for j < 4)
 
-    What is read by the parent alone is a state of the recursion and no result of the model. A product with a sum over
-    the children becomes the sum of the products: its order changes, as is asked for by this name.
-
-    Raises:
-        ScheduleError: `op` is no compute of the model, runs over a Dag, takes nothing from a child, or takes in more
-            than one child knows.
+    The new output is a state, not a result of the model. A product with a sum over the children becomes the sum of the
+    products, which changes the order of the reduction. `ScheduleError` if `op` is not a compute of the model, runs over
+    a Dag, reads no child, or reads more than one child knows.
     """
     at = Location.capture()
     name = check_own("refactor", model, op, at)
@@ -68,7 +65,7 @@ def refactor(model: Model, op: ModelTensor) -> Refactored:
 
 
 def compute_once(model: Model, op: ModelTensor) -> Refactored:
-    """Return the model in which each node computes once what `op` takes from it at each of its parents.
+    """Return the model in which each node computes once the part of `op` that its parents take from it.
 
     before::
 
@@ -81,10 +78,8 @@ def compute_once(model: Model, op: ModelTensor) -> Refactored:
         h[n, i] = tanh(sum(Uh[n, k, i] for k in children(n)))
         Uh_up[n, i] = sum(U[i, j] * h[n, j] for j < 4)
 
-    It is `refactor` for what is of one child, which changes no bit of a result, over DAGs too: there it is less work.
-
-    Raises:
-        ScheduleError: `op` is no compute of the model, or takes in anything but one child's results.
+    It is `refactor` restricted to values of one child: results keep their bits, and over DAGs it saves work.
+    `ScheduleError` if `op` is not a compute of the model, or reads anything but one child's results.
     """
     at = Location.capture()
     check_own("compute_once", model, op, at)
@@ -94,7 +89,7 @@ def compute_once(model: Model, op: ModelTensor) -> Refactored:
 def _moved(
     primitive: str, model: Model, op: ModelTensor, at: Location | None, *, alone: bool = False
 ) -> Refactored:
-    """Return the model in which the part of `op` moved to the child; if it has to be `alone`, to one child."""
+    """Return the model in which the part of `op` moved to the child; with `alone`, to one child, not to a sum."""
     compute = _operator(primitive, model, op, at)
     name = model.name(compute)
 
@@ -130,7 +125,7 @@ def _moved(
 
 
 def _operator(primitive: str, model: Model, op: ModelTensor, at: Location | None) -> Compute:
-    """Return `op` if it is a compute that may move."""
+    """Return `op` as a compute that may move."""
     compute = check_operator(primitive, model, op, at)
     name = model.name(compute)
     if not compute.calls:
@@ -152,7 +147,7 @@ def _operator(primitive: str, model: Model, op: ModelTensor, at: Location | None
 def _without_child(
     compute: Compute, of: Of, reads: Iterable[Read], refuse: Refuse
 ) -> tuple[float | None, set[InputTensor]]:
-    """Return what the part is where there is no child, None where that is never asked, and what must be finite."""
+    """Return the part's default for a missing child, None if it is never read, and the parameters to be finite."""
     defaults = [read.tensor.default for read in reads if isinstance(read.tensor, Placeholder)]
     missing = of is Children.SUM or (isinstance(of, int) and defaults and None not in defaults)
     if not missing:
@@ -164,7 +159,7 @@ def _without_child(
 
 
 def _reading(compute: Compute, placeholder: Placeholder, of: Of) -> Compute:
-    """Return the compute at the parent: what each child has computed, or their sum."""
+    """Return the compute at the parent: the value of each child, or their sum."""
     node = compute.node
 
     def returned(child: Node) -> Read:
