@@ -15,15 +15,17 @@ from ragged.data import Lengths, RaggedArray, array
 if TYPE_CHECKING:
     from ragged import ops
     from ragged.api.compile import compile
-    from ragged.api.dims import Dim, LengthFn, dim, length_fn, size
+    from ragged.api.dims import LengthFn, dim, length_fn, size
+    from ragged.api.dims import RaggedDim as Dim
     from ragged.api.function import RaggedFunction, load
     from ragged.api.functions import abs_ as abs
     from ragged.api.functions import exp, log, maximum, minimum, relu, sigmoid, sqrt, tanh, where
     from ragged.api.functions import max_ as max
     from ragged.api.functions import min_ as min
     from ragged.api.functions import sum_ as sum
-    from ragged.api.schedule import Schedule
-    from ragged.api.tensors import Tensor, compute, input_tensor, parameter
+    from ragged.api.schedule import RaggedSchedule as Schedule
+    from ragged.api.tensors import RaggedTensor as Tensor
+    from ragged.api.tensors import compute, input_tensor, parameter
 
 __all__ = [
     "Dim",
@@ -63,13 +65,15 @@ _PLACES = {
     "compile": ("ragged.api.compile", "compile"),
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
     "load": ("ragged.api.function", "load"),
-    "Schedule": ("ragged.api.schedule", "Schedule"),
-    **{name: ("ragged.api.dims", name) for name in ("Dim", "LengthFn", "dim", "length_fn", "size")},
-    **{name: ("ragged.api.tensors", name) for name in ("Tensor", "compute", "input_tensor", "parameter")},
+    "Schedule": ("ragged.api.schedule", "RaggedSchedule"),
+    **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
+    "Dim": ("ragged.api.dims", "RaggedDim"),
+    "Tensor": ("ragged.api.tensors", "RaggedTensor"),
+    **{name: ("ragged.api.tensors", name) for name in ("compute", "input_tensor", "parameter")},
     **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},
     **{name: ("ragged.api.functions", f"{name}_") for name in ("abs", "max", "min", "sum")},
 }
-"""Where the names stand that are imported when they are asked for."""
+"""Modules and own names of what is imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

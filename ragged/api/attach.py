@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.api.program import Decisions, reads
-from ragged.api.tensors import Tensor
+from ragged.api.program import ScheduleDecisions, reads
+from ragged.api.tensors import RaggedTensor
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Expr, Load, Ref
 from ragged.ir.rewrite import substitute
@@ -14,12 +14,12 @@ from ragged.ir.walk import subexpressions
 
 def check_attached(
     what: str,
-    tensor: Tensor,
-    consumer: Tensor,
+    tensor: RaggedTensor,
+    consumer: RaggedTensor,
     depth: int,
-    tensors: Sequence[Tensor],
-    outputs: Sequence[Tensor],
-    decisions: Decisions,
+    tensors: Sequence[RaggedTensor],
+    outputs: Sequence[RaggedTensor],
+    decisions: ScheduleDecisions,
 ) -> None:
     """Return if `tensor` can be computed inside `depth` loops of `consumer`; `what` is the refusal.
 
@@ -58,7 +58,7 @@ def check_attached(
                 )
 
 
-def _depth(reader: Tensor, consumer: Tensor, decisions: Decisions) -> int:
+def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDecisions) -> int:
     """Return inside how many of a consumer's loops a tensor is computed; none if it is elsewhere."""
     depth = len(consumer.dims)
     while reader is not consumer:
@@ -69,7 +69,7 @@ def _depth(reader: Tensor, consumer: Tensor, decisions: Decisions) -> int:
     return depth
 
 
-def _read_at(reader: Tensor, tensor: Tensor) -> Iterator[tuple[Expr, ...]]:
+def _read_at(reader: RaggedTensor, tensor: RaggedTensor) -> Iterator[tuple[Expr, ...]]:
     for value in reader.expressions:
         for part in subexpressions(value.expr):
             if isinstance(part, Load) and part.buffer is tensor.buffer:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.obligations import divisions, evaluated, where
 from ragged.api.functions_of import Functions
-from ragged.api.program import Decisions
+from ragged.api.program import ScheduleDecisions
 from ragged.api.storage import padded, stored_extent
-from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
@@ -21,17 +21,17 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Check, Label, Stmt, block
 from ragged.ir.walk import mentions
-from ragged.layout.packed import Layout
+from ragged.layout.packed import PackedLayout
 from ragged.layout.prelude import nest
 from ragged.passes.insert_checks import check_of
 from ragged.prove import Proof, Prover, Unproven
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class IndexAccess:
     """An index of a tensor, how far it extends there, and the condition under which it is used."""
 
-    tensor: Tensor
+    tensor: RaggedTensor
     position: int
     index: Expr
     extent: Expr
@@ -52,10 +52,10 @@ class Access:
 class Bounds:
     """The obligations of a program's operators, in the API's own expressions."""
 
-    decisions: Decisions
+    decisions: ScheduleDecisions
     functions: Functions
-    layouts: Mapping[Tensor, Layout]
-    buffers: Mapping[Tensor, Buffer]
+    layouts: Mapping[RaggedTensor, PackedLayout]
+    buffers: Mapping[RaggedTensor, Buffer]
     prover: Prover = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Bounds:
         self.prover = Prover(Program("bounds", tuple(tables.functions), (), tuple(tables.facts), ()))
         self.tensors = {tensor.buffer: tensor for tensor in self.layouts}
 
-    def loop_extent(self, tensor: Tensor, position: int) -> Expr:
+    def loop_extent(self, tensor: RaggedTensor, position: int) -> Expr:
         """Return how far a loop of a tensor's nest runs, over the dimensions before it.
 
         Raises:
@@ -75,7 +75,7 @@ class Bounds:
             self._require_stored(tensor, position, extent)
         return extent
 
-    def _require_stored(self, tensor: Tensor, position: int, extent: Expr) -> None:
+    def _require_stored(self, tensor: RaggedTensor, position: int, extent: Expr) -> None:
         """Refuse a padded loop that would write where the next row stands."""
         var = tensor.dims[position].dim.var
         there = stored_extent(tensor, position, self.decisions)
@@ -98,7 +98,7 @@ class Bounds:
                 fix=f"pad_dimension({tensor.name}.dims[{position}], {multiple})",
             )
 
-    def require_extents(self, tensor: Tensor) -> None:
+    def require_extents(self, tensor: RaggedTensor) -> None:
         """Refuse storage that goes on where a dimension inside would extend less than nothing.
 
         Raises:
@@ -123,7 +123,7 @@ class Bounds:
                     example=answer.example,
                 )
 
-    def guarded(self, tensor: Tensor, value: Value) -> Expr:
+    def guarded(self, tensor: RaggedTensor, value: Value) -> Expr:
         """Return a value that reads zero where a padded loop goes beyond what the caller gave or another nest writes.
 
         Raises:
@@ -144,7 +144,7 @@ class Bounds:
                     missing.setdefault(load, []).append(written.inside)
         return _Guarded(missing).expr(value.expr) if missing else value.expr
 
-    def _require_guardable(self, tensor: Tensor, access: Access) -> None:
+    def _require_guardable(self, tensor: RaggedTensor, access: IndexAccess) -> None:
         other, position = access.tensor, access.position
         if other.kind is not Kind.COMPUTED and (other, position) not in self.decisions.storage:
             return
@@ -163,7 +163,7 @@ class Bounds:
             fix=f"pad_dimension({other.name}.dims[{position}], {multiple})",
         )
 
-    def checks(self, tensor: Tensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
+    def checks(self, tensor: RaggedTensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
         """Yield the checks of divisors, and of indices not a loop's own; `placed` puts them where loops are."""
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
@@ -187,7 +187,7 @@ class Bounds:
                     made, condition=placed(made.condition), witness=tuple(map(placed, made.witness))
                 )
 
-    def _unpadded(self, tensor: Tensor) -> Expr | None:
+    def _unpadded(self, tensor: RaggedTensor) -> Expr | None:
         """Return that padded loops are not beyond a tensor's own extents, or None if no loop is padded."""
         own: dict[Var, Expr] = {
             each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
@@ -199,7 +199,7 @@ class Bounds:
                 inside = both(inside, Binary(BinaryOp.LT, Ref(index), end))
         return inside
 
-    def extent_checks(self, tensor: Tensor) -> Stmt:
+    def extent_checks(self, tensor: RaggedTensor) -> Stmt:
         """Return the checks of what extents divide by, in loops over the dimensions before: questions about lengths."""
         extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
         if isinstance(tensor.body, Reduction):
@@ -215,7 +215,7 @@ class Bounds:
                 found.append(nest(domain[:position], self.functions.stmt(block(*checks.values()))))
         return block(*found)
 
-    def _accesses(self, value: Value) -> Iterator[tuple[Load, Access]]:
+    def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexAccess]]:
         """Yield the indices that a value is read at, and those of lengths' own arguments."""
         for inner, path in evaluated(value.expr):
             if not isinstance(inner, Load):
@@ -224,9 +224,9 @@ class Bounds:
             own = {each.dim.var: index for each, index in zip(tensor.dims, inner.indices, strict=True)}
             for position, index in enumerate(inner.indices):
                 extent = substitute(stored_extent(tensor, position, self.decisions), own)
-                yield inner, Access(tensor, position, index, extent, path)
+                yield inner, IndexAccess(tensor, position, index, extent, path)
 
-    def _written(self, load: Load, access: Access) -> Access:
+    def _written(self, load: Load, access: IndexAccess) -> IndexAccess:
         """Return the access with what is written in place of what is stored: storage may go on beyond."""
         own = {d.dim.var: index for d, index in zip(access.tensor.dims, load.indices, strict=True)}
         end = padded(
@@ -235,7 +235,7 @@ class Bounds:
         )
         return replace(access, extent=substitute(end, own))
 
-    def _plain(self, tensor: Tensor, access: Access) -> bool:
+    def _plain(self, tensor: RaggedTensor, access: IndexAccess) -> bool:
         """True if the index is a literal in range, or a loop's own variable under the same extent."""
         match access.index, access.extent:
             case Const(value=value), Const(value=extent):
@@ -248,7 +248,7 @@ class Bounds:
             case _:
                 return False
 
-    def _loops(self, tensor: Tensor) -> list[tuple[Var, Expr]]:
+    def _loops(self, tensor: RaggedTensor) -> list[tuple[Var, Expr]]:
         """Return the loops around a tensor's body, over its indices and its reduction's axes."""
         own: dict[Var, Expr] = {
             each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
@@ -261,12 +261,12 @@ class Bounds:
             loops += [(axis.var, axis.extent.expr) for axis in tensor.body.axes]
         return loops
 
-    def _answer(self, tensor: Tensor, access: Access) -> Proof | Unproven:
+    def _answer(self, tensor: RaggedTensor, access: IndexAccess) -> Proof | Unproven:
         loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
         return self.prover.prove(self.functions.expr(access.condition), loops=loops)
 
 
-def _implied(access: Access) -> bool:
+def _implied(access: IndexAccess) -> bool:
     """True if what is asked of an index is part of the condition under which it is used."""
     conjuncts = [] if access.path is None else [access.path]
     for each in conjuncts:

@@ -6,31 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from ragged.api.functions_of import Functions
-from ragged.api.program import Decisions
+from ragged.api.program import ScheduleDecisions
 from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
-from ragged.api.tensors import Kind, Tensor
+from ragged.api.tensors import Kind, RaggedTensor
 from ragged.arith.fold import times
 from ragged.compiled.signature import Parameter
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.walk import variables
-from ragged.layout.packed import Layout, packed
+from ragged.layout.packed import PackedLayout, packed
 from ragged.layout.prelude import table_name
 
 
 def build_signature(
     name: str,
-    tensors: Sequence[Tensor],
-    outputs: Sequence[Tensor],
-    layouts: Mapping[Tensor, Layout],
+    tensors: Sequence[RaggedTensor],
+    outputs: Sequence[RaggedTensor],
+    layouts: Mapping[RaggedTensor, PackedLayout],
     functions: Functions,
-    decisions: Decisions,
+    decisions: ScheduleDecisions,
 ) -> RaggedSignature:
     """Return the signature of a program without texts; the tables that it needs are requested from `functions`."""
 
-    def specs(chosen: Iterable[Tensor]) -> tuple[TensorSpec, ...]:
+    def specs(chosen: Iterable[RaggedTensor]) -> tuple[TensorSpec, ...]:
         return tuple(_spec(tensor, layouts[tensor], functions, decisions) for tensor in chosen)
 
-    def parameter(tensor: Tensor) -> Parameter:
+    def parameter(tensor: RaggedTensor) -> Parameter:
         extents = (each.extent.expr for each in tensor.dims)
         shape = tuple(int(extent.value) for extent in extents if isinstance(extent, Const))
         return Parameter(tensor.dtype, shape)
@@ -46,7 +46,9 @@ def build_signature(
     )
 
 
-def _spec(tensor: Tensor, layout: Layout, functions: Functions, decisions: Decisions) -> TensorSpec:
+def _spec(
+    tensor: RaggedTensor, layout: PackedLayout, functions: Functions, decisions: ScheduleDecisions
+) -> TensorSpec:
     declared = [(each.dim.var, functions.expr(each.extent.expr)) for each in tensor.dims]
     dims = layout.dims or declared
     multiples = decisions.storage if not layout.dims else {}

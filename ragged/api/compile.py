@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from ragged.api.function import RaggedFunction
 from ragged.api.preludes import programs_of
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from ragged.codegen.target import TargetLike
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
@@ -17,7 +17,7 @@ from ragged.runtime.team import check_workers
 
 
 def compile(
-    program: Schedule | Tensor,
+    program: RaggedSchedule | RaggedTensor,
     params: Mapping[str, object] | None = None,
     *,
     target: TargetLike = "cpu",
@@ -48,7 +48,7 @@ def compile(
         f = ragged.compile(s)
         y = f(A=x)
     """
-    schedule = program if isinstance(program, Schedule) else Schedule(program)
+    schedule = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
     workers = check_workers(threads)
     recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
     kernel = find_or_make(recipe, lambda: _generate(recipe), cache=cache)

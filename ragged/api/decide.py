@@ -10,19 +10,19 @@ from ragged.api.padding import (
     require_stored_known,
     require_unpadded,
 )
-from ragged.api.program import Decisions, Piece, decide_parts, take_parts_along, tensors_of
+from ragged.api.program import Piece, ScheduleDecisions, decide_parts, take_parts_along, tensors_of
 from ragged.api.storage import fused_pair, linear_uses, pieces_of
-from ragged.api.tensors import Kind, Loop, Tensor, TensorDim
+from ragged.api.tensors import Kind, Loop, RaggedTensor, TensorDim
 from ragged.errors import Location, ModelError, ScheduleError
 
 
-class Decide:
+class DecisionSchedule:
     """Decisions on the storage and the padding of a program's operators; checked together when loops are made.
 
     A refused decision leaves those before it as they were.
     """
 
-    def __init__(self, *outputs: Tensor, name: str | None = None) -> None:
+    def __init__(self, *outputs: RaggedTensor, name: str | None = None) -> None:
         for output in outputs:
             if output.kind is not Kind.COMPUTED:
                 raise ModelError(f"Schedule: '{output.name}' is not computed", at=Location.capture())
@@ -31,7 +31,7 @@ class Decide:
         self.outputs = outputs
         self.name = name or outputs[-1].name
         self.tensors = tensors_of(outputs)
-        self.decisions = Decisions()
+        self.decisions = ScheduleDecisions()
         decide_parts(self.tensors, self.decisions)
         self._decided: list[str] = []
 
@@ -40,7 +40,7 @@ class Decide:
         """True when the loops have been made, and nothing is left to decide."""
         return False
 
-    def tensor(self, name: str, nth: int = 0) -> Tensor:
+    def tensor(self, name: str, nth: int = 0) -> RaggedTensor:
         """Return the program's tensor of that name: the `nth`, from zero, where there are several.
 
         Raises:
@@ -101,7 +101,7 @@ class Decide:
 
     # --- where operators are computed --------------------------------------------------------------------------
 
-    def compute_at(self, tensor: Tensor, loop: Loop) -> None:
+    def compute_at(self, tensor: RaggedTensor, loop: Loop) -> None:
         """Compute a tensor inside a loop of the nest that uses it, and store no more of it than one iteration uses.
 
         Its outermost dimensions are those of the loops around, and every use of it reads it at their indices. Sums
@@ -200,7 +200,7 @@ class Decide:
         self._note("fuse_dimensions", self._dim_text(outer), self._dim_text(inner))
 
     def _fuse_rows(
-        self, what: str, tensor: Tensor, outer: TensorDim, inner: TensorDim, multiple: int
+        self, what: str, tensor: RaggedTensor, outer: TensorDim, inner: TensorDim, multiple: int
     ) -> None:
         if tensor in self.decisions.groups:
             because = "its dimensions are stored in an order of their own"
@@ -238,7 +238,7 @@ class Decide:
         self.decisions.groups[tensor] = tuple(groups[each] for each in pieces)
         self._note("reorder_dimensions", *(self._piece_text(tensor, each) for each in pieces))
 
-    def _require_before(self, what: str, tensor: Tensor, piece: Piece, known: set[int]) -> None:
+    def _require_before(self, what: str, tensor: RaggedTensor, piece: Piece, known: set[int]) -> None:
         """Refuse an order in which a dimension comes before one that its extent depends on."""
         extent = tensor.dims[piece.position].extent
         if piece.inner:
@@ -255,7 +255,7 @@ class Decide:
 
     # --- what is refused, and what is noted --------------------------------------------------------------------
 
-    def _own(self, tensor: Tensor, what: str) -> None:
+    def _own(self, tensor: RaggedTensor, what: str) -> None:
         if tensor not in self.tensors:
             raise ScheduleError(
                 what, at=Location.capture(), because=f"'{tensor.name}' is not of this program"
@@ -272,7 +272,7 @@ class Decide:
                 fix="decide on storage and padding before loops are rewritten or printed",
             )
 
-    def _computed(self, what: str, *dims: TensorDim | Piece) -> Tensor:
+    def _computed(self, what: str, *dims: TensorDim | Piece) -> RaggedTensor:
         tensors = {each.tensor for each in dims}
         tensor = next(iter(tensors)) if len(tensors) == 1 else None
         if tensor is None or tensor.kind is not Kind.COMPUTED or tensor not in self.tensors:
@@ -285,7 +285,7 @@ class Decide:
         self._require_apart(what, tensor, 0)
         return tensor
 
-    def _require_apart(self, what: str, tensor: Tensor, position: int) -> None:
+    def _require_apart(self, what: str, tensor: RaggedTensor, position: int) -> None:
         """Refuse a decision on a dimension or loop that a tensor has in common with the nest that it is computed in."""
         reader, depth = self.decisions.at.get(tensor, (tensor, 0))
         if position < depth:
@@ -296,7 +296,7 @@ class Decide:
                 fix=f"decide on the loops and the storage of '{reader.name}'",
             )
 
-    def _require_undecided(self, what: str, tensor: Tensor, depth: int) -> None:
+    def _require_undecided(self, what: str, tensor: RaggedTensor, depth: int) -> None:
         """Refuse to compute a tensor in other loops after its own, or its storage, have been decided on."""
         decisions = self.decisions
         own = [(tensor, position) for position in range(depth)]
@@ -315,7 +315,7 @@ class Decide:
     def _note(self, name: str, *arguments: str) -> None:
         self._decided.append(f"s.{name}({', '.join(arguments)})")
 
-    def _tensor_text(self, tensor: Tensor) -> str:
+    def _tensor_text(self, tensor: RaggedTensor) -> str:
         same = [each for each in self.tensors if each.name == tensor.name]
         nth = f", {same.index(tensor)}" if len(same) > 1 else ""
         return f"s.tensor({tensor.name!r}{nth})"
@@ -326,7 +326,7 @@ class Decide:
     def _dim_text(self, dim: TensorDim) -> str:
         return f"{self._tensor_text(_tensor(dim))}.dims[{dim.position}]"
 
-    def _piece_text(self, tensor: Tensor, piece: Piece) -> str:
+    def _piece_text(self, tensor: RaggedTensor, piece: Piece) -> str:
         dim = self._dim_text(tensor.dims[piece.position])
         return dim if piece.factor == 1 else f"s.piece({dim}, {piece.factor}, inner={piece.inner})"
 
@@ -335,7 +335,7 @@ class Decide:
         return Piece(dim.position, factor, inner).of(_tensor(dim))
 
 
-def _tensor(dim: TensorDim) -> Tensor:
+def _tensor(dim: TensorDim) -> RaggedTensor:
     assert dim.tensor is not None, "the dimensions of a tensor know it"
     return dim.tensor
 

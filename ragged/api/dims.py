@@ -10,7 +10,7 @@ from ragged.ir import expr as ir
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dim(Symbol):
+class RaggedDim(Symbol):
     """A named dimension; in the extent of an inner dimension it stands for the index along it."""
 
     name: str
@@ -31,7 +31,7 @@ class LengthFn:
     """
 
     name: str
-    over: tuple[Dim, ...]
+    over: tuple[RaggedDim, ...]
     function: ir.Function = field(repr=False)
 
     def __call__(self, *args: ValueLike) -> Value:
@@ -47,14 +47,14 @@ class LengthFn:
         return Value(call, {**sources, self.function: self})
 
 
-def dim(name: str) -> Dim:
+def dim(name: str) -> RaggedDim:
     """Declare a dimension.
 
     Example:
         >>> batch, length = dim("batch"), dim("len")
     """
     _check_name("dim", name)
-    return Dim(name, ir.Var(name), ir.Dim(name))
+    return RaggedDim(name, ir.Var(name), ir.Dim(name))
 
 
 def size(name: str) -> Value:
@@ -69,7 +69,7 @@ def size(name: str) -> Value:
     return Value(ir.Call(ir.Function(name, (), ir.Source.CALL), (), Location.capture()))
 
 
-def length_fn(name: str, over: Dim | tuple[Dim, ...]) -> LengthFn:
+def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:
     """Declare the lengths of an inner dimension for each index of outer ones, known at the call.
 
     They are read off the ragged arrays that have them as an extent, or given to the call under the name: an int32
@@ -80,7 +80,7 @@ def length_fn(name: str, over: Dim | tuple[Dim, ...]) -> LengthFn:
     """
     _check_name("length_fn", name)
     dims = over if isinstance(over, tuple) else (over,)
-    if not dims or not all(isinstance(each, Dim) for each in dims):
+    if not dims or not all(isinstance(each, RaggedDim) for each in dims):
         raise ModelError(
             f"length_fn '{name}': over={over!r} is no dimension",
             at=Location.capture(),

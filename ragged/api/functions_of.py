@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ragged.api.dims import Dim, LengthFn
-from ragged.api.tensors import Tensor
+from ragged.api.dims import LengthFn, RaggedDim
+from ragged.api.tensors import RaggedTensor
 from ragged.errors import ModelError
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.facts import Range
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.layout.packed import packed
-from ragged.layout.tables import Tables
+from ragged.layout.tables import PreludeTables
 
 _MOST = 2**31
 """No length is so large: an array has 32 bits for each."""
@@ -27,8 +27,8 @@ class Functions(Rewriter):
     offsets) by a function `<name>_at`.
     """
 
-    tables: Tables = field(kw_only=True)
-    tensors: Sequence[Tensor] = field(kw_only=True)
+    tables: PreludeTables = field(kw_only=True)
+    tensors: Sequence[RaggedTensor] = field(kw_only=True)
     sizes: dict[str, Function] = field(default_factory=dict)
     lengths: dict[LengthFn, Function] = field(default_factory=dict)
     known: dict[Function, Function] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Functions(Rewriter):
         self.tables.functions.append(function)
         self.known[length.function] = function
 
-    def extent(self, length: LengthFn, dim: Dim, own: dict[Var, Expr]) -> Expr:
+    def extent(self, length: LengthFn, dim: RaggedDim, own: dict[Var, Expr]) -> Expr:
         """Return how far a dimension extends, as the first tensor that has it says."""
         for tensor in self.tensors:
             for each in tensor.dims:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from ragged.api.bounds import Bounds
 from ragged.api.build_signature import build_signature
 from ragged.api.functions_of import Functions
-from ragged.api.program import Decisions, computed, rows_of, tensors_of
+from ragged.api.program import ScheduleDecisions, computed, rows_of, tensors_of
 from ragged.api.signature import RaggedSignature
 from ragged.api.storage import stored
-from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.arith.fold import FoldedSubstitution
 from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Ref, Role, Source, Var
 from ragged.ir.facts import PrefixSum
@@ -21,16 +21,16 @@ from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import all_expressions
 from ragged.layout.derived import derived_tables
-from ragged.layout.packed import Layout
+from ragged.layout.packed import PackedLayout
 from ragged.layout.prelude import prelude_programs
-from ragged.layout.tables import Tables, Values
+from ragged.layout.tables import PreludeTables, ValueTable
 from ragged.passes.drop_unused import called
 
 ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED: Role.WORKSPACE}
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweredOperators:
     """A program, and what became of the operators in it.
 
     `extent_checks` are what lengths have to meet for extents to have a value, statements for a prelude of their own.
@@ -41,9 +41,9 @@ class Lowered:
     program: Program
     extent_checks: Stmt
     signature: RaggedSignature
-    buffers: Mapping[Tensor, Buffer]
-    layouts: Mapping[Tensor, Layout]
-    loops: Mapping[tuple[Tensor, int], Var]
+    buffers: Mapping[RaggedTensor, Buffer]
+    layouts: Mapping[RaggedTensor, PackedLayout]
+    loops: Mapping[tuple[RaggedTensor, int], Var]
     functions: Functions
 
     def preludes(self, program: Program, orders: Mapping[str, Function]) -> tuple[Program, ...]:
@@ -54,33 +54,33 @@ class Lowered:
         known = self.functions.tables
         tables = derived_tables(program, known.tables)
         used = {function for function in program.functions if function.source is Source.PRELUDE}
-        used |= {table.function for table in tables if isinstance(table, Values)}
+        used |= {table.function for table in tables if isinstance(table, ValueTable)}
         new = [function for function in program.functions if function not in known.functions]
         made = {each: orders[each.name] for each in program.functions if each.name in orders}
         return prelude_programs(program.name, (*known.functions, *new), tables, used, made)
 
 
-def lower(name: str, outputs: Sequence[Tensor], decisions: Decisions) -> Lowered:
+def lower(name: str, outputs: Sequence[RaggedTensor], decisions: ScheduleDecisions) -> LoweredOperators:
     """Return the program that computes `outputs`.
 
     Raises:
         ModelError: lengths or names do not fit together.
         ScheduleError: a loop would go beyond what storage holds; or an operator cannot be computed where it was asked.
     """
-    return _Lowering(name, tuple(outputs), decisions).lowered()
+    return _OperatorLowering(name, tuple(outputs), decisions).lowered()
 
 
 @dataclass
-class _Lowering:
+class _OperatorLowering:
     name: str
-    outputs: tuple[Tensor, ...]
-    decisions: Decisions
-    tables: Tables = field(default_factory=Tables)
-    buffers: dict[Tensor, Buffer] = field(default_factory=dict)
-    layouts: dict[Tensor, Layout] = field(default_factory=dict)
-    loops: dict[tuple[Tensor, int], Var] = field(default_factory=dict)
+    outputs: tuple[RaggedTensor, ...]
+    decisions: ScheduleDecisions
+    tables: PreludeTables = field(default_factory=PreludeTables)
+    buffers: dict[RaggedTensor, Buffer] = field(default_factory=dict)
+    layouts: dict[RaggedTensor, PackedLayout] = field(default_factory=dict)
+    loops: dict[tuple[RaggedTensor, int], Var] = field(default_factory=dict)
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredOperators:
         tensors = tensors_of(self.outputs)
         functions = Functions(tables=self.tables, tensors=tensors)
         for tensor in tensors:
@@ -94,9 +94,9 @@ class _Lowering:
         program = self.program(body)
         signature = build_signature(self.name, tensors, self.outputs, self.layouts, functions, self.decisions)
         checks = block(*map(self.bounds.extent_checks, tensors))
-        return Lowered(program, checks, signature, self.buffers, self.layouts, self.loops, functions)
+        return LoweredOperators(program, checks, signature, self.buffers, self.layouts, self.loops, functions)
 
-    def buffer(self, tensor: Tensor) -> Buffer:
+    def buffer(self, tensor: RaggedTensor) -> Buffer:
         layout = self.layouts[tensor]
         role = Role.OUTPUT if tensor in self.outputs else ROLES[tensor.kind]
         align = 4 if role is Role.PAYLOAD else 64
@@ -118,7 +118,7 @@ class _Lowering:
 
     # --- nests ---------------------------------------------------------------------------------------------
 
-    def nest(self, tensor: Tensor, around: Mapping[Var, Expr] | None = None, depth: int = 0) -> Stmt:
+    def nest(self, tensor: RaggedTensor, around: Mapping[Var, Expr] | None = None, depth: int = 0) -> Stmt:
         """Return the loops that compute a tensor; `depth` of them stand around it already, at the indices `around`."""
         at: dict[Var, Expr] = dict(around or {})
         extents: list[tuple[Var, Expr]] = []
@@ -141,12 +141,12 @@ class _Lowering:
             inner = For(var, extent, inner, kind, tensor.dims[position].dim.dim, tensor.at)
         return inner if depth else block(*self.attached(tensor, 0, at), inner)
 
-    def parallel(self, tensor: Tensor) -> int:
+    def parallel(self, tensor: RaggedTensor) -> int:
         """Return how many of its loops are those of rows: all but the dense ones inside."""
         inside = [depth for own, depth in self.decisions.at.values() if own is tensor]
         return max([rows_of(tensor), *inside])
 
-    def attached(self, tensor: Tensor, depth: int, at: Mapping[Var, Expr]) -> list[Stmt]:
+    def attached(self, tensor: RaggedTensor, depth: int, at: Mapping[Var, Expr]) -> list[Stmt]:
         """Return the nests of the tensors that are computed inside so many loops of this one, in order."""
         found = []
         for other in tensors_of((tensor,)):
@@ -155,7 +155,7 @@ class _Lowering:
                 found.append(self.nest(other, own, depth))
         return found
 
-    def body(self, tensor: Tensor, at: Mapping[Var, Expr]) -> Stmt:
+    def body(self, tensor: RaggedTensor, at: Mapping[Var, Expr]) -> Stmt:
         """Return what computes one element."""
         layout, buffer = self.layouts[tensor], self.buffers[tensor]
         place = FoldedSubstitution(
@@ -175,7 +175,12 @@ class _Lowering:
                 )
 
     def reduction(
-        self, tensor: Tensor, own: Reduction, buffer: Buffer, target: tuple[Expr, ...], at: dict[Var, Expr]
+        self,
+        tensor: RaggedTensor,
+        own: Reduction,
+        buffer: Buffer,
+        target: tuple[Expr, ...],
+        at: dict[Var, Expr],
     ) -> Stmt:
         start = Const(own.combiner.identity, buffer.dtype)
         init = Store(Label(tensor.name), buffer, target, start, own.at)
@@ -202,7 +207,10 @@ class _Accesses(Rewriter):
     """Reads tensors where they are stored."""
 
     def __init__(
-        self, layouts: Mapping[Tensor, Layout], buffers: Mapping[Tensor, Buffer], functions: Functions
+        self,
+        layouts: Mapping[RaggedTensor, PackedLayout],
+        buffers: Mapping[RaggedTensor, Buffer],
+        functions: Functions,
     ) -> None:
         super().__init__()
         self.functions = functions

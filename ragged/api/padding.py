@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ragged.api.program import Decisions
-from ragged.api.tensors import Tensor
+from ragged.api.program import ScheduleDecisions
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Call, Const, Var
@@ -13,7 +13,9 @@ from ragged.ir.printer import expr_text
 from ragged.ir.walk import mentions, subexpressions
 
 
-def require_known(what: str, tensor: Tensor, position: int, decisions: Decisions, multiple: int) -> None:
+def require_known(
+    what: str, tensor: RaggedTensor, position: int, decisions: ScheduleDecisions, multiple: int
+) -> None:
     """Return if the loop of a tensor's dimension can go on beyond its extent, up to a multiple.
 
     Raises:
@@ -26,7 +28,7 @@ def require_known(what: str, tensor: Tensor, position: int, decisions: Decisions
         _refuse_lookups(what, other.expressions, own, multiple)
 
 
-def require_stored_known(what: str, tensor: Tensor, position: int, multiple: int) -> None:
+def require_stored_known(what: str, tensor: RaggedTensor, position: int, multiple: int) -> None:
     """Return if storage of a dimension can go on beyond its extent, up to a multiple; errors as `require_known`."""
     _refuse_lookups(what, [each.extent for each in tensor.dims], {tensor.dims[position].dim.var}, multiple)
 
@@ -36,7 +38,9 @@ def is_whole(extent: Value, multiple: int) -> bool:
     return isinstance(extent.expr, Const) and int(extent.expr.value) % multiple == 0
 
 
-def require_shown_alike(what: str, tensor: Tensor, position: int, multiple: int, *, given: bool) -> None:
+def require_shown_alike(
+    what: str, tensor: RaggedTensor, position: int, multiple: int, *, given: bool
+) -> None:
     """Return if callers' arrays can have a dimension padded; `given` is whether they give the tensor, or get it.
 
     Raises:
@@ -64,7 +68,7 @@ def require_shown_alike(what: str, tensor: Tensor, position: int, multiple: int,
             )
 
 
-def require_unpadded(what: str, tensor: Tensor, decisions: Decisions) -> None:
+def require_unpadded(what: str, tensor: RaggedTensor, decisions: ScheduleDecisions) -> None:
     """Return if no dimension of a result is padded.
 
     Raises:

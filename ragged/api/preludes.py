@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.compiled.work import work_program
 from ragged.ir.expr import Buffer, Load, Role
 from ragged.ir.program import Program, Stage, StageKind
@@ -13,7 +13,7 @@ from ragged.ir.walk import all_expressions, written
 from ragged.passes.drop_unused import called
 
 
-def programs_of(schedule: Schedule) -> tuple[Program, ...]:
+def programs_of(schedule: RaggedSchedule) -> tuple[Program, ...]:
     """Return a schedule's program, and its preludes in the order in which they run.
 
     First come those that fill tables, then those that check what the kernel assumes of them, and what extents divide
@@ -27,7 +27,7 @@ def programs_of(schedule: Schedule) -> tuple[Program, ...]:
     return (program, *tables, *checks, work)
 
 
-def extent_checks(schedule: Schedule) -> tuple[Program, ...]:
+def extent_checks(schedule: RaggedSchedule) -> tuple[Program, ...]:
     """Return the program that checks what extents divide by; none if they divide by numbers alone."""
     body = schedule.lowered.extent_checks
     used = called(all_expressions(body))

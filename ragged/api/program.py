@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.ir.expr import Const
 
 
@@ -16,20 +16,20 @@ class Piece:
     position: int
     factor: int = 1
     inner: bool = False
-    tensor: Tensor | None = field(default=None, compare=False, repr=False)
+    tensor: RaggedTensor | None = field(default=None, compare=False, repr=False)
 
-    def of(self, tensor: Tensor) -> Piece:
+    def of(self, tensor: RaggedTensor) -> Piece:
         """Return the piece of a tensor's dimension."""
         return replace(self, tensor=tensor)
 
-    def name(self, tensor: Tensor) -> str:
+    def name(self, tensor: RaggedTensor) -> str:
         """Return what the piece is called in messages and listings."""
         own = tensor.dims[self.position].dim.name
         return own if self.factor == 1 else f"{own}_{'i' if self.inner else 'o'}"
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class ScheduleDecisions:
     """Multiples that loops and stored dimensions are padded to, by tensor and position; and where tensors are computed.
 
     `at` says for a tensor in the nest of which other one it is computed, and inside how many of its loops. `groups`
@@ -38,23 +38,23 @@ class Decisions:
     the multiple that all rows together are padded to.
     """
 
-    loops: dict[tuple[Tensor, int], int] = field(default_factory=dict)
-    storage: dict[tuple[Tensor, int], int] = field(default_factory=dict)
-    at: dict[Tensor, tuple[Tensor, int]] = field(default_factory=dict)
-    groups: dict[Tensor, tuple[tuple[Piece, ...], ...]] = field(default_factory=dict)
-    bulk: dict[Tensor, tuple[int, int, int]] = field(default_factory=dict)
+    loops: dict[tuple[RaggedTensor, int], int] = field(default_factory=dict)
+    storage: dict[tuple[RaggedTensor, int], int] = field(default_factory=dict)
+    at: dict[RaggedTensor, tuple[RaggedTensor, int]] = field(default_factory=dict)
+    groups: dict[RaggedTensor, tuple[tuple[Piece, ...], ...]] = field(default_factory=dict)
+    bulk: dict[RaggedTensor, tuple[int, int, int]] = field(default_factory=dict)
 
-    def multiple(self, tensor: Tensor, position: int) -> int:
+    def multiple(self, tensor: RaggedTensor, position: int) -> int:
         """Return the multiple that a loop around a tensor's computation runs up to: its own, or its reader's."""
         return self.loops.get((self.owner(tensor, position), position), 1)
 
-    def owner(self, tensor: Tensor, position: int) -> Tensor:
+    def owner(self, tensor: RaggedTensor, position: int) -> RaggedTensor:
         """Return whose loop goes over a dimension of a tensor: its own, or that of what it is computed in."""
         while tensor in self.at and position < self.at[tensor][1]:
             tensor = self.at[tensor][0]
         return tensor
 
-    def home(self, tensor: Tensor) -> tuple[Tensor, int]:
+    def home(self, tensor: RaggedTensor) -> tuple[RaggedTensor, int]:
         """Return inside how many loops of which tensor's nest one that is in `at` is computed.
 
         What it is computed for may itself be computed inside of loops: then it goes outside of those that it does not
@@ -65,15 +65,15 @@ class Decisions:
             reader = self.at[reader][0]
         return reader, depth
 
-    def is_padded(self, tensor: Tensor) -> bool:
+    def is_padded(self, tensor: RaggedTensor) -> bool:
         """True if a loop around a tensor's computation goes on beyond its extent."""
         return any(self.multiple(tensor, position) > 1 for position in range(len(tensor.dims)))
 
 
-def tensors_of(outputs: Sequence[Tensor]) -> list[Tensor]:
+def tensors_of(outputs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
     """Return the tensors that outputs are made of, themselves included, each after those that it reads."""
-    found: dict[Tensor, None] = {}
-    pending: list[tuple[Tensor, bool]] = [(output, False) for output in reversed(outputs)]
+    found: dict[RaggedTensor, None] = {}
+    pending: list[tuple[RaggedTensor, bool]] = [(output, False) for output in reversed(outputs)]
     while pending:
         tensor, done = pending.pop()
         if tensor in found:
@@ -86,24 +86,24 @@ def tensors_of(outputs: Sequence[Tensor]) -> list[Tensor]:
     return list(found)
 
 
-def reads(tensor: Tensor) -> Iterator[Tensor]:
+def reads(tensor: RaggedTensor) -> Iterator[RaggedTensor]:
     """Yield the tensors that computing one reads, each once."""
-    seen: set[Tensor] = set()
+    seen: set[RaggedTensor] = set()
     for value in tensor.expressions:
         for source in value.sources.values():
             assert not isinstance(source, Reduction), "a body has none inside"
-            if isinstance(source, Tensor) and source not in seen:
+            if isinstance(source, RaggedTensor) and source not in seen:
                 seen.add(source)
                 yield source
 
 
-def computed(tensors: Sequence[Tensor]) -> list[Tensor]:
+def computed(tensors: Sequence[RaggedTensor]) -> list[RaggedTensor]:
     """Return those that a program computes."""
     return [tensor for tensor in tensors if tensor.kind is Kind.COMPUTED]
 
 
-def decide_parts(tensors: Sequence[Tensor], decisions: Decisions) -> None:
-    """Compute each reduction that is part of an expression in the rows of what it is part of."""
+def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) -> None:
+    """Compute each reduction inside an expression in the rows of that expression's tensor."""
     for tensor in tensors:
         if not tensor.part:
             continue
@@ -113,7 +113,9 @@ def decide_parts(tensors: Sequence[Tensor], decisions: Decisions) -> None:
             decisions.at[tensor] = (reader, depth)
 
 
-def take_parts_along(tensor: Tensor, depth: int, decisions: Decisions, reading: Tensor | None = None) -> None:
+def take_parts_along(
+    tensor: RaggedTensor, depth: int, decisions: ScheduleDecisions, reading: RaggedTensor | None = None
+) -> None:
     """Compute the parts of a tensor's expression that are left where `decide_parts` put them inside `depth` loops.
 
     With `reading` only those that read it.
@@ -126,7 +128,7 @@ def take_parts_along(tensor: Tensor, depth: int, decisions: Decisions, reading: 
             decisions.at[part] = (tensor, max(own, _part_depth(part, tensor, depth)))
 
 
-def _part_depth(part: Tensor, reader: Tensor, most: int) -> int:
+def _part_depth(part: RaggedTensor, reader: RaggedTensor, most: int) -> int:
     """Return how many dimensions, `most` at most, a part begins with that its reader begins with too."""
     pairs = zip(part.dims[:most], reader.dims, strict=False)
     return next(
@@ -134,7 +136,7 @@ def _part_depth(part: Tensor, reader: Tensor, most: int) -> int:
     )
 
 
-def rows_of(tensor: Tensor) -> int:
+def rows_of(tensor: RaggedTensor) -> int:
     """Return how many of a tensor's loops are those of rows: all but the dense ones inside, and one at least."""
     ragged = [k for k, each in enumerate(tensor.dims) if not isinstance(each.extent.expr, Const)]
     return max([1, *(k + 1 for k in ragged)])

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
-from ragged.api.decide import Decide
-from ragged.api.lower import Lowered, lower
+from ragged.api.decide import DecisionSchedule
+from ragged.api.lower import LoweredOperators, lower
 from ragged.api.signature import Order, Policy, RaggedSignature
-from ragged.api.tensors import Loop, Tensor
+from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
@@ -46,7 +46,7 @@ LoopLike: TypeAlias = Loop | Var
 """A loop of an operator as it was declared, or a loop that a primitive made."""
 
 
-class Schedule(Decide):
+class RaggedSchedule(DecisionSchedule):
     """How operators are stored and computed (CoRa, section 4.1).
 
     First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `split_dimension`,
@@ -63,9 +63,9 @@ class Schedule(Decide):
         print(s.lower())
     """
 
-    def __init__(self, *outputs: Tensor, name: str | None = None) -> None:
+    def __init__(self, *outputs: RaggedTensor, name: str | None = None) -> None:
         super().__init__(*outputs, name=name)
-        self._lowered: Lowered | None = None
+        self._lowered: LoweredOperators | None = None
         self._loops: LoopSchedule | None = None
         self._orders: list[tuple[Order, Function]] = []
 
@@ -190,7 +190,7 @@ class Schedule(Decide):
         """Write a loop's iterations out in the code."""
         self.loops.apply(unroll, self.loop(loop))
 
-    def inline(self, tensor: Tensor) -> None:
+    def inline(self, tensor: RaggedTensor) -> None:
         """Compute a tensor's elements where they are read, and store none of them.
 
         Raises:
@@ -199,7 +199,7 @@ class Schedule(Decide):
         self._own(tensor, f"inline: cannot inline '{tensor.name}'")
         self.loops.apply(inline, self.lowered.buffers[tensor])
 
-    def cache_read(self, tensor: Tensor, loop: LoopLike) -> None:
+    def cache_read(self, tensor: RaggedTensor, loop: LoopLike) -> None:
         """Copy what a loop's body reads of a tensor to storage of its own, at the start of each iteration."""
         self._own(tensor, f"cache_read: cannot copy '{tensor.name}'")
         self.loops.apply(cache_read, self.lowered.buffers[tensor], self.loop(loop))
@@ -238,7 +238,7 @@ class Schedule(Decide):
         return self._loops
 
     @property
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredOperators:
         """The naive program, and what became of the operators in it."""
         self._make()
         assert self._lowered is not None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragged.api.functions_of import Functions
-from ragged.api.program import Decisions, Piece
-from ragged.api.tensors import Tensor
+from ragged.api.program import Piece, ScheduleDecisions
+from ragged.api.tensors import RaggedTensor
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
@@ -16,7 +16,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions
-from ragged.layout.packed import Layout, packed, temporary
+from ragged.layout.packed import PackedLayout, packed, temporary
 
 
 def padded(extent: Expr, multiple: int) -> Expr:
@@ -28,7 +28,7 @@ def padded(extent: Expr, multiple: int) -> Expr:
     )
 
 
-def stored_extent(tensor: Tensor, position: int, decisions: Decisions) -> Expr:
+def stored_extent(tensor: RaggedTensor, position: int, decisions: ScheduleDecisions) -> Expr:
     """Return how far a dimension's storage extends, as an expression of the API over the dimensions before it."""
     depth = decisions.at[tensor][1] if tensor in decisions.at else 0
     if position < depth:  # where its reader's loops go on beyond their extents, it does as well
@@ -36,7 +36,7 @@ def stored_extent(tensor: Tensor, position: int, decisions: Decisions) -> Expr:
     return padded(tensor.dims[position].extent.expr, decisions.storage.get((tensor, position), 1))
 
 
-def stored(tensor: Tensor, decisions: Decisions, functions: Functions) -> Layout:
+def stored(tensor: RaggedTensor, decisions: ScheduleDecisions, functions: Functions) -> PackedLayout:
     """Return the layout of a tensor; `ScheduleError` where dimensions cannot be fused, or an extent not bounded."""
     dims = [
         (each.dim.var, functions.expr(stored_extent(tensor, position, decisions)))
@@ -60,7 +60,7 @@ def stored(tensor: Tensor, decisions: Decisions, functions: Functions) -> Layout
     return _grouped(tensor, dims, groups, functions)
 
 
-def _bulk(tensor: Tensor, layout: Layout, outer: int, inner: int, multiple: int) -> Layout:
+def _bulk(tensor: RaggedTensor, layout: PackedLayout, outer: int, inner: int, multiple: int) -> PackedLayout:
     """Return the layout with all rows together padded to a multiple; `ScheduleError` if more than rows vary."""
     if (layout.first, layout.last) != (outer, inner):
         names = " and ".join(f"'{tensor.dims[p].dim.name}'" for p in (outer, inner))
@@ -74,7 +74,9 @@ def _bulk(tensor: Tensor, layout: Layout, outer: int, inner: int, multiple: int)
     return replace(layout, shape=tuple(shape))
 
 
-def _most(tensor: Tensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions) -> Expr:
+def _most(
+    tensor: RaggedTensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions
+) -> Expr:
     """Return the most that a dimension extends at any index of those before it."""
     extent = dims[position][1]
     bounds = (
@@ -126,18 +128,18 @@ def fused_pair(outer: tuple[Var, Expr], inner: tuple[Var, Expr]) -> tuple[Expr, 
             return None
 
 
-def pieces_of(tensor: Tensor, decisions: Decisions) -> tuple[tuple[Piece, ...], ...]:
+def pieces_of(tensor: RaggedTensor, decisions: ScheduleDecisions) -> tuple[tuple[Piece, ...], ...]:
     """Return what each stored dimension of a tensor is made of."""
     plain = tuple((Piece(position),) for position in range(len(tensor.dims)))
     return decisions.groups.get(tensor, plain)
 
 
 def _grouped(
-    tensor: Tensor,
+    tensor: RaggedTensor,
     dims: Sequence[tuple[Var, Expr]],
     groups: Sequence[tuple[Piece, ...]],
     functions: Functions,
-) -> Layout:
+) -> PackedLayout:
     own: list[tuple[Var, Expr]] = []
     places: dict[Var, Expr] = {}
     for group in groups:
@@ -160,11 +162,11 @@ def _grouped(
     layout = packed(own, functions.tables)
     place_of = FoldedSubstitution(values=places).exprs(layout.place)
     variables = tuple(var for var, _ in dims)
-    return Layout(variables, layout.shape, place_of, layout.first, layout.last, tuple(own))
+    return PackedLayout(variables, layout.shape, place_of, layout.first, layout.last, tuple(own))
 
 
 def _require_known(
-    tensor: Tensor, own: Sequence[tuple[Var, Expr]], groups: Sequence[tuple[Piece, ...]]
+    tensor: RaggedTensor, own: Sequence[tuple[Var, Expr]], groups: Sequence[tuple[Piece, ...]]
 ) -> None:
     """Refuse storage in which an extent depends on a dimension that is stored in parts, or as part of another one."""
     known: set[Var] = set()
@@ -182,7 +184,7 @@ def _require_known(
         known.add(var)
 
 
-def _part(tensor: Tensor, dims: Sequence[tuple[Var, Expr]], piece: Piece) -> tuple[Var, Expr, Expr]:
+def _part(tensor: RaggedTensor, dims: Sequence[tuple[Var, Expr]], piece: Piece) -> tuple[Var, Expr, Expr]:
     """Return a variable for a piece of a dimension, how far it extends, and the place in it of an element."""
     var, extent = dims[piece.position]
     if piece.factor == 1:

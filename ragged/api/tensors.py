@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import count
 from typing import Any, TypeAlias
 
-from ragged.api.dims import Dim, LengthFn, extent_of
+from ragged.api.dims import LengthFn, RaggedDim, extent_of
 from ragged.api.values import FLOAT, Value, ValueLike, as_float, as_index, lift
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
@@ -50,9 +50,9 @@ class Reduction:
 class TensorDim:
     """A dimension of a tensor and how far it extends, a function of outer dimensions."""
 
-    dim: Dim
+    dim: RaggedDim
     extent: Value
-    tensor: Tensor | None = None
+    tensor: RaggedTensor | None = None
     position: int = 0
 
 
@@ -60,7 +60,7 @@ class TensorDim:
 class Loop:
     """A loop of the nest that computes a tensor; those of a reduction come after those over the dimensions."""
 
-    tensor: Tensor
+    tensor: RaggedTensor
     position: int
 
     @property
@@ -70,7 +70,7 @@ class Loop:
 
 
 @dataclass(slots=True, eq=False)
-class Tensor:
+class RaggedTensor:
     """A tensor: named dimensions, the type of its elements, and what computes them.
 
     `indices` are the variables that stand for its indices in `body`. `part` says that it is a reduction inside of
@@ -131,11 +131,11 @@ class Tensor:
                 return extents
 
 
-Source: TypeAlias = Tensor | Reduction | LengthFn
-DimLike: TypeAlias = TensorDim | tuple[Dim, ValueLike]
+Source: TypeAlias = RaggedTensor | Reduction | LengthFn
+DimLike: TypeAlias = TensorDim | tuple[RaggedDim, ValueLike]
 
 
-def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32") -> Tensor:
+def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32") -> RaggedTensor:
     """Declare a tensor that each call is given under `name`.
 
     Args:
@@ -150,7 +150,7 @@ def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float
     return _declared("input_tensor", Kind.INPUT, name, dims, dtype)
 
 
-def parameter(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32") -> Tensor:
+def parameter(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32") -> RaggedTensor:
     """Declare a tensor that is bound once, when the function is compiled, under `name`; its extents are numbers.
 
     The compiler may keep it in another layout.
@@ -169,7 +169,7 @@ def parameter(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32"
     return made
 
 
-def compute(name: str, dims: Sequence[DimLike], function: Callable[..., ValueLike]) -> Tensor:
+def compute(name: str, dims: Sequence[DimLike], function: Callable[..., ValueLike]) -> RaggedTensor:
     """Compute a value for each index.
 
     Args:
@@ -191,7 +191,7 @@ def compute(name: str, dims: Sequence[DimLike], function: Callable[..., ValueLik
     scope = tuple(Scoped(each, index) for each, index in zip(own, indices, strict=True))
     body = _normal(name, value, scope)
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
-    return Tensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
+    return RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +231,14 @@ def parameter_names(what: str, function: Callable[..., Any], number: int, at: Lo
     return [p.name for p in named]
 
 
-def _declared(what: str, kind: Kind, name: str, dims: Sequence[DimLike], dtype: str | DType) -> Tensor:
+def _declared(what: str, kind: Kind, name: str, dims: Sequence[DimLike], dtype: str | DType) -> RaggedTensor:
     at = Location.capture()
     if not str(name).isidentifier():
         raise ModelError(f"{what}: {name!r} is no name", at=at, fix="a name that a call can give it by")
     stored = dtype if isinstance(dtype, DType) else next((d for d in DType if d.value == str(dtype)), None)
     if stored not in (DType.FLOAT32, DType.INT32, DType.INT64):
         raise ModelError(f"{what} '{name}': dtype {dtype!r} is none of float32, int32, int64", at=at)
-    return Tensor(name, kind, stored, _dims(f"{what} '{name}'", dims, at), at=at)
+    return RaggedTensor(name, kind, stored, _dims(f"{what} '{name}'", dims, at), at=at)
 
 
 def _dims(what: str, dims: Sequence[DimLike], at: Location | None) -> tuple[TensorDim, ...]:
@@ -246,7 +246,7 @@ def _dims(what: str, dims: Sequence[DimLike], at: Location | None) -> tuple[Tens
     found: list[TensorDim] = []
     for each in dims:
         pair: Any = (each.dim, each.extent) if isinstance(each, TensorDim) else each
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], Dim):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], RaggedDim):
             raise ModelError(
                 f"{what}: {each!r} is no dimension with its extent",
                 at=at,
@@ -296,7 +296,7 @@ def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
             f"{name}_{source.combiner.value}", Value(ir.Load(buffer, ()), {buffer: source}), needed
         )
         indices = tuple(each.index for each in needed)
-        made = Tensor(
+        made = RaggedTensor(
             f"{name}_{source.combiner.value}",
             Kind.COMPUTED,
             FLOAT,
@@ -337,7 +337,7 @@ def _scoped(axes: Sequence[Axis], scope: tuple[Scoped, ...]) -> Iterator[Scoped]
     """Yield the axes of a reduction as dimensions of what stands inside it."""
     known = {each.index: ir.Ref(each.dim.dim.var) for each in scope}
     for axis in axes:
-        own = Dim(axis.var.name, ir.Var(axis.var.name), ir.Dim(axis.var.name))
+        own = RaggedDim(axis.var.name, ir.Var(axis.var.name), ir.Dim(axis.var.name))
         extent = Value(substitute(axis.extent.expr, known), axis.extent.sources)
         known[axis.var] = ir.Ref(own.var)
         yield Scoped(TensorDim(own, extent), axis.var)

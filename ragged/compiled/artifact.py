@@ -17,7 +17,7 @@ from ragged.codegen.entry import CheckSite
 from ragged.compiled.kernel import CUBIN, Kernel
 from ragged.compiled.parts import CompiledParts, S
 from ragged.errors import DataError, Location, ModelError, UserError
-from ragged.runtime.bundle import Form, read_bundle, write_bundle
+from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 
 Array = npt.NDArray[Any]
 
@@ -35,13 +35,13 @@ class Artifact(Generic[S]):
     threads: int | None
 
 
-def artifact_form(name: str, version: int, content: Any, *optional: str) -> Form[Any]:
+def artifact_form(name: str, version: int, content: Any, *optional: str) -> FileFormat[Any]:
     """Return the form of a front end's files; `content` is `Artifact` with its signature's type."""
-    return Form(name, version, content, frozenset((CODE, PARAMETERS)), frozenset((CUBIN, *optional)))
+    return FileFormat(name, version, content, frozenset((CODE, PARAMETERS)), frozenset((CUBIN, *optional)))
 
 
 def save(
-    form: Form[Any],
+    form: FileFormat[Any],
     parts: CompiledParts[Any],
     params: Mapping[str, Array],
     path: str | os.PathLike[str],
@@ -66,7 +66,7 @@ def save(
 
 
 def read_artifact(
-    form: Form[Artifact[S]], data: bytes
+    form: FileFormat[Artifact[S]], data: bytes
 ) -> tuple[Artifact[S], dict[str, Array], dict[str, bytes]]:
     """Return a file's manifest, parameters and members, checked; none of its code has been loaded.
 

@@ -15,7 +15,7 @@ from ragged.compiled.parameters import bind_parameters
 from ragged.compiled.parts import CompiledParts, S
 from ragged.errors import DataError, UserError
 from ragged.ir.expr import Role
-from ragged.runtime.bundle import Form
+from ragged.runtime.bundle import FileFormat
 from ragged.runtime.team import check_workers
 
 _GENERATED = frozenset(("loops", "prelude", "tir", "asm", "cuda"))
@@ -30,7 +30,7 @@ class CompiledFunction(Generic[S]):
     """
 
     parts: ClassVar[type[CompiledParts[Any]]] = CompiledParts
-    form: ClassVar[Form[Any]]
+    form: ClassVar[FileFormat[Any]]
     stages: ClassVar[tuple[str, ...]]
     loader: ClassVar[str]
 

@@ -18,7 +18,7 @@ from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
 from ragged.compiled.log import CACHE, configure
 from ragged.errors import Location, UserError
 from ragged.front_ends import application, setting
-from ragged.runtime.bundle import Form, read_bundle, write_bundle
+from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 from ragged.runtime.disk_cache import DiskCache
 
 LIMIT = 1 << 30
@@ -38,7 +38,7 @@ class _Entry:
     origins: tuple[tuple[tuple[int, ...], ...], ...]
 
 
-_FORM = Form("cached kernel", 3, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)))
+_FORM = FileFormat("cached kernel", 3, _Entry, frozenset((_CODE,)), frozenset((CUBIN,)))
 
 
 def cache_folder() -> Path | None:

@@ -10,11 +10,11 @@ from ragged.arith.fold import FoldedSubstitution, plus, times
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions
-from ragged.layout.tables import Extents, Tables
+from ragged.layout.tables import Extents, PreludeTables
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PackedLayout:
     """Where the element at each index stands: `shape` is that of the buffer, `place` its indices there.
 
     `place` is in terms of `vars`, the index along each dimension. `dims` are those that are stored, where they are not
@@ -43,7 +43,7 @@ class Layout:
         return FoldedSubstitution(values=values).exprs(self.place)
 
 
-def packed(dims: Extents, tables: Tables) -> Layout:
+def packed(dims: Extents, tables: PreludeTables) -> PackedLayout:
     """Return the layout of nested dimensions, by the graph of which depends on which (CoRa, Appendix B, Algorithm 1).
 
     Dimensions from the first that another one depends on to the last that depends on one become one dimension of the
@@ -54,7 +54,7 @@ def packed(dims: Extents, tables: Tables) -> Layout:
     depends = [[k for k, var in enumerate(variables) if mentions(extent, (var,))] for extent in extents]
     owners = sorted({owner for each in depends for owner in each})
     if not owners:
-        return Layout(variables, extents, tuple(map(Ref, variables)), len(dims), len(dims))
+        return PackedLayout(variables, extents, tuple(map(Ref, variables)), len(dims), len(dims))
     first, last = owners[0], max(k for k, each in enumerate(depends) if each)
     place: Expr = Ref(variables[first])
     count = extents[first]
@@ -76,10 +76,10 @@ def packed(dims: Extents, tables: Tables) -> Layout:
         place, count, at = plus(Call(offsets, (place,)), inner), Call(offsets, (count,)), None
     shape = (*extents[:first], count, *extents[last + 1 :])
     places = (*map(Ref, variables[:first]), place, *map(Ref, variables[last + 1 :]))
-    return Layout(variables, shape, places, first, last)
+    return PackedLayout(variables, shape, places, first, last)
 
 
-def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) -> Layout:
+def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: PreludeTables) -> PackedLayout:
     """Return the layout of a temporary that lives in one iteration of the `depth` outermost dimensions.
 
     These are one dimension of the buffer, which is to be contracted; each of the others is as long as it ever gets:
@@ -88,7 +88,7 @@ def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: Tables) 
     row, rows = packed(dims[:depth], tables).row
     variables = tuple(var for var, _ in dims)
     places = (row, *map(Ref, variables[depth:]))
-    return Layout(variables, (rows, *bound[depth:]), places, depth, depth)
+    return PackedLayout(variables, (rows, *bound[depth:]), places, depth, depth)
 
 
 def _at_place(volume: Expr, place: Expr, own: Var) -> Expr | None:

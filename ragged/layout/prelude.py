@@ -15,7 +15,7 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Substitution, substitute
 from ragged.ir.stmt import Alloc, Check, For, Label, Let, Stmt, Store, block
 from ragged.ir.walk import all_expressions
-from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, Values
+from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, ValueTable
 from ragged.passes.drop_unused import called
 
 MOST = 2**31 - 1
@@ -81,7 +81,7 @@ def _read(table: Table) -> set[Function]:
         case (
             Offsets(domain=domain, volume=value)
             | Largest(domain=domain, value=value)
-            | Values(domain=domain, value=value)
+            | ValueTable(domain=domain, value=value)
         ):
             return set(called((*(extent for _, extent in domain), value)))
         case Owners(offsets=offsets):
@@ -142,7 +142,7 @@ def _fill(table: Table, buffer: Buffer) -> Stmt:
             here = _wide(Load(buffer, (ZERO,)))
             more = _store(buffer, ZERO, Binary(BinaryOp.MAX, here, value))
             return block(_store(buffer, ZERO, ZERO), nest(domain, more))
-        case Values(domain=domain, value=value):
+        case ValueTable(domain=domain, value=value):
             return _counted(domain, lambda place: _store(buffer, place, value))
         case Owners(offsets=offsets):
             return _owners(offsets, buffer)

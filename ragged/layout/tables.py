@@ -42,7 +42,7 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueTable:
     """`function(p)` is `value`, p counting through `domain` in row-major order."""
 
     function: Function
@@ -50,11 +50,11 @@ class Values:
     value: Expr
 
 
-Table: TypeAlias = Offsets | Largest | Owners | Values
+Table: TypeAlias = Offsets | Largest | Owners | ValueTable
 
 
 @dataclass
-class Tables:
+class PreludeTables:
     """The tables of one program as they are asked for; what was asked for before is shared.
 
     `functions` are what a program declares for them, in an order in which each uses only those before it; `facts` what
@@ -103,7 +103,7 @@ class Tables:
         if found is None:
             name = self._name(f"{_short(value)}_values")
             function = Function(name, (Param(Var("p"), count),), Source.PRELUDE)
-            found = self._add(key, Values(function, tuple(domain), value))
+            found = self._add(key, ValueTable(function, tuple(domain), value))
         return found.function
 
     def _add(self, key: tuple[object, ...], table: Table) -> Table:

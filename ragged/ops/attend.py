@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import ragged
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import DimLike, Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value, ValueLike
 from ragged.ops.dims import Sequences
 
@@ -25,11 +25,11 @@ Read = Callable[[Value, Value, Value, Value], Value]
 class Attention:
     """The tensors of an attention; `result` is stored as (batch, length, heads * width)."""
 
-    result: Tensor
-    in_tile: tuple[Tensor, ...]
-    in_head: tuple[Tensor, ...]
+    result: RaggedTensor
+    in_tile: tuple[RaggedTensor, ...]
+    in_head: tuple[RaggedTensor, ...]
 
-    def decide(self, s: Schedule) -> None:
+    def decide(self, s: RaggedSchedule) -> None:
         """Compute scores by tiles of queries, and copies of keys and values by heads."""
         for tensor in self.in_tile:
             s.compute_at(tensor, self.result.loops[2])
@@ -40,7 +40,7 @@ class Attention:
         s.reorder_dimensions(batch, tile, head, place)
         s.fuse_dimensions(head, place)
 
-    def arrange(self, s: Schedule) -> None:
+    def arrange(self, s: RaggedSchedule) -> None:
         """Make one loop over all heads of all sequences, so that workers share them however few of either there are."""
         s.fuse_loops(self.result.loops[0], self.result.loops[1])
 

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import ragged
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.ops.activations import Activation, activation
 from ragged.ops.rows import reduce_rows
 
-Declare = Callable[..., Tensor]
+Declare = Callable[..., RaggedTensor]
 """`ragged.parameter`, for weights that are bound once, or `ragged.input_tensor`, for those of a call."""
 
 
 def affine(
     name: str,
-    x: Tensor,
+    x: RaggedTensor,
     inner: int,
     outer: int,
     act: Activation = None,
     *,
     bias: bool = True,
-    residual: Tensor | None = None,
+    residual: RaggedTensor | None = None,
     read: Callable[[Value, Value, Value], Value] | None = None,
     declare: Declare = ragged.parameter,
-) -> Tensor:
+) -> RaggedTensor:
     """Compute `act(W x + b)`, and a residual added, for each row of (batch, length, inner): (batch, length, outer).
 
     Its parameters are `<name>_weight` (outer, inner) and `<name>_bias` (outer). `read` says how an element of `x` is
@@ -61,10 +61,10 @@ def affine(
 class Normalization:
     """The `result` of a layer normalization, and the tensors that are computed in its rows, last ones first."""
 
-    result: Tensor
-    parts: tuple[Tensor, ...]
+    result: RaggedTensor
+    parts: tuple[RaggedTensor, ...]
 
-    def decide(self, s: Schedule) -> None:
+    def decide(self, s: RaggedSchedule) -> None:
         """Compute all of a row before the next one."""
         for part in self.parts:
             s.compute_at(part, self.result.loops[1])
@@ -72,7 +72,7 @@ class Normalization:
 
 def normalized(
     name: str,
-    x: Tensor,
+    x: RaggedTensor,
     width: int,
     eps: float,
     *,

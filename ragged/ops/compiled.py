@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import ragged
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 
 if TYPE_CHECKING:
     from ragged.codegen.target import TargetLike
@@ -42,7 +42,7 @@ _lock = Lock()
 
 
 def compiled(
-    key: Hashable, build: Callable[[], Schedule], options: Options, params: Params | None = None
+    key: Hashable, build: Callable[[], RaggedSchedule], options: Options, params: Params | None = None
 ) -> ragged.RaggedFunction:
     """Return the function of a configuration, with `params` as its parameters.
 

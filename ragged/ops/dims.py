@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import ragged
-from ragged.api.dims import Dim, LengthFn
-from ragged.api.tensors import Tensor
+from ragged.api.dims import LengthFn, RaggedDim
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 
 
@@ -14,22 +14,22 @@ from ragged.api.values import Value
 class Sequences:
     """A batch of `size` sequences, of `lengths` each."""
 
-    batch: Dim
+    batch: RaggedDim
     size: Value
-    length: Dim
+    length: RaggedDim
     lengths: LengthFn
 
-    def rows(self, name: str, features: int) -> Tensor:
+    def rows(self, name: str, features: int) -> RaggedTensor:
         """Declare an input (batch, length, features)."""
         return ragged.input_tensor(name, [*self.dims, (ragged.dim("features"), features)])
 
     @property
-    def dims(self) -> list[tuple[Dim, Value]]:
+    def dims(self) -> list[tuple[RaggedDim, Value]]:
         """The dimensions of a tensor with a value for each place of each sequence."""
         return [(self.batch, self.size), (self.length, self.lengths(self.batch))]
 
 
-def sequences(suffix: str = "", batch: Dim | None = None, size: Value | None = None) -> Sequences:
+def sequences(suffix: str = "", batch: RaggedDim | None = None, size: Value | None = None) -> Sequences:
     """Declare sequences; a `batch` of another declaration makes as many of other lengths."""
     own = ragged.dim("batch") if batch is None else batch
     return Sequences(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
@@ -163,7 +163,7 @@ def _dense_operand(what: str, shape: tuple[int, ...], form: Form) -> Operand:
     return Operand(None, tuple(read), tuple(extents))
 
 
-def _program(op: str, form: Form, left: Operand, right: Operand) -> Schedule:
+def _program(op: str, form: Form, left: Operand, right: Operand) -> RaggedSchedule:
     dims = form.declared()
 
     def declared(name: str, operand: Operand) -> Callable[[tuple[Value, ...]], Value]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from ragged.ops.activations import Activation, activation
 from ragged.ops.attend import Attention, attention
 from ragged.ops.blocks import Normalization, affine, normalized
@@ -101,18 +101,18 @@ def _program(
     eps: float,
     bias: bool,
     causal: bool,
-) -> Schedule:
+) -> RaggedSchedule:
     """Return the layer's schedule; tensors have the names of torch's state, with underscores."""
     queries = sequences()
     x = queries.rows("x", hidden)
 
-    def norm(name: str, rows: Tensor) -> Normalization:
+    def norm(name: str, rows: RaggedTensor) -> Normalization:
         return normalized(name, rows, hidden, eps, shift=bias)
 
-    def product(name: str, rows: Tensor, inner: int, outer: int, **more: Any) -> Tensor:
+    def product(name: str, rows: RaggedTensor, inner: int, outer: int, **more: Any) -> RaggedTensor:
         return affine(name, rows, inner, outer, bias=bias, **more)
 
-    def attend(rows: Tensor) -> tuple[Tensor, Attention]:
+    def attend(rows: RaggedTensor) -> tuple[RaggedTensor, Attention]:
         qkv = product("self_attn_in_proj", rows, hidden, 3 * hidden)
         width = hidden // heads
         reads = (heads_of(qkv, width, part * hidden) for part in range(3))

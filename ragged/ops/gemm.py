@@ -8,7 +8,7 @@ import numpy as np
 
 import ragged
 from ragged import Lengths, RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import Options, compiled
@@ -35,7 +35,7 @@ def vgemm(a: Matrices, b: Matrices, *, target: str = "cpu", threads: int | None 
     return result
 
 
-def program(*, split: bool = True) -> Schedule:
+def program(*, split: bool = True) -> RaggedSchedule:
     """Return the scheduled operator: inputs `A` and `B`, the products `C`; `split` cuts whole panels apart."""
     batch, panel, lane = ragged.dim("batch"), ragged.dim("panel"), ragged.dim("lane")
     rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
@@ -59,7 +59,7 @@ def program(*, split: bool = True) -> Schedule:
         [*outer, (rows, m(batch)), (lane, ragged.minimum(WIDTH, n(batch) - panel * WIDTH))],
         lambda i, p, r, w: sums[i, p, r, w],
     )
-    s = Schedule(product, name="vgemm")
+    s = RaggedSchedule(product, name="vgemm")
     s.compute_at(sums, product.loops[2])
     s.compute_at(packed, product.loops[1])
     d = product.dims

@@ -6,7 +6,7 @@ from typing import Any
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import read_array
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
@@ -113,7 +113,7 @@ def _checked(name: Activation) -> Activation:
     return name
 
 
-def _program(inner: int, outer: int, act: Activation, bias: bool, declare: Declare) -> Schedule:
+def _program(inner: int, outer: int, act: Activation, bias: bool, declare: Declare) -> RaggedSchedule:
     x = sequences().rows("x", inner)
     result = affine("linear", x, inner, outer, act, bias=bias, declare=declare)
     s = ragged.Schedule(result)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ragged
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.errors import Location, ModelError
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.state import Array, Shapes, read_state
@@ -67,7 +67,7 @@ class Module(ABC):
         self,
         mode: str,
         key: Hashable,
-        build: Callable[[], Schedule],
+        build: Callable[[], RaggedSchedule],
         params: Callable[[Mapping[str, Array]], Mapping[str, Array]],
     ) -> ragged.RaggedFunction:
         """Return the function of a way to call the layer, with the parameters that it has now."""

@@ -9,8 +9,8 @@ import numpy as np
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import Location, ModelError
 from ragged.ops.attend import Read, attention
@@ -136,7 +136,7 @@ def attention_shapes(hidden: int, kdim: int, vdim: int, bias: bool) -> Shapes:
     }
 
 
-def heads_of(tensor: Tensor, width: int, start: int = 0) -> Read:
+def heads_of(tensor: RaggedTensor, width: int, start: int = 0) -> Read:
     """Return how a head's elements are read from (batch, length, features), where its first head begins at `start`."""
 
     def read(b: Value, t: Value, h: Value, d: Value) -> Value:
@@ -171,7 +171,9 @@ def _params(mode: Mode, state: Mapping[str, Array]) -> dict[str, Array]:
     return found
 
 
-def _program(mode: Mode, hidden: int, heads: int, kdim: int, vdim: int, bias: bool, causal: bool) -> Schedule:
+def _program(
+    mode: Mode, hidden: int, heads: int, kdim: int, vdim: int, bias: bool, causal: bool
+) -> RaggedSchedule:
     width = hidden // heads
     queries = sequences()
     keys = queries if mode == "self" else sequences("_keys", queries.batch, queries.size)

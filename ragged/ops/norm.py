@@ -6,7 +6,7 @@ from typing import Any
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.ops.blocks import Declare, normalized
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.dims import sequences
@@ -96,7 +96,7 @@ class LayerNorm(Module):
         return result
 
 
-def _program(width: int, eps: float, scale: bool, shift: bool, declare: Declare) -> Schedule:
+def _program(width: int, eps: float, scale: bool, shift: bool, declare: Declare) -> RaggedSchedule:
     norm = normalized(
         "norm", sequences().rows("x", width), width, eps, scale=scale, shift=shift, declare=declare
     )

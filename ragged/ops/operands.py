@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import ragged
 from ragged import Lengths, RaggedArray
-from ragged.api.dims import Dim
+from ragged.api.dims import RaggedDim
 from ragged.api.tensors import DimLike
 from ragged.errors import DataError
 
@@ -32,9 +32,9 @@ class Form:
         """Where the dense dimensions after the last variable one begin."""
         return max(self.variable, default=0) + 1
 
-    def declared(self) -> list[tuple[Dim, Any]]:
+    def declared(self) -> list[tuple[RaggedDim, Any]]:
         """Declare the dimensions and their extents, lengths of their own for each variable one."""
-        found: list[tuple[Dim, Any]] = []
+        found: list[tuple[RaggedDim, Any]] = []
         for place, extent in enumerate(self.extents):
             own = ragged.dim(f"d{place}")
             match extent:

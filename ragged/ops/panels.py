@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import Loop
 from ragged.api.values import Value
 from ragged.transform.code.simplify_guards import simplify_guards
@@ -17,7 +17,7 @@ def panels_of(columns: Value) -> Value:
     return (columns + (WIDTH - 1)) // WIDTH
 
 
-def cut_panels(s: Schedule, panels: Loop, columns: str) -> None:
+def cut_panels(s: RaggedSchedule, panels: Loop, columns: str) -> None:
     """Give the whole panels a loop of their own, in which nothing asks where the columns end (operation splitting)."""
     loop = s.loop(panels)
     s.apply(partition_loop, loop, s.loops.index(f"{columns} // {WIDTH}", loop))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
@@ -59,7 +59,7 @@ def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:
     return result
 
 
-def _program(kind: Kind, form: Form, axis: int) -> Schedule:
+def _program(kind: Kind, form: Form, axis: int) -> RaggedSchedule:
     x = ragged.input_tensor("x", form.declared())
     rows, extent = without(x.dims, axis), x.dims[axis].extent
     reduce = ragged.max if kind == "max" else ragged.sum

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import ragged
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import DimLike, Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value, lift
 from ragged.transform.loops.split import Tail
 
@@ -29,8 +29,8 @@ Reduce = Callable[[Value | int, Callable[[Value], Value]], Value]
 class RowReduction:
     """A row's `result`, and the tensors that are computed for it, each before those that it reads."""
 
-    result: Tensor
-    parts: tuple[Tensor, ...]
+    result: RaggedTensor
+    parts: tuple[RaggedTensor, ...]
 
 
 def lanes_of(extent: Value | int) -> int:
@@ -95,8 +95,8 @@ def reduce_rows(
 
 
 def _folded(
-    name: str, rows: Sequence[DimLike], side: Tensor, lanes: int, fewer: int, reduce: Reduce
-) -> Tensor:
+    name: str, rows: Sequence[DimLike], side: RaggedTensor, lanes: int, fewer: int, reduce: Reduce
+) -> RaggedTensor:
     """Compute of a row's partial results `fewer`, each of what is so many places apart: all of them side by side."""
     return ragged.compute(
         f"{name}_{fewer}",
@@ -105,13 +105,13 @@ def _folded(
     )
 
 
-def fuse_rows(s: Schedule, *tensors: Tensor) -> None:
+def fuse_rows(s: RaggedSchedule, *tensors: RaggedTensor) -> None:
     """Make one loop over all rows of each tensor's batch, so that workers have as many of them each."""
     for tensor in tensors:
         s.fuse_loops(tensor.loops[0], tensor.loops[1])
 
 
-def fuse_vectors(s: Schedule, tensor: Tensor, *, flat: bool) -> None:
+def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool) -> None:
     """Arrange the loops of an elementwise operator, whose last dimension may vary, for even shares and whole vectors.
 
     With `flat` all that it reads stands as its result does: then elements of rows of any length are one loop.

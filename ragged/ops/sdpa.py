@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.errors import DataError
 from ragged.ops.attend import Read, attention
@@ -54,7 +54,7 @@ def scaled_dot_product_attention(
     return ragged.array(flat.values, extents=(*flat.extents[:2], *inner))
 
 
-def _program(inner: tuple[int, ...], causal: bool) -> Schedule:
+def _program(inner: tuple[int, ...], causal: bool) -> RaggedSchedule:
     heads, width = inner if len(inner) == 2 else (1, inner[0])
     queries = sequences()
     keys = sequences("_keys", queries.batch, queries.size)

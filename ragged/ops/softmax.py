@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
@@ -34,7 +34,7 @@ def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | No
     return result
 
 
-def _program(form: Form, axis: int) -> Schedule:
+def _program(form: Form, axis: int) -> RaggedSchedule:
     x = ragged.input_tensor("x", form.declared())
     rows = without(x.dims, axis)
     extent = x.dims[axis].extent

@@ -6,8 +6,8 @@ from typing import Any
 
 import ragged
 from ragged import RaggedArray
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
@@ -75,10 +75,10 @@ def _square(what: str, array: Any) -> Any:
     return array
 
 
-def _program(op: str, dense_a: bool, dense_b: bool) -> Schedule:
+def _program(op: str, dense_a: bool, dense_b: bool) -> RaggedSchedule:
     row, column, n = ragged.dim("row"), ragged.dim("column"), ragged.size("n")
 
-    def operand(name: str, dense: bool) -> Tensor:
+    def operand(name: str, dense: bool) -> RaggedTensor:
         return ragged.input_tensor(name, [(row, n), (column, n if dense else row + 1)])
 
     a, b = operand("a", dense_a), operand("b", dense_b)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import ragged
 from ragged import Lengths, RaggedArray
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
@@ -51,7 +51,7 @@ def trmm(
     return result
 
 
-def program(*, triangle: bool = False) -> Schedule:
+def program(*, triangle: bool = False) -> RaggedSchedule:
     """Return the scheduled operator: inputs `L` and `B`, the product `C`; `triangle` says how `L` is stored.
 
     Sums of six rows run together up to the diagonal's block (operation splitting of the reduction); what is left of
@@ -97,7 +97,7 @@ def program(*, triangle: bool = False) -> Schedule:
         ],
         lambda p, t, r, w: sums[p, t, r, w] + corner[p, t, r, w],
     )
-    s = Schedule(product, name="trmm")
+    s = RaggedSchedule(product, name="trmm")
     s.compute_at(corner, product.loops[1])
     s.compute_at(sums, product.loops[1])
     s.compute_at(packed, product.loops[0])

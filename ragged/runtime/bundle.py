@@ -35,7 +35,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Form(Generic[Content]):
+class FileFormat(Generic[Content]):
     """A form of files: its name, the number of its version, the type of what the manifest says, and its members.
 
     A file has all of `required` and may have the `optional` ones; no others.
@@ -60,7 +60,7 @@ class _Body(msgspec.Struct):
     content: msgspec.Raw
 
 
-def write_bundle(form: Form[Content], content: Content, members: Mapping[str, bytes]) -> bytes:
+def write_bundle(form: FileFormat[Content], content: Content, members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a file of `form`."""
     described = {name: Member(len(data), _sha256(data)) for name, data in members.items()}
     manifest = msgspec.json.format(
@@ -77,7 +77,7 @@ def write_bundle(form: Form[Content], content: Content, members: Mapping[str, by
     return file.getvalue()
 
 
-def read_bundle(form: Form[Content], data: bytes) -> tuple[Content, dict[str, bytes]]:
+def read_bundle(form: FileFormat[Content], data: bytes) -> tuple[Content, dict[str, bytes]]:
     """Return what the manifest of a file of `form` says, and its members by name, all of them checked.
 
     Raises:
@@ -93,7 +93,7 @@ def read_bundle(form: Form[Content], data: bytes) -> tuple[Content, dict[str, by
         raise _refusal(form, f"it is no archive that can be read: {error}") from None
 
 
-def _read(form: Form[Content], archive: zipfile.ZipFile, most: int) -> tuple[Content, dict[str, bytes]]:
+def _read(form: FileFormat[Content], archive: zipfile.ZipFile, most: int) -> tuple[Content, dict[str, bytes]]:
     found = _members_of(form, archive, most)
     if MANIFEST not in found:
         raise _refusal(form, f"it has no {MANIFEST}")
@@ -113,7 +113,7 @@ def _read(form: Form[Content], archive: zipfile.ZipFile, most: int) -> tuple[Con
     return content, members
 
 
-def _members_of(form: Form[Any], archive: zipfile.ZipFile, most: int) -> dict[str, zipfile.ZipInfo]:
+def _members_of(form: FileFormat[Any], archive: zipfile.ZipFile, most: int) -> dict[str, zipfile.ZipInfo]:
     """Return the archive's members by name. They are stored, so none is larger than the file itself."""
     known = {MANIFEST, *form.required, *form.optional}
     found: dict[str, zipfile.ZipInfo] = {}
@@ -129,7 +129,7 @@ def _members_of(form: Form[Any], archive: zipfile.ZipFile, most: int) -> dict[st
     return found
 
 
-def _decode(form: Form[Content], manifest: bytes) -> tuple[dict[str, Member], Content]:
+def _decode(form: FileFormat[Content], manifest: bytes) -> tuple[dict[str, Member], Content]:
     try:
         head = msgspec.json.decode(manifest, type=_Head)
         if head.form != form.name:
@@ -148,7 +148,7 @@ def _decode(form: Form[Content], manifest: bytes) -> tuple[dict[str, Member], Co
         raise _refusal(form, f"its manifest does not say what it should: {fault.what}") from None
 
 
-def _refusal(form: Form[Any], because: str) -> DataError:
+def _refusal(form: FileFormat[Any], because: str) -> DataError:
     return DataError(f"this is no {form.name}, or it is damaged", because=because, fix="make the file again")
 
 

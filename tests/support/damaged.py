@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragged.errors import DataError, UserError
-from ragged.runtime.bundle import Form, read_bundle
+from ragged.runtime.bundle import FileFormat, read_bundle
 
 
 def refusal(load: Callable[[Path], object], path: Path, kind: type[UserError] = DataError) -> str:
@@ -20,7 +20,7 @@ def refusal(load: Callable[[Path], object], path: Path, kind: type[UserError] = 
 
 
 def check_damaged(
-    load: Callable[[Path], object], path: Path, form: Form[Any], *, cut: int, flip: int
+    load: Callable[[Path], object], path: Path, form: FileFormat[Any], *, cut: int, flip: int
 ) -> None:
     """Check a file cut off every `cut` bytes, and with a bit changed every `flip`; to be used with `nothing_runs`."""
     whole = path.read_bytes()

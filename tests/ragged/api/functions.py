@@ -7,21 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 import ragged
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 
 WIDE = 16
 LENGTHS = (3, 0, 5, 1)
 
 
-def scaled(wide: int = WIDE) -> Schedule:
+def scaled(wide: int = WIDE) -> RaggedSchedule:
     """Return `B = 2 * A` over rows."""
     batch, length, w = ragged.dim("batch"), ragged.dim("len"), ragged.dim("wide")
     n = ragged.length_fn("n", over=batch)
     a = ragged.input_tensor("A", [(batch, ragged.size("B")), (length, n(batch)), (w, wide)])
-    return Schedule(ragged.compute("B", a.dims, lambda b, t, w: 2 * a[b, t, w]), name="scaled")
+    return RaggedSchedule(ragged.compute("B", a.dims, lambda b, t, w: 2 * a[b, t, w]), name="scaled")
 
 
-def attention() -> Schedule:
+def attention() -> RaggedSchedule:
     """Return two results: `P`, a matrix for each row, and `O`, rows of it with a parameter `W`."""
     batch, length, w, u = (ragged.dim(name) for name in ("batch", "len", "wide", "u"))
     n = ragged.length_fn("n", over=batch)
@@ -34,20 +34,20 @@ def attention() -> Schedule:
         lambda b, t, u: ragged.exp(0.1 * ragged.sum(WIDE, lambda w: a[b, t, w] * a[b, u, w])),
     )
     o = ragged.compute("O", a.dims, lambda b, t, w: ragged.sum(n(b), lambda u: p[b, t, u] * v[b, u, w]))
-    return Schedule(p, o, name="attention")
+    return RaggedSchedule(p, o, name="attention")
 
 
-def lengths_by_name() -> Schedule:
+def lengths_by_name() -> RaggedSchedule:
     """Return `S`, a row of squares for each of the lengths `m`, which no argument tells."""
     batch, length = ragged.dim("batch"), ragged.dim("len")
     m = ragged.length_fn("m", over=batch)
     x = ragged.input_tensor("x", [(batch, ragged.size("B"))])
-    return Schedule(
+    return RaggedSchedule(
         ragged.compute("S", [x.dims[0], (length, m(batch))], lambda b, t: x[b] * t), name="squares"
     )
 
 
-SCHEDULES: dict[str, Callable[[], Schedule]] = {"scaled": scaled, "attention": attention}
+SCHEDULES: dict[str, Callable[[], RaggedSchedule]] = {"scaled": scaled, "attention": attention}
 
 
 def weights(seed: int = 0) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ragged.api.tensors import Kind, Reduction, Tensor
+from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
@@ -46,14 +46,14 @@ class Oracle:
 
     sizes: Mapping[str, int]
     lengths: Mapping[Function, Mapping[Index, int]]
-    inputs: Mapping[Tensor, Mapping[Index, float]]
-    known: dict[tuple[Tensor, Index], float] = field(default_factory=dict)
+    inputs: Mapping[RaggedTensor, Mapping[Index, float]]
+    known: dict[tuple[RaggedTensor, Index], float] = field(default_factory=dict)
 
-    def space(self, tensor: Tensor) -> Iterator[Index]:
+    def space(self, tensor: RaggedTensor) -> Iterator[Index]:
         """Yield the indices of a tensor in row-major order."""
         yield from self._space(tensor, (), {})
 
-    def _space(self, tensor: Tensor, index: Index, scope: dict[Var, int]) -> Iterator[Index]:
+    def _space(self, tensor: RaggedTensor, index: Index, scope: dict[Var, int]) -> Iterator[Index]:
         if len(index) == len(tensor.dims):
             yield index
             return
@@ -61,7 +61,7 @@ class Oracle:
         for place in range(self.expr(each.extent.expr, {}, scope)):
             yield from self._space(tensor, (*index, place), {**scope, each.dim.var: place})
 
-    def at(self, tensor: Tensor, index: Index) -> float:
+    def at(self, tensor: RaggedTensor, index: Index) -> float:
         """Return an element of a tensor."""
         if tensor.kind is not Kind.COMPUTED:
             return self.inputs[tensor][index]
@@ -69,14 +69,14 @@ class Oracle:
             self.known[tensor, index] = self._compute(tensor, index)
         return self.known[tensor, index]
 
-    def _compute(self, tensor: Tensor, index: Index) -> float:
+    def _compute(self, tensor: RaggedTensor, index: Index) -> float:
         scope = dict(zip(tensor.indices, index, strict=True))
         scope |= {each.dim.var: place for each, place in zip(tensor.dims, index, strict=True)}
         reads = {
             s.buffer: s
             for value in tensor.expressions
             for s in value.sources.values()
-            if isinstance(s, Tensor)
+            if isinstance(s, RaggedTensor)
         }
         if not isinstance(tensor.body, Reduction):
             assert tensor.body is not None
@@ -84,7 +84,7 @@ class Oracle:
         return self._fold(tensor.body, 0, reads, scope, tensor.body.combiner.identity)
 
     def _fold(
-        self, own: Reduction, axis: int, reads: Mapping[Buffer, Tensor], scope: dict, total: float
+        self, own: Reduction, axis: int, reads: Mapping[Buffer, RaggedTensor], scope: dict, total: float
     ) -> float:
         if axis == len(own.axes):
             return FOLD[own.combiner](total, self.expr(own.body.expr, reads, scope))
@@ -92,7 +92,7 @@ class Oracle:
             total = self._fold(own, axis + 1, reads, {**scope, own.axes[axis].var: place}, total)
         return total
 
-    def expr(self, expr: Expr, reads: Mapping[Buffer, Tensor], scope: Mapping[Var, int]):
+    def expr(self, expr: Expr, reads: Mapping[Buffer, RaggedTensor], scope: Mapping[Var, int]):
         """Return the value of an expression of the API."""
         match expr:
             case Const(value=value):

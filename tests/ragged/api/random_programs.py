@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from ragged.api.dims import Dim, LengthFn, dim, length_fn, size
+from ragged.api.dims import LengthFn, RaggedDim, dim, length_fn, size
 from ragged.api.functions import max_, maximum, sum_
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor, compute, input_tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor, compute, input_tensor
 from ragged.api.values import Value
 from tests.ragged.api.running import Data
 
@@ -23,17 +23,17 @@ class Program:
     """A program as it is drawn: the output, and data of one call."""
 
     draw: st.DrawFn
-    tensors: list[Tensor] = field(default_factory=list)
+    tensors: list[RaggedTensor] = field(default_factory=list)
     names: itertools.count = field(default_factory=itertools.count)
 
-    def length(self, over: tuple[Dim, ...]) -> LengthFn:
+    def length(self, over: tuple[RaggedDim, ...]) -> LengthFn:
         return length_fn(f"n{next(self.names)}", over if len(over) > 1 else over[0])
 
-    def dims(self) -> list[tuple[Dim, object]]:
+    def dims(self) -> list[tuple[RaggedDim, object]]:
         """Draw nested dimensions: each extends a number, a length of any outer ones, or a triangle's side."""
         names = iter("bijk")
-        found: list[tuple[Dim, object]] = [(dim(next(names)), size("S"))]
-        needs: dict[Dim, set[Dim]] = {found[0][0]: set()}
+        found: list[tuple[RaggedDim, object]] = [(dim(next(names)), size("S"))]
+        needs: dict[RaggedDim, set[RaggedDim]] = {found[0][0]: set()}
         known: list[LengthFn] = []
         for _ in range(self.draw(st.integers(1, 3))):
             own, kind = (
@@ -58,11 +58,11 @@ class Program:
             needs[own] = needed
         return found
 
-    def add(self, tensor: Tensor) -> Tensor:
+    def add(self, tensor: RaggedTensor) -> RaggedTensor:
         self.tensors.append(tensor)
         return tensor
 
-    def grow(self, before: Tensor) -> Tensor:
+    def grow(self, before: RaggedTensor) -> RaggedTensor:
         """Draw an operator over what `before` gives."""
         name, dims = f"T{next(self.names)}", before.dims
         kind = self.draw(st.sampled_from(["map", "scale", "shift", "reduce", "center"]))
@@ -88,7 +88,7 @@ class Program:
         return self.add(compute(name, dims, lambda *at: before[at] - over(at[:-1])))
 
 
-def _extent(extent: Value, own: dict[Dim, Value]) -> Value:
+def _extent(extent: Value, own: dict[RaggedDim, Value]) -> Value:
     from ragged.ir.rewrite import substitute
 
     values = {each.var: place.expr for each, place in own.items()}
@@ -98,11 +98,11 @@ def _extent(extent: Value, own: dict[Dim, Value]) -> Value:
 class Drawn:
     """A program's outputs, and data of calls."""
 
-    def __init__(self, outputs: tuple[Tensor, ...], data: list[Data]) -> None:
+    def __init__(self, outputs: tuple[RaggedTensor, ...], data: list[Data]) -> None:
         self.outputs, self.data = outputs, data
 
-    def schedule(self) -> Schedule:
-        return Schedule(*self.outputs)
+    def schedule(self) -> RaggedSchedule:
+        return RaggedSchedule(*self.outputs)
 
     def __repr__(self) -> str:
         lengths = [
@@ -138,7 +138,7 @@ def _data(draw, program: Program, rows: int) -> Data:
     return data
 
 
-def _lengths(draw, data: Data, tensor: Tensor, position: int, length: LengthFn) -> None:
+def _lengths(draw, data: Data, tensor: RaggedTensor, position: int, length: LengthFn) -> None:
     """Draw lengths at each index of what they are over: a tensor's dimensions before."""
     dims = [d for d in tensor.dims[:position] if d.dim in set(length.over)]
     domain = input_tensor("domain", [(d.dim, d.extent) for d in dims])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ragged.api.program import reads
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Kind, Loop, Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import Kind, Loop, RaggedTensor
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.printer import to_text
@@ -62,7 +62,7 @@ class Steps:
     """Draws steps on a schedule; `taken` and `refused` are their names, `why` the refusals."""
 
     draw: Random
-    schedule: Schedule
+    schedule: RaggedSchedule
     taken: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
@@ -102,20 +102,20 @@ class Steps:
 
     # --- what is drawn -------------------------------------------------------------------------------------
 
-    def tensor(self, s: Schedule) -> Tensor:
+    def tensor(self, s: RaggedSchedule) -> RaggedTensor:
         """Return a tensor that is computed, as often as not one that is no output."""
         found = [t for t in s.tensors if t.kind is Kind.COMPUTED]
         inside = [t for t in found if t not in s.outputs]
         return self.draw.choice(inside if inside and self.draw.random() < 0.6 else found)
 
-    def position(self, tensor: Tensor) -> int:
+    def position(self, tensor: RaggedTensor) -> int:
         return self.draw.randint(0, len(tensor.dims) - 1)
 
-    def pair(self, tensor: Tensor) -> tuple[int, int]:
+    def pair(self, tensor: RaggedTensor) -> tuple[int, int]:
         first = self.draw.randint(0, max(len(tensor.dims) - 2, 0))
         return first, min(first + 1, len(tensor.dims) - 1)
 
-    def loop(self, s: Schedule, *, constant: bool = False) -> Var:
+    def loop(self, s: RaggedSchedule, *, constant: bool = False) -> Var:
         """Return a loop, as often as not one of constant extent if that is asked for."""
         program = s.lower()
         known = [each.var for each in _loops(program) if isinstance(each.extent, Const)]
@@ -123,12 +123,12 @@ class Steps:
             known if known and constant and self.draw.random() < 0.5 else loops_of(program)
         )
 
-    def serial(self, s: Schedule) -> Var:
+    def serial(self, s: RaggedSchedule) -> Var:
         """Return a loop, as often as not one that is serial, if there is one."""
         found = [each.var for each in _loops(s.lower()) if each.kind is LoopKind.SERIAL]
         return self.draw.choice(found) if found and self.draw.random() < 0.5 else self.loop(s)
 
-    def nested(self, s: Schedule) -> tuple[Var, Var]:
+    def nested(self, s: RaggedSchedule) -> tuple[Var, Var]:
         """Return two loops, as often as not directly inside each other."""
         loops = list(_loops(s.lower()))
         pairs = [(each.var, each.body.var) for each in loops if isinstance(each.body, For)]
@@ -136,7 +136,7 @@ class Steps:
             return self.draw.choice(pairs)
         return self.draw.choice(loops).var, self.draw.choice(loops).var
 
-    def siblings(self, s: Schedule) -> tuple[Var, Var]:
+    def siblings(self, s: RaggedSchedule) -> tuple[Var, Var]:
         """Return two loops that stand after each other, if there are such."""
         kernel = s.lower().kernel
         parts = [
@@ -155,24 +155,24 @@ def _loops(program: Program) -> Iterator[For]:
     return (stmt for stmt in statements(program.kernel) if isinstance(stmt, For))
 
 
-def replayed(schedule: Schedule, log: str) -> Schedule:
+def replayed(schedule: RaggedSchedule, log: str) -> RaggedSchedule:
     """Return a new schedule of the same operators on which the steps of a log were taken."""
-    s = Schedule(*schedule.outputs, name=schedule.name)
+    s = RaggedSchedule(*schedule.outputs, name=schedule.name)
     exec(log, {"s": s, **NAMES})
     return s
 
 
-def _pad_loop(d: Steps, s: Schedule) -> None:
+def _pad_loop(d: Steps, s: RaggedSchedule) -> None:
     tensor = d.tensor(s)
     s.pad_loop(d.draw.choice(tensor.loops), d.factor())
 
 
-def _pad_dimension(d: Steps, s: Schedule) -> None:
+def _pad_dimension(d: Steps, s: RaggedSchedule) -> None:
     tensor = d.tensor(s)
     s.pad_dimension(tensor.dims[d.position(tensor)], d.factor())
 
 
-def _compute_at(d: Steps, s: Schedule) -> None:
+def _compute_at(d: Steps, s: RaggedSchedule) -> None:
     inside = [t for t in s.tensors if t.kind is Kind.COMPUTED and t not in s.outputs]
     tensor = d.draw.choice(inside if inside and d.draw.random() < 0.6 else s.tensors)
     readers = [each for each in s.tensors if tensor in set(reads(each))] or [tensor]
@@ -180,36 +180,36 @@ def _compute_at(d: Steps, s: Schedule) -> None:
     s.compute_at(tensor, Loop(reader, d.draw.randint(0, min(len(reader.dims), len(tensor.dims)) - 1)))
 
 
-def _fuse_dimensions(d: Steps, s: Schedule) -> None:
+def _fuse_dimensions(d: Steps, s: RaggedSchedule) -> None:
     tensor = d.tensor(s)
     first, second = d.pair(tensor)
     s.fuse_dimensions(tensor.dims[first], tensor.dims[second], d.draw.choice([1, 4]))
 
 
-def _split_dimension(d: Steps, s: Schedule) -> None:
+def _split_dimension(d: Steps, s: RaggedSchedule) -> None:
     tensor = d.tensor(s)
     s.split_dimension(tensor.dims[d.position(tensor)], d.factor() + 1)
 
 
-def _reorder_dimensions(d: Steps, s: Schedule) -> None:
+def _reorder_dimensions(d: Steps, s: RaggedSchedule) -> None:
     tensor = d.tensor(s)
     s.reorder_dimensions(*d.draw.sample(tensor.dims, len(tensor.dims)))
 
 
-def _fuse_loops(d: Steps, s: Schedule) -> None:
+def _fuse_loops(d: Steps, s: RaggedSchedule) -> None:
     s.fuse_loops(*d.nested(s), pad=d.draw.choice([1, 1, 4]))
 
 
-def _split_loop(d: Steps, s: Schedule) -> None:
+def _split_loop(d: Steps, s: RaggedSchedule) -> None:
     s.split_loop(d.loop(s), d.factor() - d.draw.choice([0, 0, 0, 4]), d.draw.choice(list(Tail)))
 
 
-def _cut(d: Steps, s: Schedule) -> None:
+def _cut(d: Steps, s: RaggedSchedule) -> None:
     loop = d.loop(s)
     s.partition_loop(loop, d.draw.choice(["1", "2", "S // 2 * 2", f"{loop.name}"]))
 
 
-REWRITINGS: dict[str, Callable[[Steps, Schedule], object]] = {
+REWRITINGS: dict[str, Callable[[Steps, RaggedSchedule], object]] = {
     "fuse_loops": _fuse_loops,
     "split_loop": _split_loop,
     "partition_loop": _cut,
@@ -224,7 +224,7 @@ REWRITINGS: dict[str, Callable[[Steps, Schedule], object]] = {
     "hoist_loads": lambda d, s: s.hoist_loads(d.loop(s)),
     "simplify_guards": lambda d, s: s.simplify_guards(),
 }
-DECISIONS: dict[str, Callable[[Steps, Schedule], object]] = {
+DECISIONS: dict[str, Callable[[Steps, RaggedSchedule], object]] = {
     "pad_loop": _pad_loop,
     "pad_dimension": _pad_dimension,
     "compute_at": _compute_at,

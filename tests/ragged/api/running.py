@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ragged.api.dims import LengthFn
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
-from ragged.api.tensors import Kind, Tensor
+from ragged.api.tensors import Kind, RaggedTensor
 from ragged.codegen.build import compile_program
 from ragged.ir.expr import Const, Expr, Function, Role
 from ragged.ir.interpret import interpret
@@ -29,21 +29,23 @@ class Data:
 
     sizes: dict[str, int]
     lengths: dict[LengthFn, dict[Index, int]] = field(default_factory=dict)
-    inputs: dict[Tensor, dict[Index, float]] = field(default_factory=dict)
+    inputs: dict[RaggedTensor, dict[Index, float]] = field(default_factory=dict)
 
     @property
     def oracle(self) -> Oracle:
         return Oracle(self.sizes, {n.function: values for n, values in self.lengths.items()}, self.inputs)
 
 
-def run(schedule: Schedule, data: Data, *, compiled: bool = False, seed: int = 0) -> dict[str, np.ndarray]:
+def run(
+    schedule: RaggedSchedule, data: Data, *, compiled: bool = False, seed: int = 0
+) -> dict[str, np.ndarray]:
     """Return each output's elements, in row-major order of its indices."""
     call = _Call(schedule, data, compiled, seed)
     stored = call.outputs()
     return {tensor.name: call.elements(tensor, stored[tensor.name]) for tensor in schedule.outputs}
 
 
-def expected(schedule: Schedule, data: Data) -> dict[str, np.ndarray]:
+def expected(schedule: RaggedSchedule, data: Data) -> dict[str, np.ndarray]:
     """Return what the outputs mean, in float64."""
     oracle = data.oracle
     return {
@@ -53,7 +55,7 @@ def expected(schedule: Schedule, data: Data) -> dict[str, np.ndarray]:
 
 @dataclass
 class _Call:
-    schedule: Schedule
+    schedule: RaggedSchedule
     data: Data
     compiled: bool
     seed: int
@@ -99,7 +101,7 @@ class _Call:
         names = {argument.name: argument.symbol.name for argument in stages[0].arguments}
         return {names[name]: array for name, array in made.items()}
 
-    def elements(self, tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    def elements(self, tensor: RaggedTensor, array: np.ndarray) -> np.ndarray:
         """Return what is stored of a tensor at each of its indices."""
         if tensor in self.schedule.decisions.groups:
             layout = self.schedule.lowered.layouts[tensor]
@@ -117,10 +119,12 @@ class _Call:
         assert place == flat.size or bulk is not None
         return np.array(found, array.dtype)
 
-    def space(self, tensor: Tensor) -> Iterator[Index]:
+    def space(self, tensor: RaggedTensor) -> Iterator[Index]:
         yield from self.data.oracle.space(tensor)
 
-    def walk(self, tensor: Tensor, oracle: Oracle, index: Index, scope: dict, inside: bool) -> Iterator[bool]:
+    def walk(
+        self, tensor: RaggedTensor, oracle: Oracle, index: Index, scope: dict, inside: bool
+    ) -> Iterator[bool]:
         """Yield, for each stored element in order, whether it is one of the tensor's."""
         if len(index) == len(tensor.dims):
             yield inside

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ragged
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
 from tests.ragged.api.running import Data, expected, run
 from tests.ragged.api.test_schedule import refusal
 
@@ -30,7 +30,7 @@ class Layer:
             lambda b, t, w: ragged.sum(4, lambda k: self.X[b, t, k] * self.x[b, t, w]) + self.bias[w],
         )
 
-    def check(self, s: Schedule) -> str:
+    def check(self, s: RaggedSchedule) -> str:
         """Check that a schedule computes what it means, and return its kernel."""
         data = Data({"B": len(LENGTHS)}, {self.n: {(i,): k for i, k in enumerate(LENGTHS)}})
         draw = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def layer() -> Layer:
 
 
 def test_sums_in_rows_are_stored_as_far_as_the_rows_that_are_padded_in_bulk(layer: Layer):
-    s = Schedule(layer.Y)
+    s = RaggedSchedule(layer.Y)
     for tensor in (layer.X, layer.Y):
         s.fuse_dimensions(tensor.dims[0], tensor.dims[1], pad=4)
     for tensor in (layer.X, layer.Y):
@@ -59,7 +59,7 @@ def test_sums_in_rows_are_stored_as_far_as_the_rows_that_are_padded_in_bulk(laye
 
 
 def test_a_padded_loop_in_which_a_sum_reads_what_is_stored_shorter(layer: Layer):
-    s = Schedule(layer.Y)
+    s = RaggedSchedule(layer.Y)
     s.pad_loop(layer.Y.loops[1], 4)
     s.pad_dimension(layer.Y.dims[1], 4)
     assert refusal(s.lower) == (
@@ -68,14 +68,14 @@ def test_a_padded_loop_in_which_a_sum_reads_what_is_stored_shorter(layer: Layer)
         "  example: b = 0, t = 1, B = 1, n(0) = 1\n"
         "  fix: pad_dimension(X.dims[1], 4)"
     )
-    s = Schedule(layer.Y)
+    s = RaggedSchedule(layer.Y)
     for tensor in (layer.X, layer.Y):
         s.pad_loop(tensor.loops[1], 4)
         s.pad_dimension(tensor.dims[1], 4)
     layer.check(s)
 
 
-def tiles(n: ragged.LengthFn, batch: ragged.Dim) -> Tensor:
+def tiles(n: ragged.LengthFn, batch: ragged.Dim) -> RaggedTensor:
     """Return rows by tiles of 4: how far the last one extends falls with the number of tiles."""
     tile, lane = ragged.dim("tile"), ragged.dim("lane")
     x = ragged.input_tensor("x", [(batch, ragged.size("B")), (ragged.dim("len"), n(batch))])
@@ -89,7 +89,7 @@ def tiles(n: ragged.LengthFn, batch: ragged.Dim) -> Tensor:
 def test_storage_does_not_go_on_where_something_would_extend_less_than_nothing():
     batch = ragged.dim("batch")
     Y = tiles(ragged.length_fn("n", over=batch), batch)
-    s = Schedule(ragged.compute("Z", Y.dims, lambda b, i, k: 2 * Y[b, i, k]))
+    s = RaggedSchedule(ragged.compute("Z", Y.dims, lambda b, i, k: 2 * Y[b, i, k]))
     s.pad_dimension(Y.dims[1], 2)
     assert refusal(s.lower) == (
         "pad_dimension: cannot pad dimension 'tile' of 'Y'\n"
@@ -98,7 +98,7 @@ def test_storage_does_not_go_on_where_something_would_extend_less_than_nothing()
     )
 
 
-def triangles() -> tuple[Tensor, Tensor, Tensor]:
+def triangles() -> tuple[RaggedTensor, RaggedTensor, RaggedTensor]:
     """Return triangles of any size, twice their elements, and these and one more."""
     batch, row, column = (ragged.dim(name) for name in ("batch", "row", "column"))
     n = ragged.length_fn("n", over=batch)
@@ -109,7 +109,7 @@ def triangles() -> tuple[Tensor, Tensor, Tensor]:
 
 def test_what_callers_have_is_not_padded_where_extents_depend_on_it():
     x, X, Y = triangles()
-    s = Schedule(Y)
+    s = RaggedSchedule(Y)
     for tensor in (x, Y):
         assert refusal(s.pad_dimension, tensor.dims[1], 2) == (
             f"pad_dimension: cannot pad dimension 'row' of '{tensor.name}'\n"
@@ -127,7 +127,7 @@ def test_arrays_of_numpy_are_not_padded():
     row, column = ragged.dim("row"), ragged.dim("column")
     x = ragged.input_tensor("x", [(row, ragged.size("N")), (column, 8)])
     Y = ragged.compute("Y", x.dims, lambda i, j: x[i, j] + 1.0)
-    s = Schedule(Y)
+    s = RaggedSchedule(Y)
     for tensor in (x, Y):
         assert refusal(s.pad_dimension, tensor.dims[0], 4) == (
             f"pad_dimension: cannot pad dimension 'row' of '{tensor.name}'\n"
@@ -140,7 +140,7 @@ def test_arrays_of_numpy_are_not_padded():
 
 
 def test_padding_of_an_output_is_not_shown_as_elements(layer: Layer):
-    s = Schedule(layer.Y)
+    s = RaggedSchedule(layer.Y)
     s.pad_dimension(layer.Y.dims[1], 4)
     because = (
         "\n  because: 'len' is padded, and callers of 'Y', an output, would see the padding"
@@ -163,7 +163,7 @@ def test_storage_goes_on_where_extents_grow():
     row, column = ragged.dim("row"), ragged.dim("column")
     x = ragged.input_tensor("x", [(row, ragged.size("N")), (column, row + 1)])
     Y = ragged.compute("Y", x.dims, lambda i, j: x[i, j] + 1.0)
-    s = Schedule(Y)
+    s = RaggedSchedule(Y)
     s.pad_dimension(Y.dims[0], 4)
     triangle = ragged.array([[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]])
     y = ragged.compile(s)(x=triangle)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ragged
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
 from ragged.errors import ScheduleError
 from ragged.transform.loops.split import Tail
@@ -35,7 +35,7 @@ class Rows:
             }
         return data
 
-    def check(self, s: Schedule) -> str:
+    def check(self, s: RaggedSchedule) -> str:
         """Check that a schedule computes what it means; return its kernel."""
         data = self.data()
         want = expected(s, data)
@@ -74,7 +74,7 @@ def test_the_text_of_the_design():
 
 
 def test_rows_of_any_padding_are_fused_through_tables(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.pad_loop(rows.X.loops[1], 2)
     s.pad_dimension(rows.X.dims[1], 4)
     s.fuse_loops(rows.X.loops[0], rows.X.loops[1])
@@ -97,11 +97,11 @@ def test_rows_of_any_padding_are_fused_through_tables(rows: Rows):
 
 
 def test_the_prelude_has_the_tables_that_the_kernel_reads(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     s.fuse_loops(rows.X.loops[0], rows.X.loops[1])
     (prelude,) = s.preludes()
     assert [buffer.name for buffer in prelude.buffers] == ["n_begin_table"]
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.compute_at(rows.X, rows.Y.loops[2])
     s.inline(rows.X)
     s.fuse_loops(rows.Y.loops[0], rows.Y.loops[1])
@@ -110,7 +110,7 @@ def test_the_prelude_has_the_tables_that_the_kernel_reads(rows: Rows):
 
 
 def test_bulk_padding(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     for tensor in (rows.X, rows.Y):
         s.fuse_dimensions(tensor.dims[0], tensor.dims[1], pad=8)
     for tensor in (rows.X, rows.Y):
@@ -130,7 +130,7 @@ def test_bulk_padding(rows: Rows):
 
 
 def test_what_is_not_written_reads_as_zero(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     for tensor in (rows.X, rows.Y):
         s.fuse_dimensions(tensor.dims[0], tensor.dims[1], pad=8)
     s.fuse_loops(rows.X.loops[0], rows.X.loops[1])
@@ -139,7 +139,7 @@ def test_what_is_not_written_reads_as_zero(rows: Rows):
 
 
 def test_operation_splitting_of_a_reduction(rows: Rows):
-    s = Schedule(rows.R)
+    s = RaggedSchedule(rows.R)
     s.partition_loop(rows.R.loops[1], rows.n(rows.b) // 4 * 4)
     assert (
         rows.check(s)
@@ -156,19 +156,19 @@ def test_operation_splitting_of_a_reduction(rows: Rows):
 
 @pytest.mark.parametrize("tail", list(Tail))
 def test_splitting_a_reduction(rows: Rows, tail: Tail):
-    s = Schedule(rows.R)
+    s = RaggedSchedule(rows.R)
     assert len(s.split_loop(rows.R.loops[1], 4, tail)) == (3 if tail is Tail.PEEL else 2)
     rows.check(s)
 
 
 def test_horizontal_fusion(rows: Rows):
-    s = Schedule(rows.X, rows.R)
+    s = RaggedSchedule(rows.X, rows.R)
     s.fuse_horizontally(rows.X.loops[0], rows.R.loops[0])
     assert "for b_b in parallel(S + S, b):" in rows.check(s)
 
 
 def test_load_hoisting(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.compute_at(rows.X, rows.Y.loops[2])
     s.inline(rows.X)
     s.hoist_loads(rows.Y.loops[1])
@@ -186,17 +186,17 @@ def test_load_hoisting(rows: Rows):
 
 
 def test_split_dimensions_are_stored_apart(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     blocks, places = s.split_dimension(rows.X.dims[2], 2)
     s.reorder_dimensions(rows.X.dims[0], rows.X.dims[1], places, blocks)
     assert "X[n_begin(b) + t, w % 2, w // 2]" in rows.check(s)
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.split_dimension(rows.X.dims[1], 4)
     rows.check(s)
 
 
 def test_tile_vectorize_unroll(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     (_, inner), (_, lanes) = s.tile((rows.X.loops[1], rows.X.loops[2]), (2, 4))
     s.vectorize(lanes)
     s.unroll(inner)
@@ -207,7 +207,7 @@ def test_tile_vectorize_unroll(rows: Rows):
 
 
 def test_storage_that_is_shorter_than_the_loop(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     s.pad_dimension(rows.X.dims[1], 4)
     s.pad_loop(rows.X.loops[1], 8)
     assert refusal(s.lower) == (
@@ -219,7 +219,7 @@ def test_storage_that_is_shorter_than_the_loop(rows: Rows):
 
 
 def test_bulk_storage_that_is_shorter_than_the_loop(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     s.fuse_dimensions(rows.X.dims[0], rows.X.dims[1], pad=4)
     before = s.log()
     message = refusal(s.fuse_loops, rows.X.loops[0], rows.X.loops[1], pad=8)
@@ -232,7 +232,7 @@ def test_bulk_storage_that_is_shorter_than_the_loop(rows: Rows):
 
 
 def test_what_cannot_be_decided(rows: Rows):
-    s = Schedule(rows.Y, rows.R)
+    s = RaggedSchedule(rows.Y, rows.R)
     assert refusal(s.pad_loop, rows.R.loops[1], 2) == (
         "pad_loop: cannot pad loop 't'\n"
         "  because: it is the loop of a reduction: more of it would be another value\n"
@@ -292,7 +292,7 @@ def test_what_cannot_be_decided(rows: Rows):
 
 
 def test_a_dimension_that_others_depend_on_is_stored_whole(rows: Rows):
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.split_dimension(rows.X.dims[0], 2)
     assert refusal(s.lower) == (
         "cannot store the dimensions of 'X' so\n"
@@ -302,7 +302,7 @@ def test_a_dimension_that_others_depend_on_is_stored_whole(rows: Rows):
 
 
 def test_loops_are_not_brought_past_what_their_bounds_depend_on(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     assert refusal(s.reorder, rows.X.loops[1], rows.X.loops[0]) == (
         "reorder: cannot bring the loops into the order t, b\n"
         "  because: how often 't' runs, n(b), depends on 'b'"
@@ -313,7 +313,7 @@ def test_what_a_prelude_cannot_know_is_not_fused(rows: Rows):
     t, u = ragged.dim("t"), ragged.dim("u")
     dims = [(rows.b, ragged.size("S")), (t, rows.n(rows.b)), (u, t + 1)]
     Z = ragged.compute("Z", dims, lambda b, t, u: rows.A[b, t, 0] + rows.A[b, u, 1])
-    s = Schedule(Z)
+    s = RaggedSchedule(Z)
     assert refusal(s.fuse_loops, Z.loops[1], Z.loops[2]) == (
         "fuse_ragged: cannot fuse the loops 't' and 'u'\n"
         "  because: how many rows there are, n(b), depends on 'b', and a prelude has no such loop\n"
@@ -325,7 +325,7 @@ def test_what_a_prelude_cannot_know_is_not_fused(rows: Rows):
 
 
 def test_names_that_are_not_there(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     assert refusal(s.tensor, "Q") == "the program has no tensor 'Q'"
     assert refusal(s.inline, rows.Y) == "inline: cannot inline 'Y'\n  because: 'Y' is not of this program"
     s.split_loop(rows.X.loops[1], 2, Tail.PEEL)
@@ -335,7 +335,7 @@ def test_names_that_are_not_there(rows: Rows):
 
 
 def test_results_end_where_rows_do_though_storage_goes_on(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     s.fuse_dimensions(rows.X.dims[0], rows.X.dims[1], pad=8)
     s.fuse_loops(rows.X.loops[0], rows.X.loops[1], pad=8)
     x = ragged.array([np.full((k, 4), k, np.float32) for k in LENGTHS])
@@ -346,7 +346,7 @@ def test_results_end_where_rows_do_though_storage_goes_on(rows: Rows):
 
 @pytest.mark.parametrize("policy", Policy)
 def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
-    s = Schedule(rows.X, rows.R)
+    s = RaggedSchedule(rows.X, rows.R)
     s.remap(rows.X.loops[0], rows.n(rows.b), policy)
     s.remap(rows.R.loops[0], rows.n(rows.b) * 2, policy)
     assert "b = b_order(b_r)" in str(s.lower())
@@ -365,7 +365,7 @@ def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
 
 @pytest.mark.parametrize("policy", Policy)
 def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     s.remap(rows.X.loops[0], rows.n(rows.b) * 2, policy)  # where fused rows begin depends on their order
     s.fuse_loops(rows.X.loops[0], rows.X.loops[1])
     function = ragged.compile(s, threads=2)
@@ -375,7 +375,7 @@ def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
 
 
 def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
-    s = Schedule(rows.X)
+    s = RaggedSchedule(rows.X)
     because = "the order of an operator's outermost loop can be chosen, by work that depends on it alone"
     message = (
         f"remap: cannot run loop 't' in another order\n  because: {because}\n"
@@ -387,7 +387,7 @@ def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
 def test_what_would_not_count_in_loops_of_others_is_refused(rows: Rows):
     because = "because: 'X' is computed in the loops of 'Y', and stored for one iteration"
     fix = "fix: decide on the loops and the storage of 'Y'"
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.compute_at(rows.X, rows.Y.loops[1])
     X = rows.X
     for call, args in (
@@ -406,7 +406,7 @@ def test_decisions_that_computing_elsewhere_would_undo_are_refused(rows: Rows):
         "  because: how 'X' is stored or padded has been decided on, and would not count any more\n"
         "  fix: leave those decisions out"
     )
-    s = Schedule(rows.Y)
+    s = RaggedSchedule(rows.Y)
     s.pad_dimension(rows.X.dims[1], 4)
     assert refusal(s.compute_at, rows.X, rows.Y.loops[1]) == message
 
@@ -418,7 +418,7 @@ def test_sums_inside_an_expression_go_with_it(rows: Rows):
     half = ragged.compute("half", [*row, (place, 3)], lambda b, t, h, i: X[b, t, h, i] * 0.5)
     total = ragged.compute("total", row, lambda b, t, h: 1.0 / ragged.sum(3, lambda i: half[b, t, h, i]))
     Y = ragged.compute("Y", X.dims, lambda b, t, h, i: X[b, t, h, i] * total[b, t, h])
-    s = Schedule(Y)
+    s = RaggedSchedule(Y)
     s.compute_at(total, Y.loops[2])
     s.compute_at(half, Y.loops[2])
     assert " ".join(str(s.lower()).split()).count("for h in") == 1
@@ -426,7 +426,10 @@ def test_sums_inside_an_expression_go_with_it(rows: Rows):
     for mine, own in zip(ragged.compile(s)(X=x), x, strict=True):
         np.testing.assert_allclose(mine, own / (own * 0.5).sum(-1, keepdims=True), rtol=1e-6)
 
-    both, untouched = Schedule(total, half), Schedule(total, half)  # a refusal leaves the sum where it was
+    both, untouched = (
+        RaggedSchedule(total, half),
+        RaggedSchedule(total, half),
+    )  # a refusal leaves the sum where it was
     assert "it is an output" in refusal(both.compute_at, half, total.loops[2])
     assert str(both.lower()) == str(untouched.lower())
     assert str(both.lower()).count("for h in") == 3
@@ -447,7 +450,7 @@ def test_wide_tiles_beside_what_reads_them_fit_the_stack():
         [Y.dims[0], Y.dims[1], Y.dims[3]],
         lambda b, q, w: ragged.sum(width, lambda d: Y[b, q, d, w] * Y[b, q, d, 0]),
     )
-    s = Schedule(U)
+    s = RaggedSchedule(U)
     s.compute_at(Y, U.loops[0])
     x = ragged.array([np.random.default_rng(k).standard_normal((k, width)).astype("f4") for k in (3, 0, 100)])
     for row, own in zip(ragged.compile(s, threads=1)(X=x), x, strict=True):

@@ -10,8 +10,8 @@ import numpy as np
 
 import ragged
 from ragged import ops
-from ragged.api.schedule import Schedule
-from ragged.api.tensors import Kind, Tensor
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import Kind, RaggedTensor
 from ragged.ops import compiled as kept
 from ragged.ops.module import Module
 from tests.ragged.api.running import Data
@@ -51,15 +51,15 @@ CALLS: dict[str, Callable[[], object]] = {
 class _Built(Exception):
     """Ends a call once its schedule is known."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: RaggedSchedule) -> None:
         self.schedule = schedule
 
 
 @cache
-def outputs_of(operator: str) -> tuple[Tensor, ...]:
+def outputs_of(operator: str) -> tuple[RaggedTensor, ...]:
     """Return the tensors that an operator's program computes."""
 
-    def compiled(schedule: Schedule, *_: object, **__: object) -> object:
+    def compiled(schedule: RaggedSchedule, *_: object, **__: object) -> object:
         raise _Built(schedule)
 
     with patch.object(ragged, "compile", compiled), patch.object(kept, "_kept", {}):
@@ -70,12 +70,12 @@ def outputs_of(operator: str) -> tuple[Tensor, ...]:
     raise AssertionError(f"{operator} compiles nothing")
 
 
-def unscheduled(operator: str) -> Schedule:
+def unscheduled(operator: str) -> RaggedSchedule:
     """Return an operator's program as it is before any decision."""
-    return Schedule(*outputs_of(operator), name=operator.replace(" ", "_"))
+    return RaggedSchedule(*outputs_of(operator), name=operator.replace(" ", "_"))
 
 
-def batch(schedule: Schedule, lengths: tuple[int, ...], seed: int) -> Data:
+def batch(schedule: RaggedSchedule, lengths: tuple[int, ...], seed: int) -> Data:
     """Return data of sequences, or matrices, of `lengths`; a program with several lengths has them in other orders.
 
     A size is how many lengths there are.

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import pairwise
 
 from ragged.api.program import reads
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
-from ragged.api.tensors import Kind, Loop, Reduction, Tensor, TensorDim
+from ragged.api.tensors import Kind, Loop, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value
 from ragged.ir.expr import Const, Ref
 from ragged.ir.stmt import Block, For
@@ -29,11 +29,11 @@ Pair = tuple[TensorDim, TensorDim]
 class Place:
     """A loop or a dimension of `tensor`, and the step that applies a primitive there."""
 
-    tensor: Tensor
-    step: Callable[[Schedule], object]
+    tensor: RaggedTensor
+    step: Callable[[RaggedSchedule], object]
 
 
-Places = Callable[[Schedule], Iterator[Place]]
+Places = Callable[[RaggedSchedule], Iterator[Place]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Primitive:
 # --- what a program has ----------------------------------------------------------------------------------------
 
 
-def _computed(s: Schedule) -> list[Tensor]:
+def _computed(s: RaggedSchedule) -> list[RaggedTensor]:
     return [tensor for tensor in reversed(s.tensors) if tensor.kind is Kind.COMPUTED]
 
 
-def _temporaries(s: Schedule) -> list[Tensor]:
+def _temporaries(s: RaggedSchedule) -> list[RaggedTensor]:
     return [tensor for tensor in _computed(s) if tensor not in s.outputs and not tensor.part]
 
 
-def _own(dim: TensorDim) -> Tensor:
+def _own(dim: TensorDim) -> RaggedTensor:
     assert dim.tensor is not None, "the dimensions of a tensor know it"
     return dim.tensor
 
@@ -76,45 +76,45 @@ def _outer(dim: TensorDim) -> TensorDim | None:
     return next((other for other in _own(dim).dims if other.dim.var in used), None)
 
 
-def _with_loops(s: Schedule, tensor: Tensor) -> tuple[TensorDim, ...]:
+def _with_loops(s: RaggedSchedule, tensor: RaggedTensor) -> tuple[TensorDim, ...]:
     """Return the dimensions that a tensor has loops of its own for."""
     return tensor.dims[s.decisions.at.get(tensor, (tensor, 0))[1] :]
 
 
-def _rows(s: Schedule) -> Iterator[TensorDim]:
+def _rows(s: RaggedSchedule) -> Iterator[TensorDim]:
     return (dim for t in _computed(s) for dim in _with_loops(s, t) if _outer(dim) is not None)
 
 
-def _dense(s: Schedule) -> Iterator[TensorDim]:
+def _dense(s: RaggedSchedule) -> Iterator[TensorDim]:
     return (dim for t in _computed(s) for dim in reversed(_with_loops(s, t)) if _is_dense(dim))
 
 
-def _rows_of_result(s: Schedule) -> Iterator[TensorDim]:
+def _rows_of_result(s: RaggedSchedule) -> Iterator[TensorDim]:
     return (dim for tensor in s.outputs for dim in tensor.dims if _outer(dim) is not None)
 
 
-def _inside(s: Schedule) -> Iterator[TensorDim]:
+def _inside(s: RaggedSchedule) -> Iterator[TensorDim]:
     """Yield the dimensions of temporaries; sums inside of an expression are stored as the rows that they are of."""
     return (dim for tensor in _temporaries(s) for dim in reversed(tensor.dims))
 
 
-def _sums(s: Schedule) -> Iterator[Loop]:
+def _sums(s: RaggedSchedule) -> Iterator[Loop]:
     return (loop for tensor in _computed(s) for loop in tensor.loops[len(tensor.dims) :])
 
 
-def _nested_rows(s: Schedule) -> Iterator[Pair]:
+def _nested_rows(s: RaggedSchedule) -> Iterator[Pair]:
     """Yield neighbouring dimensions of which the inner one's extent depends on the outer one."""
     return (pair for t in _computed(s) for pair in pairwise(_with_loops(s, t)) if _outer(pair[1]) is pair[0])
 
 
-def _nested_others(s: Schedule) -> Iterator[Pair]:
+def _nested_others(s: RaggedSchedule) -> Iterator[Pair]:
     for tensor in _computed(s):
         for outer, inner in reversed(list(pairwise(_with_loops(s, tensor)))):
             if _outer(inner) is not outer:
                 yield outer, inner
 
 
-def _homes(s: Schedule) -> Iterator[tuple[Tensor, Loop]]:
+def _homes(s: RaggedSchedule) -> Iterator[tuple[RaggedTensor, Loop]]:
     """Yield each temporary with the loops of what reads it, innermost first."""
     for tensor in _temporaries(s):
         for reader in (other for other in _computed(s) if tensor in set(reads(other))):
@@ -125,29 +125,29 @@ def _homes(s: Schedule) -> Iterator[tuple[Tensor, Loop]]:
 # --- steps that are more than a call ---------------------------------------------------------------------------
 
 
-def _pad_both(dim: TensorDim, s: Schedule) -> None:
+def _pad_both(dim: TensorDim, s: RaggedSchedule) -> None:
     s.pad_loop(_loop(dim), 4)
     s.pad_dimension(dim, 4)
 
 
-def _bulk(pair: Pair, s: Schedule) -> None:
+def _bulk(pair: Pair, s: RaggedSchedule) -> None:
     s.fuse_dimensions(*pair, pad=4)
     s.fuse_loops(*map(_loop, pair), pad=4)
 
 
-def _swap(pair: Pair, s: Schedule) -> None:
+def _swap(pair: Pair, s: RaggedSchedule) -> None:
     dims, at = list(_own(pair[0]).dims), pair[0].position
     dims[at : at + 2] = reversed(pair)
     s.reorder_dimensions(*dims)
 
 
-def _store_blocks(dim: TensorDim, s: Schedule) -> None:
+def _store_blocks(dim: TensorDim, s: RaggedSchedule) -> None:
     blocks, places = s.split_dimension(dim, 2)
     dims, at = _own(dim).dims, dim.position
     s.reorder_dimensions(*dims[:at], places, blocks, *dims[at + 1 :])
 
 
-def _inline(home: tuple[Tensor, Loop], s: Schedule) -> None:
+def _inline(home: tuple[RaggedTensor, Loop], s: RaggedSchedule) -> None:
     s.compute_at(*home)
     s.inline(home[0])
 
@@ -156,20 +156,25 @@ def _inline(home: tuple[Tensor, Loop], s: Schedule) -> None:
 
 
 def _dims(
-    found: Callable[[Schedule], Iterator[TensorDim]], step: Callable[[TensorDim, Schedule], object]
+    found: Callable[[RaggedSchedule], Iterator[TensorDim]],
+    step: Callable[[TensorDim, RaggedSchedule], object],
 ) -> Places:
     return lambda s: (Place(_own(dim), partial(step, dim)) for dim in found(s))
 
 
-def _pairs(found: Callable[[Schedule], Iterator[Pair]], step: Callable[[Pair, Schedule], object]) -> Places:
+def _pairs(
+    found: Callable[[RaggedSchedule], Iterator[Pair]], step: Callable[[Pair, RaggedSchedule], object]
+) -> Places:
     return lambda s: (Place(_own(pair[0]), partial(step, pair)) for pair in found(s))
 
 
-def _loops(found: Callable[[Schedule], Iterator[Loop]], step: Callable[[Loop, Schedule], object]) -> Places:
+def _loops(
+    found: Callable[[RaggedSchedule], Iterator[Loop]], step: Callable[[Loop, RaggedSchedule], object]
+) -> Places:
     return lambda s: (Place(loop.tensor, partial(step, loop)) for loop in found(s))
 
 
-def _outermost(s: Schedule) -> Iterator[Loop]:
+def _outermost(s: RaggedSchedule) -> Iterator[Loop]:
     return (Loop(t, 0) for t in _computed(s) if t not in s.decisions.at)
 
 
@@ -178,28 +183,28 @@ def _work(loop: Loop) -> Value:
     return 1 + loop.tensor.dims[0].dim.value
 
 
-def _any_loop(s: Schedule) -> Iterator[Loop]:
+def _any_loop(s: RaggedSchedule) -> Iterator[Loop]:
     return (loop for t in _computed(s) for loop in t.loops[len(t.dims) - len(_with_loops(s, t)) :])
 
 
-def _compute_at(s: Schedule) -> Iterator[Place]:
+def _compute_at(s: RaggedSchedule) -> Iterator[Place]:
     return (Place(home[0], lambda s, home=home: s.compute_at(*home)) for home in _homes(s))
 
 
-def _inlined(s: Schedule) -> Iterator[Place]:
+def _inlined(s: RaggedSchedule) -> Iterator[Place]:
     for tensor, loop in _homes(s):
         if loop.position + 1 == len(tensor.dims) and not isinstance(tensor.body, Reduction):
             yield Place(tensor, partial(_inline, (tensor, loop)))
 
 
-def _cache_read(s: Schedule) -> Iterator[Place]:
+def _cache_read(s: RaggedSchedule) -> Iterator[Place]:
     for reader in _computed(s):
         for given in reads(reader):
             for loop in reader.loops[len(reader.dims) - len(_with_loops(s, reader)) :]:
                 yield Place(reader, lambda s, given=given, loop=loop: s.cache_read(given, loop))
 
 
-def _siblings(s: Schedule) -> Iterator[Place]:
+def _siblings(s: RaggedSchedule) -> Iterator[Place]:
     """Yield the nests that stand after each other, the last ones first."""
     kernel = s.lowered.program.kernel
     owners = {var: tensor for (tensor, position), var in s.lowered.loops.items() if position == 0}
@@ -210,7 +215,7 @@ def _siblings(s: Schedule) -> Iterator[Place]:
         yield Place(second, lambda s, loops=loops: s.fuse_horizontally(*loops))
 
 
-def _everywhere(s: Schedule) -> Iterator[Place]:
+def _everywhere(s: RaggedSchedule) -> Iterator[Place]:
     yield Place(s.outputs[0], lambda s: s.simplify_guards())
 
 

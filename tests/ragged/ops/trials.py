@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ragged.api.schedule import Schedule
+from ragged.api.schedule import RaggedSchedule
 from ragged.errors import ScheduleError
 from tests.ragged.api.running import Data, run
 from tests.ragged.ops.operators import batch, unscheduled
@@ -62,7 +62,7 @@ class Operator:
         data = batch(schedule, lengths, seed=sum(lengths))
         return data, run(schedule, data)
 
-    def fresh(self, primitive: Primitive) -> Schedule:
+    def fresh(self, primitive: Primitive) -> RaggedSchedule:
         """Return a schedule without steps: a new one for what decides, else the shared one, its steps taken back."""
         if primitive.decides:
             return unscheduled(self.name)
@@ -77,7 +77,7 @@ class Operator:
         batches = np.random.default_rng(crc32(self.name.encode())).choice(LENGTHS, (DRAWN, 3))
         return tuple(batches[draw.integers(DRAWN)].tolist())
 
-    def agrees(self, schedule: Schedule, primitive: Primitive) -> None:
+    def agrees(self, schedule: RaggedSchedule, primitive: Primitive) -> None:
         """Check that a schedule computes the same bits as no schedule."""
         lengths = self.lengths(primitive)
         data, computed = self._computed(lengths)

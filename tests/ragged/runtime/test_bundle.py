@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from ragged.errors import DataError
-from ragged.runtime.bundle import MANIFEST, Form, read_bundle, write_bundle
+from ragged.runtime.bundle import MANIFEST, FileFormat, read_bundle, write_bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Content:
     words: tuple[str, ...]
 
 
-FORM = Form("test file", 3, Content, frozenset(("code",)), frozenset(("more",)))
+FORM = FileFormat("test file", 3, Content, frozenset(("code",)), frozenset(("more",)))
 CONTENT = Content(7, ("a", "b"))
 CODE = bytes(range(256)) * 4
 WHOLE = write_bundle(FORM, CONTENT, {"code": CODE})
