@@ -1,4 +1,4 @@
-"""The models of MODELS.md, each in the Recursive API alone, with its names, shapes and equations."""
+"""Library models, written in the Recursive API; each names the paper of its equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The activations that constructors take by name."""
+"""Activation functions that constructors take by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BY_NAME: dict[str, Callable[[ExprLike], Expr]] = {"relu": ra.relu, "tanh": ra.t
 
 
 def activation_function(name: str) -> Callable[[ExprLike], Expr]:
-    """Return the function of that name, "relu" or "tanh"; a `ModelError` refuses any other."""
+    """Return the activation "relu" or "tanh"; `ModelError` for any other name."""
     if name not in _BY_NAME:
         raise ModelError(f"activation={name!r} is unknown", at=Location.capture(), fix='"relu" or "tanh"')
     return _BY_NAME[name]

@@ -1,4 +1,4 @@
-"""Weights that were trained elsewhere: `cortex.from_torch`."""
+"""Parameters from trained PyTorch modules: `cortex.from_torch`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     """Return a model's parameters from a PyTorch module's state.
 
     Args:
-        state_dict: what `module.state_dict()` returned, or arrays by such names; prefixes of modules do not
-            matter ("childsumtreelstm.ioux.weight").
-        model: a model with the parameters of `models.tree_lstm` (as `lstm` is), `tree_gru` or `tree_rnn`.
-        layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...), and for the first "fused" (`ioux`, `iouh`, `fx`,
-            `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell), for the last "rnn"
-            (torch.nn.RNN, RNNCell); or "auto", which finds out. A gate's biases add up. What DGL's layout has no
-            `W_f` for and torch's layers no biases is zero. torch.nn.GRU is refused: it is another cell.
+        state_dict: the result of `module.state_dict()`, or arrays by such names; module prefixes are ignored
+            ("childsumtreelstm.ioux.weight").
+        model: a model with the parameters of `models.tree_lstm` (as `lstm` has), `tree_gru` or `tree_rnn`.
+        layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...); for the first also "fused" (`ioux`, `iouh`, `fx`,
+            `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell); for the last also
+            "rnn" (torch.nn.RNN, RNNCell); "auto" detects it. Biases of one gate are added. A missing `W_f` (DGL) and
+            missing biases of torch's layers are zero. torch.nn.GRU, another cell, is refused.
 
     Returns:
-        The parameters of MODELS.md, float32, C-contiguous, owned by the caller. `emb` is among them if the
-        state has an embedding.
+        The model's parameters, float32, C-contiguous, owned by the caller; with `emb` if the state has an embedding.
 
     Raises:
-        ModelError: entries are missing, of no use, there twice, or of a wrong shape; all of them are listed.
+        ModelError: entries are missing, unused, duplicate, or of a wrong shape; all of them are listed.
 
     Example:
         >>> params = from_torch(module.state_dict(), tree_lstm(hidden=168, embed=300, vocab=20_000))
@@ -73,11 +72,11 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
 
 
 class _Fault(Exception):
-    """One entry that cannot be taken."""
+    """An entry of the state that does not fit."""
 
 
 def _family(model: ra.Model) -> Family:
-    """Return the models that this one has the parameters of."""
+    """Return the family of models with these parameters."""
     given = set(model.inputs)
     for family in FAMILIES:
         matrices = all(len(model.inputs[name].shape) == 2 for name in given if name.startswith("U"))
@@ -92,7 +91,7 @@ def _family(model: ra.Model) -> Family:
 
 
 def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDictLayout:
-    """Return the layout of that name, or for "auto" the one of which a mark is among the entries."""
+    """Return the layout of that name, or for "auto" the one whose mark is among the entries."""
     if name != "auto":
         return _named(family, name)
     endings = [set(endings_of(key)) for key in state_dict]
@@ -132,7 +131,7 @@ def _named(family: Family, name: str) -> StateDictLayout:
 
 
 def _blocks(key: str, value: Any, layout: StateDictLayout, model: ra.Model) -> Iterator[tuple[str, Array]]:
-    """Yield what an entry gives each parameter; raise `_Fault` if it gives none, or has a wrong shape."""
+    """Yield each parameter in an entry and its values; raise `_Fault` if there is none, or for a wrong shape."""
     part = part_of(layout, key)
     names = _names(part)
     if not names or not set(names) <= set(model.inputs):
@@ -147,14 +146,14 @@ def _blocks(key: str, value: Any, layout: StateDictLayout, model: ra.Model) -> I
 
 
 def _names(part: StateDictEntry | None) -> list[str]:
-    """Return the parameters that a part gives, in the order of its rows."""
+    """Return the parameters in an entry, in the order of its rows."""
     if part is None:
         return []
     return [f"{part[0]}_{gate}" for gate in part[1]] or [part[0]]
 
 
 def _twice(name: str, found: list[tuple[str, Array]]) -> bool:
-    """Whether a parameter is given by several entries that do not add up, as biases do."""
+    """Return whether several entries give one parameter and are not biases, which are added."""
     return len(found) > 1 and name.split("_")[0] != "b"
 
 
@@ -164,7 +163,7 @@ def _missing(model: ra.Model, given: Mapping[str, object], layout: StateDictLayo
 
 
 def _assembled(model: ra.Model, name: str, found: list[tuple[str, Array]] | None) -> Array:
-    """Return the sum of what is given for a parameter, or zeros."""
+    """Return the sum of a parameter's entries, or zeros."""
     if found is None:
         return np.zeros(dense(model.inputs[name]), np.float32)
     return np.ascontiguousarray(np.sum([block for _, block in found], axis=0, dtype=np.float32))

@@ -1,4 +1,4 @@
-"""GRU over sequences: TreeGRU where each node has one predecessor."""
+"""GRU over sequences: TreeGRU where each node has one predecessor (Cho et al. 2014)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cortex.models.states import child_at
 def gru(hidden: int, embed: int | None = None, vocab: int | None = None, input: str = "word") -> ra.Model:
     """Return the GRU, over sequences.
 
-    r, z = σ(W x + U h' + b), g = tanh(W x + U (r h') + b); h = z h' + (1 - z) g, where h' is that of the step
+    r, z = σ(W x + U h' + b), g = tanh(W x + U (r h') + b); h = z h' + (1 - z) g, where h' is the state of the step
     before, zero at the first step.
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected"; U_g (hidden,
     hidden) and b_g (hidden,) for g in r, z, g. Payloads: word, or x (embed,), or x_g (hidden,) for each g.
-    Output: h (hidden,). A `ModelError` says which extent an `input` lacks.
+    Output: h (hidden,). `ModelError` if an extent that `input` needs is missing.
 
     Example:
         >>> model = gru(hidden=256, embed=256, input="vector")

@@ -15,7 +15,7 @@ def gru_cell(before: Indexed, Wx: Mapping[str, Indexed], hidden: int, *, simple:
     r, z = σ(W x + U h~ + b), g = tanh(W x + U (r h~) + b).
 
     Args:
-        before: h~, what the node takes over from its children, a tensor (ra.N, hidden), zero at a leaf.
+        before: h~, the state of the children, a tensor (ra.N, hidden), zero at a leaf.
         Wx: W_g x for g in r, z, g, each a tensor (ra.N, hidden).
         hidden: the extent of all of these, and of the parameters U_g (hidden, hidden) and b_g (hidden,).
         simple: whether h~ reaches h through g alone.

@@ -1,4 +1,4 @@
-"""The input of a node, x_n, in the three ways that MODELS.md knows: by word, as a vector, or projected."""
+"""The input x_n of a node: a word, a vector, or projected by the weights of each gate."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ def projections(
     """Return W_g x_n for each gate g, each a tensor (ra.N, hidden).
 
     Args:
-        input: "word": x_n = emb[word], or 0 where a node carries no word; "vector": x_n is the payload `x`, 0
-            where a node carries none; "projected": W_g x_n itself is the payload `x_<g>`, which each node that
-            the model reads it at must carry.
+        input: "word": x_n = emb[word], 0 where a node carries no word; "vector": x_n is the payload `x`, 0 where a node
+            carries none; "projected": W_g x_n is the payload `x_<g>`, required at each node where the model reads it.
         gates: the name of each gate, one letter each.
         hidden: the extent of each W_g x_n.
-        embed: the extent of x_n; "projected" does not use it.
-        vocab: the number of words; only "word" uses it.
+        embed: the extent of x_n; unused by "projected".
+        vocab: the number of words; used by "word" only.
 
     Raises:
-        ModelError: `input` is none of these, or an extent that it needs is not given.
+        ModelError: `input` is none of these, or an extent that it needs is missing.
     """
     x = _given(input, embed, vocab)
     if x is None:
@@ -40,7 +39,7 @@ def projection(input: str, hidden: int, embed: int | None, vocab: int | None) ->
 
 
 def _given(input: str, embed: int | None, vocab: int | None) -> Indexed | None:
-    """Return x_n, a tensor (ra.N, embed), or None where a node carries the products."""
+    """Return x_n, a tensor (ra.N, embed), or None for projected inputs."""
     match input:
         case "projected":
             return None

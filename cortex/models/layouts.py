@@ -1,7 +1,7 @@
-"""How others lay out the parameters of recurrent cells: which entry holds what of which gates.
+"""Layouts of recurrent cells' parameters in PyTorch state dicts: the parameters and gates in each entry.
 
-A layout names entries as they end, after any prefix of modules. A matrix of several gates has them stacked along
-its rows, in the order given; several biases of one gate add up.
+Entries are named without module prefixes. A matrix of several gates stacks them along its rows, in the order given;
+several biases of one gate are added.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 StateDictEntry: TypeAlias = tuple[str, str]
-"""What an entry holds: "W", "U", "b" or "emb", and of which gates; "" where it has none."""
+"""The content of an entry: "W", "U", "b" or "emb", and its gates; "" if it has none."""
 
 _EMBEDDING = ("emb", "emb.weight", "embedding.weight", "embeddings.weight", "word_embeddings.weight")
 
 
 @dataclass(frozen=True, slots=True)
 class StateDictLayout:
-    """`entries` by name; `marks`, of which no other layout has one; parameters that may be missing, `zero`."""
+    """`entries` by name; `marks`, entries of no other layout; parameters that may be missing, `zero`."""
 
     name: str
     entries: dict[str, StateDictEntry]
@@ -58,7 +58,7 @@ DGL = StateDictLayout(
 """DGL's example: `W_iou`, `U_iou`, `b_iou`, `U_f`."""
 
 RECURRENT = ("weight_hh_l0", "weight_hh")
-"""The recurrent matrix of torch's own layers, and of their cells."""
+"""The recurrent matrix of torch's layers, and of their cells."""
 
 
 def _recurrent(name: str, gates: str, biases: frozenset[str]) -> StateDictLayout:
@@ -98,7 +98,7 @@ def _separate(gates: str) -> StateDictLayout:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models of the same parameters: those of `gates`, or one W, U and b, in the `layouts` that are known."""
+    """Models with the same parameters: those of `gates`, or one W, U and b, in the known `layouts`."""
 
     gates: str
     layouts: tuple[StateDictLayout, ...]
@@ -120,11 +120,11 @@ FAMILIES = (
     Family("rzg", (_separate("rzg"),)),
     Family("", (RNN, _separate(""))),
 )
-"""The last layout of each, "separate", is a layer or matrix for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
+"""The last layout of each, "separate", has an entry for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
 
 
 def part_of(layout: StateDictLayout, key: str) -> StateDictEntry | None:
-    """Return what the entry of this key holds, ("emb", "") for the embedding, or None if it is of no use."""
+    """Return the content of the entry of this key, ("emb", "") for the embedding, or None if it is unused."""
     endings = endings_of(key)
     if any(ending in _EMBEDDING for ending in endings):
         return ("emb", "")
@@ -132,6 +132,6 @@ def part_of(layout: StateDictLayout, key: str) -> StateDictEntry | None:
 
 
 def endings_of(key: str) -> list[str]:
-    """Return what a key is after each prefix of modules, the longest first."""
+    """Return a key without each of its module prefixes, the longest first."""
     names = key.split(".")
     return [".".join(names[start:]) for start in range(len(names))]

@@ -1,4 +1,4 @@
-"""LSTM over sequences: TreeLSTM where each node has one predecessor."""
+"""LSTM over sequences: TreeLSTM where each node has one predecessor (Hochreiter, Schmidhuber 1997)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cortex.models.states import child_at, gate
 def lstm(hidden: int, embed: int | None = None, vocab: int | None = None, input: str = "word") -> ra.Model:
     """Return the LSTM, over sequences.
 
-    i, o, f = σ(W x + U h' + b), u = tanh(W x + U h' + b); c = i u + f c', h = o tanh(c), where h' and c' are
-    those of the step before, zero at the first step.
+    i, o, f = σ(W x + U h' + b), u = tanh(W x + U h' + b); c = i u + f c', h = o tanh(c), where h' and c' are the states
+    of the step before, zero at the first step.
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected"; U_g (hidden,
     hidden) and b_g (hidden,) for g in i, o, u, f. Payloads: word, or x (embed,), or x_g (hidden,) for each g.
-    Outputs: h and c (hidden,). A `ModelError` says which extent an `input` lacks.
+    Outputs: h and c (hidden,). `ModelError` if an extent that `input` needs is missing.
 
     Example:
         >>> model = lstm(hidden=256, embed=256, input="vector")

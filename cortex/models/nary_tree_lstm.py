@@ -29,8 +29,8 @@ def nary_tree_lstm(
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected" and b_g
     (hidden,) for g in i, o, u, f; U_g (arity, hidden, hidden) for g in i, o, u, U_f (arity, arity, hidden,
-    hidden). Payloads: word, or x (embed,), or x_g (hidden,) for each g. Outputs: h and c (hidden,). A
-    `ModelError` refuses an arity below 1, and says which extent an `input` lacks.
+    hidden). Payloads: word, or x (embed,), or x_g (hidden,) for each g. Outputs: h and c (hidden,).
+    `ModelError` for an arity below 1, or if an extent that `input` needs is missing.
 
     Example:
         >>> model = nary_tree_lstm(hidden=256, embed=300, vocab=20_000, arity=3)

@@ -1,4 +1,4 @@
-"""What a node takes over from its children, and the gates that it goes through: each a tensor (ra.N, hidden)."""
+"""States of children and the gates on them, each a tensor (ra.N, hidden)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ def tree_fc(hidden: int, vocab: int, activation: str = "relu") -> ra.Model:
     """Return the model h = emb[word] at a leaf, h = act(W [h_l; h_r] + b) at an inner node, over binary trees.
 
     Parameters: emb (vocab, hidden), W (hidden, 2 hidden), b (hidden,). Payload: word, at leaves. Output: h
-    (hidden,). `activation` is "relu" or "tanh"; a `ModelError` refuses any other.
+    (hidden,). `activation` is "relu" or "tanh"; `ModelError` for any other.
 
     Example:
         >>> model = tree_fc(hidden=256, vocab=10_000, activation="tanh")

@@ -1,4 +1,4 @@
-"""Child-sum TreeGRU, in the two forms that the papers have."""
+"""Child-sum TreeGRU, in the two forms of the literature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tree_gru(
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected"; U_g (hidden,
     hidden) and b_g (hidden,) for g in r, z, g. Payloads: word, or x (embed,), or x_g (hidden,) for each g.
-    Output: h (hidden,). A `ModelError` says which extent an `input` lacks.
+    Output: h (hidden,). `ModelError` if an extent that `input` needs is missing.
 
     Example:
         >>> model = tree_gru(hidden=256, embed=300, vocab=20_000)
@@ -28,7 +28,7 @@ def tree_gru(
 def simple_tree_gru(
     hidden: int, embed: int | None = None, vocab: int | None = None, input: str = "word"
 ) -> ra.Model:
-    """Return the child-sum TreeGRU with h = (1 - z) g; all else is as in `tree_gru`.
+    """Return the child-sum TreeGRU with h = (1 - z) g; otherwise as `tree_gru`.
 
     Example:
         >>> model = simple_tree_gru(hidden=256, embed=300, vocab=20_000)

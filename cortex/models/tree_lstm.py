@@ -17,7 +17,7 @@ def tree_lstm(
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected"; U_g (hidden,
     hidden) and b_g (hidden,) for g in i, o, u, f. Payloads: word, or x (embed,), or x_g (hidden,) for each g.
-    Outputs: h and c (hidden,). A `ModelError` says which extent an `input` lacks.
+    Outputs: h and c (hidden,). `ModelError` if an extent that `input` needs is missing.
 
     Example:
         >>> model = tree_lstm(hidden=256, embed=300, vocab=20_000)

@@ -19,8 +19,8 @@ def tree_rnn(
     """Return the model h = tanh(W x + U h~ + b), h~ = Σ_k h_k, over trees of any arity.
 
     Parameters: emb (vocab, embed) for input="word"; W (hidden, embed) unless input="projected"; U (hidden,
-    hidden), b (hidden,). Payload: word, or x (embed,), or x_h (hidden,). Output: h (hidden,). A `ModelError`
-    says which extent an `input` lacks.
+    hidden), b (hidden,). Payload: word, or x (embed,), or x_h (hidden,). Output: h (hidden,). `ModelError` if an
+    extent that `input` needs is missing.
 
     Example:
         >>> model = tree_rnn(hidden=256, embed=300, vocab=20_000)
@@ -39,7 +39,8 @@ def dag_rnn(
 
     Parameters: W (hidden, embed) unless input="projected"; U (hidden, hidden), b (hidden,); emb (vocab, embed)
     for input="word". Payload: x (embed,), or word, or x_h (hidden,). Output: h (hidden,). `activation` is "relu"
-    or "tanh". A `ModelError` refuses any other, and says which extent an `input` lacks.
+    or "tanh". `ModelError` for another activation, or if an extent that `input` needs
+    is missing.
 
     Example:
         >>> model = dag_rnn(hidden=256, activation="tanh", input="projected")

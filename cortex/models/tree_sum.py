@@ -1,4 +1,4 @@
-"""The running example of the CORTEX paper (Fig. 1, Listing 1)."""
+"""The running example of the CORTEX paper (Figure 1, Listing 1)."""
 
 from __future__ import annotations
 

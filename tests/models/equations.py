@@ -1,4 +1,4 @@
-"""MODELS.md once more, in plain float64 NumPy, one node after another. Nothing of ours is imported here.
+"""The equations of the library models in plain float64 NumPy, one node after another, without imports of cortex.
 
 A structure is `children`, the rows of each node's children, in rows of post-order (a child's row is below its
 parent's), and payloads by name, one entry a row. Each function returns its outputs by name, (rows, ...).
@@ -152,7 +152,7 @@ def nary_tree_lstm(
 
 
 def leaky_tree_lstm(params: Params, children: Children, payload: Payload) -> dict[str, Array]:
-    """Not in MODELS.md: a child-sum TreeLSTM under other names and with one gate more, whose cell leaks."""
+    """A cell that is not in the library: a child-sum TreeLSTM with other names, another gate, and a leaking cell."""
     state: list[Array] = []
     memory: list[Array] = []
     for row, below in enumerate(children):

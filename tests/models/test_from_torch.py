@@ -53,7 +53,7 @@ class Separate(nn.Module):
 
 
 class Matrices(nn.Module):
-    """A matrix for each gate and side and a vector for each gate: MODELS.md's own names, not as layers."""
+    """A matrix for each gate and side and a vector for each gate: the library's names, not as layers."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The models of cortex.models against MODELS.md, by the oracle."""
+"""The library models against their equations in NumPy, by the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of DESIGN section 4, verbatim as far as they speak of the language itself."""
+"""The models of the user documentation run as they stand."""
 
 import numpy as np
 
