@@ -1,9 +1,13 @@
 """What every test can rely on: deterministic property tests, and golden files that one flag renews."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,8 +18,27 @@ from tests.support.golden import check_golden
 
 TESTS = Path(__file__).resolve().parent
 
-# Tests compile what they test, and leave the user's cache alone; those of the cache ask for the fixture `cache_dir`.
-os.environ["CORTEX_CACHE_DIR"] = os.environ["RAGGED_CACHE_DIR"] = ""
+# Kernels are shared within one run: a cache of the run's own, which the processes of pytest-xdist inherit. A test
+# that patches attributes compiles without it (`patch_without_cache`); those of the cache itself ask for `cache_dir`.
+CACHES = ("CORTEX_CACHE_DIR", "RAGGED_CACHE_DIR")
+if "CORTEX_TESTS_CACHE" not in os.environ:
+    os.environ["CORTEX_TESTS_CACHE"] = tempfile.mkdtemp(prefix="cortex-tests-")
+    atexit.register(shutil.rmtree, os.environ["CORTEX_TESTS_CACHE"], ignore_errors=True)
+for variable in CACHES:
+    os.environ[variable] = os.environ["CORTEX_TESTS_CACHE"]
+
+_patch = pytest.MonkeyPatch.setattr
+
+
+def patch_without_cache(patch: pytest.MonkeyPatch, *args: Any, **kwargs: Any) -> None:
+    """Patch an attribute, and compile without the run's cache until it is undone: it may be the compiler's."""
+    for variable in CACHES:
+        if os.environ.get(variable) == os.environ["CORTEX_TESTS_CACHE"]:
+            patch.setenv(variable, "")
+    _patch(patch, *args, **kwargs)
+
+
+pytest.MonkeyPatch.setattr = patch_without_cache
 
 # Who starts tests in the background may have them ignore Ctrl-C, and the processes that they start: some send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -38,14 +38,6 @@ LABELS, WORDS = labelled_edges.LABELS, labelled_edges.WORDS
 SEEDS = st.integers(0, 2**16)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def shared_cache(tmp_path_factory):
-    """Kernels are kept for this module: the random structures run on what the scripts compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CORTEX_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_it_runs_from_the_root_of_the_repository(path, golden, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
