@@ -20,7 +20,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Check, Label, Stmt, block
-from ragged.ir.walk import mentions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.layout.packed import PackedLayout
 from ragged.layout.prelude import nest
 from ragged.passes.insert_checks import check_of
@@ -136,6 +136,11 @@ class Bounds:
             if self._plain(tensor, access):
                 continue
             if not isinstance(self._answer(tensor, access), Proof):
+                if _is_data(access.index):
+                    own = self._unpadded(tensor)
+                    assert own is not None, "some loop is padded"
+                    missing.setdefault(load, []).append(own)
+                    continue
                 self._require_guardable(tensor, access)
                 missing.setdefault(load, []).append(access.inside)
             elif access.tensor.kind is Kind.COMPUTED:
@@ -266,6 +271,11 @@ class Bounds:
         return self.prover.prove(self.functions.expr(access.condition), loops=loops)
 
 
+def _is_data(index: Expr) -> bool:
+    """True if an index is read from an array: where it is wrong the check has to say so, within a row's own length."""
+    return any(isinstance(part, Load) for part in subexpressions(index))
+
+
 def _implied(access: IndexAccess) -> bool:
     """True if what is asked of an index is part of the condition under which it is used."""
     conjuncts = [] if access.path is None else [access.path]
@@ -290,4 +300,4 @@ class _Guarded(Rewriter):
             inside = both(inside, condition)
         assert inside is not None
         zero = Const(0.0 if expr.dtype is DType.FLOAT32 else 0, expr.dtype)
-        return Select(inside, expr, zero)
+        return Select(inside, super().expr(expr), zero)

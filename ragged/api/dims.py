@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ragged.api.values import Symbol, Value, ValueLike, as_index, lift
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
+from ragged.ir.walk import subexpressions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +97,17 @@ def extent_of(value: ValueLike, what: str) -> Value:
     """Return an extent as a value: an integer that is not a negative literal.
 
     Raises:
-        ModelError: it is none.
+        ModelError: it is none, or it reads a tensor.
     """
     extent = as_index(lift(value), what)
+    read = next((part.buffer for part in subexpressions(extent.expr) if isinstance(part, ir.Load)), None)
+    if read is not None:
+        raise ModelError(
+            f"{what}: an extent reads the tensor '{read.name}'",
+            at=Location.capture(),
+            because="storage and loops are sized before tensors are read",
+            fix="use a length_fn, whose values are given to the call by its name",
+        )
     if isinstance(extent.expr, ir.Const) and int(extent.expr.value) < 0:
         raise ModelError(f"{what}: {extent.text()} is no extent", at=Location.capture())
     return extent

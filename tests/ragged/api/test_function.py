@@ -301,3 +301,22 @@ def test_relu_of_nan_is_nan():
     fn = ragged.compile(ragged.compute("Y", X.dims, lambda i: ragged.relu(X[i])))
     x = np.resize(np.array([np.nan, -1.0, 2.0, np.inf, -np.inf], np.float32), 37)
     np.testing.assert_array_equal(fn(X=x), np.where(x < 0, np.float32(0), x))
+
+
+@pytest.mark.parametrize("place", ["reduction", "dimension"])
+def test_an_extent_that_reads_a_tensor_is_refused(place):
+    batch, inner = ragged.dim("batch"), ragged.dim("inner")
+    A = ragged.input_tensor("A", [(batch, ragged.size("B")), (ragged.dim("len"), 8)])
+    L = ragged.input_tensor("L", A.dims[:1], "int32")
+    with pytest.raises(ModelError) as caught:
+        if place == "reduction":
+            ragged.compute("Y", A.dims[:1], lambda b: ragged.sum(L[b], lambda k: A[b, k]))
+        else:
+            ragged.compute("Y", [A.dims[0], (inner, L[batch])], lambda b, k: A[b, k])
+    said = {"reduction": "ragged.sum", "dimension": "compute 'Y'"}[place]
+    what, at, *rest = str(caught.value).splitlines()
+    assert what == f"{said}: an extent reads the tensor 'L'" and "test_function.py" in at
+    assert rest == [
+        "  because: storage and loops are sized before tensors are read",
+        "  fix: use a length_fn, whose values are given to the call by its name",
+    ]

@@ -8,6 +8,7 @@ import pytest
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
+from ragged.errors import DataError
 from tests.ragged.api.running import Data, expected, run
 from tests.ragged.api.test_schedule import refusal
 
@@ -168,3 +169,42 @@ def test_storage_goes_on_where_extents_grow():
     triangle = ragged.array([[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]])
     y = ragged.compile(s)(x=triangle)
     assert y.padding == (4, 1) and y.to_list() == [[2.0], [3.0, 4.0], [5.0, 6.0, 7.0]]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_indices_from_data_are_read_and_checked_within_a_rows_own_length(depth: int):
+    batch, length = ragged.dim("batch"), ragged.dim("len")
+    n = ragged.length_fn("n", over=batch)
+    A = ragged.input_tensor("A", [(batch, ragged.size("B")), (length, n(batch))])
+    I = ragged.input_tensor("I", A.dims, "int32")  # noqa: E741
+    index = {1: lambda b, t: I[b, t], 2: lambda b, t: I[b, I[b, t]]}[depth]
+    G = ragged.compute("G", A.dims, lambda b, t: A[b, index(b, t)])
+    s = RaggedSchedule(G)
+    s.pad_dimension(G.dims[1], 4)
+    s.pad_loop(G.loops[1], 4)
+    fn = ragged.compile(s)
+    rows = [[1.0, 2.0, 3.0], [4.0], []]
+    found = fn(A=ragged.array(rows), I=ragged.array([np.int32(each) for each in ([1, 2, 0], [0], [])]))
+    want = {1: [2.0, 3.0, 1.0], 2: [3.0, 1.0, 2.0]}[depth]
+    assert [list(row) for row in found] == [want, [4.0], []]
+    wrong = ragged.array([np.int32(each) for each in ([1, 2, 3], [0], [])])
+    with pytest.raises(DataError, match=r"index 3 of dimension 1 of '[AI]' is outside \[0, 3\)"):
+        fn(A=ragged.array(rows), I=wrong)
+
+
+def test_a_result_is_read_through_an_index_from_data():
+    """Elements of X beyond a row's end are not written, and index 0 beyond a row's end is not one of an empty row."""
+    batch, length = ragged.dim("batch"), ragged.dim("len")
+    n = ragged.length_fn("n", over=batch)
+    A = ragged.input_tensor("A", [(batch, ragged.size("B")), (length, n(batch))])
+    I = ragged.input_tensor("I", A.dims, "int32")  # noqa: E741
+    X = ragged.compute("X", A.dims, lambda b, t: 2 * A[b, t])
+    G = ragged.compute("G", A.dims, lambda b, t: X[b, n(b) - 1 - I[b, t]])
+    s = RaggedSchedule(G)
+    s.pad_dimension(G.dims[1], 4)
+    s.pad_loop(G.loops[1], 4)
+    found = ragged.compile(s)(
+        A=ragged.array([[1.0, 2.0, 3.0], [4.0], []]),
+        I=ragged.array([np.int32(each) for each in ([1, 2, 0], [0], [])]),
+    )
+    assert [list(row) for row in found] == [[4.0, 2.0, 6.0], [8.0], []]
