@@ -153,7 +153,7 @@ class _Fuse:
         for var in (inner, *reversed(lets), outer):
             if any(mentions(expr, (var,)) for expr in exprs):
                 found.add(var)
-                exprs += [lets[var]] if var in lets else [self.rows.row] if var is inner else []
+                exprs += [lets[var]] if var in lets else []
         return found
 
     def refuse(self, body: Stmt) -> None:
