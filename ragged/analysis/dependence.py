@@ -14,7 +14,7 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
-from ragged.ir.sites import Access, Regions, Site, regions, regions_of
+from ragged.ir.sites import Access, Regions, Site, path_to, regions, regions_of
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
 from ragged.prove import Proof, Prover, Unproven, prover_of
 
@@ -210,21 +210,15 @@ def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:
 
 def _ranges(site: Site, copies: Copies, common: int) -> tuple[tuple[Var, Expr], ...]:
     found: list[tuple[Var, Expr]] = []
-    for depth, loop in enumerate(site.loops):
-        copy = copies[loop.var]
-        if depth >= common and isinstance(copy, Ref):
-            found.append((copy.var, substitute(_expanded(site, loop), copies)))
+    for var, extent in path_to(site).ranges[common:]:
+        copy = copies[var]
+        if isinstance(copy, Ref):
+            found.append((copy.var, substitute(extent, copies)))
     return tuple(found)
 
 
 def _shared(site: Site, common: int) -> tuple[tuple[Var, Expr], ...]:
-    return tuple((loop.var, _expanded(site, loop)) for loop in site.loops[:common])
-
-
-def _expanded(site: Site, loop: For) -> Expr:
-    """Return a loop's extent with the lets around the loop substituted."""
-    around = site.around[: next(i for i, outer in enumerate(site.around) if outer is loop)]
-    return Site(site.stage, loop, around).expand(loop.extent)
+    return path_to(site).ranges[:common]
 
 
 def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:

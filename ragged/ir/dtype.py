@@ -21,6 +21,8 @@ class DType(Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
+    __hash__ = object.__hash__  # members are equal to themselves alone; Enum's hashes a name
+
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype of the same name; of BFLOAT16X2, which NumPy does not know, that of its bits."""

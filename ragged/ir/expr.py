@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import BinaryOp, UnaryOp
+
+_T = TypeVar("_T")
 
 # --- symbols -----------------------------------------------------------------------------------------------
 
@@ -146,8 +148,34 @@ class Buffer:
 # --- expressions -------------------------------------------------------------------------------------------
 
 
+class _Node:
+    """What is computed once of an expression, when it is first asked for: its hash and its variables."""
+
+    __slots__ = ("_hash", "_variables")
+
+    _hash: int
+    _variables: frozenset[Var]
+
+
+def _hash_once(cls: type[_T]) -> type[_T]:
+    """Make a class of nodes keep the hash that its dataclass computes: that of a whole tree, asked of every part."""
+    compute = cls.__hash__
+
+    def __hash__(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            value = compute(self)
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    cls.__hash__ = __hash__  # type: ignore[method-assign]
+    return cls
+
+
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Const:
+class Const(_Node):
     """A literal of `dtype`."""
 
     value: int | float | bool
@@ -155,8 +183,9 @@ class Const:
     at: Location | None = field(default=None, compare=False, repr=False)
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(_Node):
     """The value of a variable."""
 
     var: Var
@@ -168,8 +197,9 @@ class Ref:
         return self.var.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(_Node):
     """The element of `buffer` at `indices`, one for each dimension."""
 
     buffer: Buffer
@@ -188,8 +218,9 @@ class Load:
         return self.buffer.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Node):
     """An uninterpreted function's value at `args`."""
 
     function: Function
@@ -208,8 +239,9 @@ class Call:
         return self.function.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(_Node):
     """An operator of one operand."""
 
     op: UnaryOp
@@ -229,8 +261,9 @@ _OF_OPERATOR = {op: DType.BOOL for op in BinaryOp if op.is_comparison or op.is_l
 """The types of results that are not the operands'. A table: a compilation asks some ten thousand times."""
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(_Node):
     """An operator of two operands of one dtype. AND and OR evaluate the right one only where it decides."""
 
     op: BinaryOp
@@ -248,8 +281,9 @@ class Binary:
         return _OF_OPERATOR.get(self.op) or self.lhs.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Fma:
+class Fma(_Node):
     """`a * b + c`, rounded once.
 
     Of two pairs (BFLOAT16X2) and a float32 it is `fma(a1, b1, fma(a0, b0, c))`: the first ones' product is added first.
@@ -267,8 +301,9 @@ class Fma:
         return self.c.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(_Node):
     """`if_true` where `condition` holds, else `if_false`; the other one is not evaluated."""
 
     condition: Expr
@@ -282,8 +317,9 @@ class Select:
         return self.if_true.dtype
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(_Node):
     """`operand` converted to `dtype`, as C does."""
 
     dtype: DType

@@ -17,6 +17,8 @@ class UnaryOp(Enum):
     TANH = "tanh"
     SIGMOID = "sigmoid"
 
+    __hash__ = object.__hash__  # members are equal to themselves alone; Enum's hashes a name
+
 
 class BinaryOp(Enum):
     """An operator of two operands; its value is how it prints.
@@ -47,6 +49,8 @@ class BinaryOp(Enum):
     OR = "or"
     PAIR = "pair"
     DOT = "dot"
+
+    __hash__ = object.__hash__  # members are equal to themselves alone; Enum's hashes a name
 
     @property
     def is_comparison(self) -> bool:

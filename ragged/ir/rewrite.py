@@ -30,6 +30,7 @@ from ragged.ir.stmt import (
     Store,
     block,
 )
+from ragged.ir.walk import variables
 
 _Name = TypeVar("_Name", Label, Var)
 
@@ -255,6 +256,13 @@ class Substitution(Rewriter):
         return super().expr(expr)
 
 
+class _OfVariables(Substitution):
+    """A substitution that changes nothing else, and leaves what has none of the variables."""
+
+    def expr(self, expr: Expr) -> Expr:
+        return expr if variables(expr).isdisjoint(self.values) else super().expr(expr)
+
+
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Return `expr` with the variables in `values` replaced."""
-    return Substitution(values=values).expr(expr)
+    return _OfVariables(values=values).expr(expr) if values else expr

@@ -7,7 +7,7 @@ variables of the loops around it alone: lets are substituted, so that equal plac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Dim, Expr, Load, Select, Unary, Var
@@ -64,13 +64,7 @@ class Site:
 
     def expand(self, expr: Expr) -> Expr:
         """Return `expr` with the lets around the statement substituted: only loops' variables are left."""
-        lets = [outer for outer in self.around if isinstance(outer, Let)]
-        used = variables(expr) if lets else set()
-        for let in reversed(lets):  # a let's value may use the lets outside it
-            if let.var in used:
-                expr = substitute(expr, {let.var: let.value})
-                used |= variables(let.value)
-        return expr
+        return path_to(self).expand(expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +128,12 @@ def regions(site: Site) -> Regions:
     A reduction reads what it updates. What is read to get there, by the extents, lets and conditions around,
     counts as read. Statements inside the statement do not count.
     """
-    return next(regions_of((site,)))
+    return path_to(site).regions(site.stmt)
 
 
 def regions_of(found: Iterable[Site]) -> Iterator[Regions]:
-    """Yield the regions of each site; what is around several that follow each other is looked at once."""
-    ways: list[tuple[Enclosing, _Way]] = []
-    for site in found:
-        depth = 0
-        while depth < min(len(ways), len(site.around)) and same(ways[depth][0], site.around[depth]):
-            depth += 1
-        del ways[depth:]
-        for outer in site.around[depth:]:
-            ways.append((outer, (ways[-1][1] if ways else _Way()).entered(outer)))
-        yield (ways[-1][1] if ways else _Way()).regions(site.stmt)
+    """Yield the regions of each site."""
+    return (path_to(site).regions(site.stmt) for site in found)
 
 
 def held(stmt: Stmt) -> tuple[Expr, ...]:
@@ -171,17 +157,36 @@ def same(one: Enclosing, other: Enclosing) -> bool:
     return one is other
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The way to a statement: the loops, the lets' values, what holds, and what is read, lets seen through."""
+@dataclass(slots=True, eq=False)
+class Path:
+    """The constructs around a statement: loops and their extents, lets' values, conditions, what they read.
+
+    Lets are substituted in all of these. Made by `path_to`, once for constructs of the same variables and expressions:
+    it keeps what it was asked of expressions and statements, of which a step of a schedule leaves most as they are.
+    """
 
     loops: tuple[Var, ...] = ()
+    extents: tuple[Expr, ...] = ()
     lets: Mapping[Var, Expr] = field(default_factory=dict)
     conditions: tuple[Expr, ...] = ()
     reads: tuple[Access, ...] = ()
+    _key: tuple[object, ...] = ()
+    _expanded: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
+    _touched: dict[int, tuple[Stmt, Regions]] = field(default_factory=dict)
+
+    @property
+    def ranges(self) -> tuple[tuple[Var, Expr], ...]:
+        """The loops, each a variable and its extent."""
+        return tuple(zip(self.loops, self.extents, strict=True))
 
     def expand(self, expr: Expr) -> Expr:
-        return substitute(expr, self.lets) if self.lets else expr
+        """Return `expr` with the lets substituted."""
+        if not self.lets or variables(expr).isdisjoint(self.lets):
+            return expr
+        known = self._expanded.get(id(expr))
+        if known is None:
+            known = self._expanded[id(expr)] = (expr, substitute(expr, self.lets))
+        return known[1]
 
     def read(self, *exprs: Expr) -> tuple[Access, ...]:
         """Return what expressions that stand here read."""
@@ -189,24 +194,54 @@ class _Way:
             access for expr in exprs for access in _loads(self.expand(expr), self.conditions, self.loops)
         )
 
-    def entered(self, outer: Enclosing) -> _Way:
-        """Return the way that goes on into `outer`."""
+    def entered(self, outer: Enclosing) -> Path:
+        """Return the path that goes on into `outer`."""
         match outer:
             case For(var=var, extent=extent):
-                return replace(self, loops=(*self.loops, var), reads=(*self.reads, *self.read(extent)))
+                key: tuple[object, ...] = (self, For, var, extent)
             case Let(var=var, value=value):
-                lets = {**self.lets, var: self.expand(value)}
-                return replace(self, lets=lets, reads=(*self.reads, *self.read(value)))
-            case Branch(branch=If(condition=condition)):
-                held = (*self.conditions, self.expand(outer.condition))
-                return replace(self, conditions=held, reads=(*self.reads, *self.read(condition)))
+                key = (self, Let, var, value)
+            case Branch(branch=branch, taken=taken):
+                key = (self, Branch, branch.condition, taken)
             case Alloc(buffer=buffer):
-                return replace(self, reads=(*self.reads, *self.read(*buffer.shape)))
+                key = (self, Alloc, buffer)
             case _:
                 assert_never(outer)
+        identity = tuple(map(id, key))
+        known = _PATHS.get(identity)
+        if known is None:
+            if len(_PATHS) >= _MOST_PATHS:
+                _PATHS.clear()
+            known = _PATHS[identity] = self._longer(outer)
+            known._key = key  # as long as it is known, these identities are theirs
+        return known
+
+    def _longer(self, outer: Enclosing) -> Path:
+        loops, extents, lets, conditions = self.loops, self.extents, self.lets, self.conditions
+        match outer:
+            case For(var=var, extent=extent):
+                loops, extents = (*loops, var), (*extents, self.expand(extent))
+                reads = self.read(extent)
+            case Let(var=var, value=value):
+                lets = {**lets, var: self.expand(value)}
+                reads = self.read(value)
+            case Branch(branch=If(condition=condition)):
+                conditions = (*conditions, self.expand(outer.condition))
+                reads = self.read(condition)
+            case Alloc(buffer=buffer):
+                reads = self.read(*buffer.shape)
+            case _:
+                assert_never(outer)
+        return Path(loops, extents, lets, conditions, (*self.reads, *reads))
 
     def regions(self, stmt: Stmt) -> Regions:
-        """Return what `stmt`, at the end of the way, touches."""
+        """Return what `stmt`, at the end of the path, touches."""
+        known = self._touched.get(id(stmt))
+        if known is None:
+            known = self._touched[id(stmt)] = (stmt, self._regions(stmt))
+        return known[1]
+
+    def _regions(self, stmt: Stmt) -> Regions:
         own = self.read(*held(stmt))
         match stmt:
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
@@ -215,6 +250,26 @@ class _Way:
                 return Regions((*self.reads, *own, *updated), (target,))
             case _:
                 return Regions((*self.reads, *own), ())
+
+
+_MOST_PATHS = 1 << 14
+_PATHS: dict[tuple[int, ...], Path] = {}
+"""By the identities in each path's `_key`, which keeps them alive."""
+_START = Path()
+
+
+def path_to(site: Site) -> Path:
+    """Return the path to a statement."""
+    path = _START
+    for outer in site.around:
+        path = path.entered(outer)
+    return path
+
+
+def forget_paths() -> None:
+    """Forget all paths: no step of a schedule is about to ask for one of them."""
+    _PATHS.clear()
+    _START._touched.clear()
 
 
 def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[Access]:

@@ -65,14 +65,22 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
         pending.extend(reversed(operands(found)))
 
 
-def variables(*exprs: Expr) -> set[Var]:
-    """Return the variables in expressions."""
-    return {part.var for expr in exprs for part in subexpressions(expr) if isinstance(part, Ref)}
+def variables(*exprs: Expr) -> frozenset[Var]:
+    """Return the variables in expressions; each expression keeps its own."""
+    if len(exprs) != 1:
+        return frozenset[Var]().union(*map(variables, exprs))
+    expr = exprs[0]
+    try:
+        return expr._variables
+    except AttributeError:
+        found = frozenset((expr.var,)) if isinstance(expr, Ref) else variables(*operands(expr))
+        object.__setattr__(expr, "_variables", found)
+        return found
 
 
 def mentions(expr: Expr, wanted: Collection[Var]) -> bool:
     """Return whether an expression uses one of the variables that are `wanted`."""
-    return any(isinstance(part, Ref) and part.var in wanted for part in subexpressions(expr))
+    return not variables(expr).isdisjoint(wanted)
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:

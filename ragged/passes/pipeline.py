@@ -9,6 +9,7 @@ from ragged.errors import InternalError
 from ragged.ir.index import forget_programs
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
+from ragged.ir.sites import forget_paths
 from ragged.ir.verify import verify
 
 
@@ -51,4 +52,5 @@ def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
             raise InternalError(f"pass '{each.name}' left an invalid program: {error.what}") from error
         steps.append(Step(each.name, new.program, new.forwarding, new.notes, new.shares_columns))
     forget_programs()
+    forget_paths()
     return tuple(steps)

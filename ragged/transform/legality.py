@@ -11,7 +11,7 @@ from ragged.ir.expr import Binary, Const, Expr, Load
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
-from ragged.ir.sites import Branch, Site, sites_in
+from ragged.ir.sites import Site, path_to, sites_in
 from ragged.ir.stmt import For, LoopKind, Stmt
 from ragged.ir.walk import leaves, subexpressions, written
 from ragged.prove import Proof, Unproven, prover_of
@@ -24,11 +24,8 @@ def holds(program: Program, site: Site, goal: Expr) -> bool:
 
 def answer(program: Program, site: Site, goal: Expr) -> Proof | Unproven:
     """Return the proof of `goal` where `site` stands, with its loops, lets and conditions, or why there is none."""
-    loops = tuple((loop.var, _around(site, loop).expand(loop.extent)) for loop in site.loops)
-    conditions = tuple(
-        _around(site, branch).expand(branch.condition) for branch in site.around if isinstance(branch, Branch)
-    )
-    return prover_of(program).prove(site.expand(goal), loops=loops, conditions=conditions)
+    path = path_to(site)
+    return prover_of(program).prove(path.expand(goal), loops=path.ranges, conditions=path.conditions)
 
 
 def labelled(site: Site, within: Stmt | None = None) -> list[Site]:
@@ -109,9 +106,3 @@ def stepwise(what: str) -> Iterator[None]:
         raise ScheduleError(
             what, at=error.at, because=because, example=error.example, fix=error.fix
         ) from None
-
-
-def _around(site: Site, outer: For | Branch) -> Site:
-    """Return where `outer`, which is around `site`, stands."""
-    depth = next(i for i, each in enumerate(site.around) if each is outer)
-    return Site(site.stage, site.stmt, site.around[:depth])
