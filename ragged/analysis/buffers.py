@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Role
+from ragged.ir.index import index_of
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site, sites
@@ -20,8 +21,7 @@ def allocations(program: Program) -> Iterator[Site]:
 
 def all_buffers(program: Program) -> list[Buffer]:
     """Return the declared buffers and then the local ones, in the order of the text."""
-    local = (site.stmt.buffer for site in allocations(program) if isinstance(site.stmt, Alloc))
-    return [*program.buffers, *local]
+    return [*program.buffers, *index_of(program).buffers]
 
 
 def allocation(program: Program, buffer: Buffer, primitive: str) -> Site:

@@ -1,18 +1,32 @@
-"""What is where in a program: its labels and loops in the order of the text, and the way to each loop.
+"""What is where in a program: its labels, loops and local buffers in the order of the text, and the way to each loop.
 
-Every step of a schedule asks this of the program that the step before it left, several times. Most of such a program is
-the statements that were there before: what is in a statement is looked up once, and kept for as long as steps go on.
+Every step of a schedule asks this of the program that the step before it left, several times, and most statements of
+that are statements of the program before: each keeps what is in it.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
-from ragged.ir.expr import Var
+from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program, Stage
-from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, If, Intrinsic, Label, Let, Reduce, Stmt, Store
+from ragged.ir.stmt import (
+    Alloc,
+    Barrier,
+    Block,
+    Check,
+    Contents,
+    For,
+    If,
+    Intrinsic,
+    Label,
+    Let,
+    Reduce,
+    Stmt,
+    Store,
+)
 from ragged.ir.walk import children
 
 
@@ -44,11 +58,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A program's labels and loops, stage by stage in the order of the text."""
+    """A program's labels, loops and local buffers, stage by stage in the order of the text."""
 
     stages: tuple[Stage, ...]
     labels: tuple[Label, ...]
     loops: tuple[Var, ...]
+    buffers: tuple[Buffer, ...]
 
     def find(self, loop: Var) -> Found | None:
         """Return where a loop stands, the first of the text if there are several; None if there is none."""
@@ -59,70 +74,43 @@ class Index:
         return None
 
 
-_RECENT: deque[tuple[Program, Index]] = deque(maxlen=4)
-
-
 def index_of(program: Program) -> Index:
     """Return the index of a program."""
-    for known, found in tuple(_RECENT):
-        if known is program:
-            return found
-    labels: list[Label] = []
-    loops: list[Var] = []
-    for stage in program.stages:
-        _collect(stage.body, labels, loops)
-    made = Index(program.stages, tuple(labels), tuple(loops))
-    _RECENT.append((program, made))
-    return made
+    parts = [contents(stage.body) for stage in program.stages]
+    labels, loops, buffers = (tuple(chain.from_iterable(each)) for each in zip(*parts, strict=True))
+    return Index(program.stages, labels, loops, buffers)
 
 
-def forget_programs() -> None:
-    """Let go of all programs: nobody is about to rewrite one of those that were asked about of late."""
-    _RECENT.clear()
-    _PARTS.clear()
-
-
-class _Part(NamedTuple):
-    """A statement with others in it, and the labels and loops of all of these."""
-
-    stmt: Stmt
-    labels: tuple[Label, ...]
-    loops: tuple[Var, ...]
-
-
-_LARGE = 256
-"""A statement with more labels and loops in it changes with most steps, and is not remembered."""
-_MOST_PARTS = 1 << 16
-_PARTS: dict[int, _Part] = {}
-"""Of statements by their identity, which is nobody else's as long as they are here."""
-
-
-def _collect(stmt: Stmt, labels: list[Label], loops: list[Var]) -> None:
-    """Append what is in a statement, in the order of the text."""
-    if isinstance(stmt, Store | Reduce | Check | Barrier | Intrinsic):
-        labels.append(stmt.label)
-        return
-    part = _PARTS.get(id(stmt))
-    if part is not None:
-        labels.extend(part.labels)
-        loops.extend(part.loops)
-        return
-    own_labels: list[Label] = []
-    own_loops: list[Var] = [stmt.var] if isinstance(stmt, For) else []
-    for child in children(stmt):
-        _collect(child, own_labels, own_loops)
-    if len(own_labels) + len(own_loops) <= _LARGE:
-        if len(_PARTS) >= _MOST_PARTS:
-            _PARTS.clear()
-        _PARTS[id(stmt)] = _Part(stmt, tuple(own_labels), tuple(own_loops))
-    labels.extend(own_labels)
-    loops.extend(own_loops)
+def contents(stmt: Stmt) -> Contents:
+    """Return the labels, loops and local buffers in a statement, which keeps them."""
+    try:
+        return stmt._index
+    except AttributeError:
+        labels: tuple[Label, ...] = ()
+        loops: tuple[Var, ...] = ()
+        buffers: tuple[Buffer, ...] = ()
+        match stmt:
+            case Store() | Reduce() | Check() | Barrier() | Intrinsic():
+                labels = (stmt.label,)
+            case For():
+                loops = (stmt.var,)
+            case Alloc():
+                buffers = (stmt.buffer,)
+            case _:
+                pass
+        inner = [contents(child) for child in children(stmt)]
+        found = Contents(
+            labels + tuple(chain.from_iterable(each.labels for each in inner)),
+            loops + tuple(chain.from_iterable(each.loops for each in inner)),
+            buffers + tuple(chain.from_iterable(each.buffers for each in inner)),
+        )
+        object.__setattr__(stmt, "_index", found)
+        return found
 
 
 def _find(stmt: Stmt, loop: Var, way: Way | None) -> tuple[For, Way | None] | None:
     """Return a loop in a statement, and the way to it."""
-    part = _PARTS.get(id(stmt))
-    if part is not None and loop not in part.loops:
+    if loop not in contents(stmt).loops:
         return None
     match stmt:
         case For(var=var) if var is loop:

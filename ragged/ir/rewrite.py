@@ -44,17 +44,18 @@ class Forwarding:
 
     def then(self, later: Forwarding) -> Forwarding:
         """Return the map of this rewriting followed by `later`."""
-        return Forwarding(
-            {old: _followed(new, later.labels) for old, new in self.labels.items()},
-            {old: _followed(new, later.loops) for old, new in self.loops.items()},
-        )
+        return Forwarding(_followed(self.labels, later.labels), _followed(self.loops, later.loops))
 
 
-def _followed(new: tuple[_Name, ...], later: Mapping[_Name, tuple[_Name, ...]]) -> tuple[_Name, ...]:
-    """Return what stands for `new` later."""
-    if len(new) == 1:  # most: they stay
-        return later.get(new[0], ())
-    return tuple(b for a in new for b in later.get(a, ()))
+def _followed(
+    first: Mapping[_Name, tuple[_Name, ...]], later: Mapping[_Name, tuple[_Name, ...]]
+) -> dict[_Name, tuple[_Name, ...]]:
+    """Return what stands for each name of `first` later: most stand for themselves all the time."""
+    get = later.get
+    return {
+        old: get(new[0], ()) if len(new) == 1 else tuple(b for a in new for b in get(a, ()))
+        for old, new in first.items()
+    }
 
 
 def _kept(
@@ -62,7 +63,9 @@ def _kept(
 ) -> dict[_Name, tuple[_Name, ...]]:
     """Return what stands for each of `old`: itself and its copies, as far as they are among `new`."""
     there = set(new)
-    kept: dict[_Name, tuple[_Name, ...]] = {a: (a,) if a in there else () for a in old}
+    kept: dict[_Name, tuple[_Name, ...]] = dict(zip(old, zip(old), strict=True))
+    for a in kept.keys() - there:
+        kept[a] = ()
     for a, made in copies.items():
         if a in kept:
             kept[a] += tuple(b for b in made if b in there)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ragged.errors import Location
 from ragged.ir.expr import Buffer, Dim, Expr, Var
@@ -50,8 +50,26 @@ class BarrierScope(Enum):
     BLOCK = "block"
 
 
+class _Node:
+    """What is computed once of a statement, by `ragged.ir.index` and `ragged.ir.walk`, when it is first asked for."""
+
+    __slots__ = ("_index", "_read", "_written")
+
+    _index: Contents
+    _read: frozenset[Buffer]
+    _written: frozenset[Buffer]
+
+
+class Contents(NamedTuple):
+    """The labels, the loops' variables and the allocated buffers in a statement, in the order of the text."""
+
+    labels: tuple[Label, ...]
+    loops: tuple[Var, ...]
+    buffers: tuple[Buffer, ...]
+
+
 @dataclass(frozen=True, slots=True)
-class Store:
+class Store(_Node):
     """`buffer[indices] = value`."""
 
     label: Label
@@ -62,7 +80,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(_Node):
     """`buffer[indices] = combiner(buffer[indices], value)`.
 
     `axes` are the loops around it that it reduces over, outermost first: the order of the reduction is theirs.
@@ -80,7 +98,7 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(_Node):
     """Ends the program unless `condition` holds, and reports `witness` with `message`; `{0}`.. name the witnesses."""
 
     label: Label
@@ -91,7 +109,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(_Node):
     """Nobody of `scope` goes on before all have come here; what they wrote before is seen by them after."""
 
     label: Label
@@ -106,7 +124,7 @@ class IntrinsicOp(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Intrinsic:
+class Intrinsic(_Node):
     """An instruction that no other statement says."""
 
     label: Label
@@ -116,7 +134,7 @@ class Intrinsic:
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class For(_Node):
     """Runs `body` for `var` = 0 .. extent - 1; `dim` names what is iterated."""
 
     var: Var
@@ -128,7 +146,7 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
-class Let:
+class Let(_Node):
     """Binds `var` to `value` in `body`."""
 
     var: Var
@@ -138,7 +156,7 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
-class Alloc:
+class Alloc(_Node):
     """Makes the LOCAL `buffer` live in `body`, for each time that it is reached; its contents start undefined."""
 
     buffer: Buffer
@@ -147,7 +165,7 @@ class Alloc:
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(_Node):
     """Runs `then` where `condition` holds, else `orelse` if there is one."""
 
     condition: Expr
@@ -157,7 +175,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(_Node):
     """Statements one after another; an empty one does nothing."""
 
     body: tuple[Stmt, ...] = ()

@@ -144,12 +144,28 @@ def all_expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from subexpressions(expr)
 
 
-def written(stmt: Stmt) -> set[Buffer]:
+def written(stmt: Stmt) -> frozenset[Buffer]:
     """Return the buffers that `stmt` writes."""
-    return {inner.buffer for inner in statements(stmt) if isinstance(inner, Store | Reduce)}
+    try:
+        return stmt._written
+    except AttributeError:
+        if isinstance(stmt, Store | Reduce):
+            found = frozenset((stmt.buffer,))
+        else:
+            found = frozenset[Buffer]().union(*map(written, children(stmt)))
+        object.__setattr__(stmt, "_written", found)
+        return found
 
 
-def read(stmt: Stmt) -> set[Buffer]:
+def read(stmt: Stmt) -> frozenset[Buffer]:
     """Return the buffers that `stmt` reads; a reduction reads what it updates."""
-    loaded = {expr.buffer for expr in all_expressions(stmt) if isinstance(expr, Load)}
-    return loaded | {inner.buffer for inner in statements(stmt) if isinstance(inner, Reduce)}
+    try:
+        return stmt._read
+    except AttributeError:
+        parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+        own = {part.buffer for part in parts if isinstance(part, Load)}
+        if isinstance(stmt, Reduce):
+            own.add(stmt.buffer)
+        found = frozenset(own).union(*map(read, children(stmt)))
+        object.__setattr__(stmt, "_read", found)
+        return found

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragged.errors import InternalError
-from ragged.ir.index import forget_programs
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
 from ragged.ir.sites import forget_paths
@@ -51,6 +50,5 @@ def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
         except InternalError as error:
             raise InternalError(f"pass '{each.name}' left an invalid program: {error.what}") from error
         steps.append(Step(each.name, new.program, new.forwarding, new.notes, new.shares_columns))
-    forget_programs()
     forget_paths()
     return tuple(steps)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cortex import models
 from cortex.compiler.pipeline import lowering_steps
 from cortex.ra.schedule import default_schedule
-from ragged.ir import index
-from ragged.ir.index import forget_programs, index_of
+from ragged.ir.index import index_of
 from ragged.ir.parser import parse
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, sites
@@ -51,11 +48,8 @@ def check_index(program: Program) -> None:
         assert tuple(ways) == site.around
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_every_step_of_a_model_is_indexed_as_it_is(known):
+def test_every_step_of_a_model_is_indexed_as_it_is():
     for step in lowering_steps(default_schedule(models.tree_lstm(8, 8, 7)).lower(), threads=2):
-        if not known:
-            forget_programs()
         check_index(step.program)
 
 
@@ -68,22 +62,3 @@ def test_steps_that_copy_and_move_statements():
         first, *_ = index_of(rewritten.program).loops
         check_index(split(rewritten.program, first, 3, Tail.GUARD).program)
     assert index_of(split(program, j, 3).program).find(j) is None
-
-
-def test_a_statement_with_much_in_it_is_not_remembered(monkeypatch):
-    monkeypatch.setattr(index, "_LARGE", 1)
-    forget_programs()
-    check_index(parse(TWO))
-    assert not any(isinstance(part.stmt, For) for part in index._PARTS.values())
-
-
-def test_no_more_parts_are_remembered_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(index, "_MOST_PARTS", 2)
-    for _ in range(3):
-        check_index(parse(TWO))
-        assert len(index._PARTS) <= 2
-
-
-def test_a_compilation_leaves_nothing_behind():
-    assert lowering_steps(default_schedule(models.tree_fc(8, 7)).lower(), threads=1)
-    assert not index._PARTS and not index._RECENT
