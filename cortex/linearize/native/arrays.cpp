@@ -12,7 +12,7 @@ namespace cortex {
 
 namespace {
 
-// So many blocks that nobody has are kept of each pool: a result is often taken before the one before it is dropped.
+// Free blocks that each pool keeps: a result is often made before the one before it is freed.
 constexpr std::size_t kIdle = 2;
 
 constexpr int kNumbers[] = {NPY_INT32, NPY_INT64, NPY_FLOAT32, NPY_FLOAT64};

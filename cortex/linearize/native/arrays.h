@@ -1,5 +1,5 @@
-// The arrays of a result. Large ones stand where arrays of earlier results stood that nobody has any more, for there the
-// system has mapped pages already.
+// The arrays of a result. Large ones reuse the memory of earlier results that were freed, for its
+// pages are mapped already.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class Arrays {
 
   // A new array, not initialised, and its memory.
   std::pair<nb::object, void*> make(const std::vector<Py_ssize_t>& shape, DType dtype);
-  // The next array is not made, but one over memory that the caller of all this has, and `owner` keeps.
+  // The next array is a read-only view of memory that `owner` keeps alive.
   nb::object borrow(const void* memory, Py_ssize_t elements, DType dtype, nb::object owner);
   nb::object ints(std::size_t length, std::int32_t*& data);
   nb::object copy(const std::int32_t* values, std::size_t count);

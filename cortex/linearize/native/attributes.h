@@ -1,6 +1,6 @@
-// Reads the attributes that a linearizer asks for, by way of what the object's class is known to do.
+// Reads the attributes that a linearizer asks for, by slot of what the object's class is known to do.
 //
-// A class is plain where reading these attributes runs no code of anyone's: they are slots, values of the
+// A class is plain where reading these attributes runs no Python code: they are slots, values of the
 // instance, or plain values of the class. There the value is taken from where it lies. Everything else
 // (properties, __getattr__, descriptors, odd dicts) is for `lookup`, which does what the language says.
 #pragma once
@@ -11,16 +11,16 @@
 namespace cortex {
 
 // An attribute, borrowed from the object or its class; nullptr where there is none.
-struct Found {
+struct Attribute {
   PyObject* value;
   bool own;  // a slot or value of the instance, which nothing but the instance holds
 };
 
 // Where the instances of one class have each of the attributes, for as long as the class stays as it is.
-class Ways {
+class AttributeReader {
  public:
-  Ways() = default;
-  Ways(PyTypeObject* type, const std::vector<nb::object>& names);
+  AttributeReader() = default;
+  AttributeReader(PyTypeObject* type, const std::vector<nb::object>& names);
 
   bool is_of(PyTypeObject* type) const {
     return type == type_ && type->tp_version_tag == version_ && (names_.count == nullptr || *names_.count == known_);
@@ -33,18 +33,18 @@ class Ways {
   }
 
   // Return the i-th attribute of an instance that fits.
-  Found read(std::size_t i, PyObject* object) const {
-    const Way& way = ways_[i];
-    if (way.offset != 0) return {*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + way.offset), true};
-    if (names_.keys == nullptr) return {way.of_class, false};
+  Attribute read(std::size_t i, PyObject* object) const {
+    const Slot& slot = slots_[i];
+    if (slot.offset != 0) return {*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + slot.offset), true};
+    if (names_.keys == nullptr) return {slot.of_class, false};
     PyObject** values = instance_values(object);
-    if (values == nullptr) [[unlikely]] return from_dict(object, way);
-    PyObject* value = way.index >= 0 ? values[way.index] : nullptr;
-    return value != nullptr ? Found{value, true} : Found{way.of_class, false};
+    if (values == nullptr) [[unlikely]] return from_dict(object, slot);
+    PyObject* value = slot.index >= 0 ? values[slot.index] : nullptr;
+    return value != nullptr ? Attribute{value, true} : Attribute{slot.of_class, false};
   }
 
  private:
-  struct Way {
+  struct Slot {
     PyObject* name;                // interned, kept by the linearizer
     Py_ssize_t offset = 0;         // of a slot in the instance
     Py_ssize_t index = -1;         // among the instance's values
@@ -53,34 +53,34 @@ class Ways {
   };
 
   bool find_all(PyTypeObject* type, const std::vector<nb::object>& names);
-  static bool find(PyTypeObject* type, const SharedNames& names, Way& way);
+  static bool find(PyTypeObject* type, const SharedNames& names, Slot& slot);
   static bool fits_by_dict(PyObject* object);
-  Found from_dict(PyObject* object, const Way& way) const;
+  Attribute from_dict(PyObject* object, const Slot& slot) const;
 
   PyTypeObject* type_ = nullptr;  // only compared: another class at this address has another version
   unsigned int version_ = 0;
   bool plain_ = false;
   SharedNames names_;
   Py_ssize_t known_ = 0;
-  std::vector<Way> ways_;
+  std::vector<Slot> slots_;
 };
 
-// The ways of the classes met last, for one list of names.
-class Classes {
+// The reader of the classes met last, for one list of names.
+class AttributeReaders {
  public:
   // Return how to read this object, or nullptr where only `lookup` does. Valid until any Python code has run.
-  const Ways* plain(PyObject* object, const std::vector<nb::object>& names) {
+  const AttributeReader* plain(PyObject* object, const std::vector<nb::object>& names) {
     PyTypeObject* type = Py_TYPE(object);
-    Ways& ways = ways_[(reinterpret_cast<std::uintptr_t>(type) >> 5) % kCount];
-    if (!ways.is_of(type)) [[unlikely]] renew(ways, type, names);
-    return ways.fit(object) ? &ways : nullptr;
+    AttributeReader& reader = slots_[(reinterpret_cast<std::uintptr_t>(type) >> 5) % kCount];
+    if (!reader.is_of(type)) [[unlikely]] renew(reader, type, names);
+    return reader.fit(object) ? &reader : nullptr;
   }
 
  private:
-  static void renew(Ways& ways, PyTypeObject* type, const std::vector<nb::object>& names);
+  static void renew(AttributeReader& reader, PyTypeObject* type, const std::vector<nb::object>& names);
 
   static constexpr std::size_t kCount = 16;
-  Ways ways_[kCount];
+  AttributeReader slots_[kCount];
 };
 
 }  // namespace cortex

@@ -6,8 +6,8 @@ namespace cortex {
 
 namespace {
 
-// The batches of the nodes of one height: a part of each of its quarters, so that who computed the first nodes of one
-// height, of those who share a batch out, computes the first ones of the next.
+// The batches of the nodes of one height: a part of each of its quarters. So the worker that computes the first nodes of
+// one height computes the first ones of the next.
 class Division {
  public:
   Division(std::int32_t first, std::int32_t nodes, std::int32_t widest)

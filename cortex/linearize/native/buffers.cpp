@@ -47,7 +47,7 @@ ArrayView::~ArrayView() {
   if (held_ && buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-// NumPy's arrays of plain numbers are looked at without their buffer: to lend it, NumPy describes it anew each time.
+// NumPy's arrays of plain numbers are read without their buffer: NumPy describes it anew for each export.
 bool ArrayView::look_at_numbers() {
   if (!PyArray_Check(array_.ptr())) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(array_.ptr());
@@ -73,9 +73,9 @@ bool ArrayView::has_shape(int first, const std::vector<Py_ssize_t>& shape) const
   return true;
 }
 
-bool ArrayView::lends_entries(int first) const {
+bool ArrayView::has_contiguous_entries(int first) const {
   if (!PyArray_Check(array_.ptr())) return false;
-  // A class of someone's own may lend another buffer, which lives no longer than this view.
+  // A subclass may export another buffer, which lives no longer than this view.
   if (PyArray_DATA(reinterpret_cast<PyArrayObject*>(array_.ptr())) != buffer_.buf) return false;
   Py_ssize_t stride = buffer_.itemsize;
   for (int dimension = buffer_.ndim; dimension-- > first; stride *= buffer_.shape[dimension]) {

@@ -5,10 +5,10 @@
 
 namespace cortex {
 
-// An array's memory, held while it is read. One that NumPy does not lend (dates, objects) has kind '?'.
+// An array's memory, held while it is read. An array without a buffer (dates, objects) has kind '?'.
 class ArrayView {
  public:
-  // `briefly` is until no Python code has run since: nobody is kept from changing the array's shape.
+  // With `briefly` the view is valid until Python code runs, which may change the array's shape.
   explicit ArrayView(nb::object array, bool briefly = false);
   ArrayView(const ArrayView&) = delete;
   ArrayView& operator=(const ArrayView&) = delete;
@@ -20,8 +20,8 @@ class ArrayView {
   std::size_t itemsize() const { return static_cast<std::size_t>(buffer_.itemsize); }
   Py_ssize_t extent(int dimension) const { return buffer_.shape[dimension]; }
   bool has_shape(int first, const std::vector<Py_ssize_t>& shape) const;
-  // Whether it is an array of NumPy's and what each index of the first dimensions has is one stretch of memory.
-  bool lends_entries(int first) const;
+  // Whether it is a NumPy array in which each index of the first dimensions is contiguous.
+  bool has_contiguous_entries(int first) const;
 
   // Copy the elements of entry `index` of the first dimension (with `whole`, of the array) to floats of the
   // same width.

@@ -5,42 +5,42 @@
 #include <optional>
 
 #include "plan.h"
-#include "room.h"
+#include "growing_array.h"
 
 namespace cortex {
 
-// A vector that stands in an array of NumPy's is lent: only where it is, is written down, and it is copied once, to where
-// its node is numbered. That is as good as a copy for as long as no code of anyone's runs, which could write there, or give
-// the array other memory; who is about to run some calls `lend_no_more`, and all is copied at once, then and from then on.
+// A vector in a NumPy array is borrowed: its address is kept, and it is copied once, to the place of its node's id. That is
+// valid as long as no Python code runs, which could write to the array or give it other memory. Before any code runs, the
+// reader calls `stop_borrowing`, which copies all vectors, and later ones are copied at once.
 class Column {
  public:
   explicit Column(const PayloadSpec& payload)
-      : payload_(&payload), may_lend_(!payload.shape.empty() && !is_int(payload.dtype)), lends_(may_lend_) {}
+      : payload_(&payload), can_borrow_(!payload.shape.empty() && !is_int(payload.dtype)), borrows_(can_borrow_) {}
   Column(Column&&) = default;
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
   ~Column() { clear(); }
 
-  // Forget the values, and keep the room.
+  // Forget the values, and keep the memory.
   void clear();
-  std::size_t bytes() const { return values_.bytes() + lent_.bytes() + vectors_.bytes() + lenders_.bytes(); }
-  std::size_t used() const { return values_.used() + lent_.used() + vectors_.used() + lenders_.used(); }
+  std::size_t bytes() const { return values_.bytes() + borrowed_.bytes() + vectors_.bytes() + owners_.bytes(); }
+  std::size_t used() const { return values_.used() + borrowed_.used() + vectors_.used() + owners_.used(); }
 
-  // Return room for the values of so many more rows.
+  // Return the memory of `rows` more rows' values.
   char* append(std::size_t rows = 1) {
-    lend_no_more();
+    stop_borrowing();
     return values_.append(rows * payload_->bytes);
   }
-  // See to it that there is room for so many rows in all, and the same in that room; of scalars.
+  // Reserve memory for `rows` rows in all, of scalars; `take` returns the next of it.
   void reserve(std::size_t rows) {
-    if (!lends_) values_.reserve(rows * payload_->bytes - values_.size());
+    if (!borrows_) values_.reserve(rows * payload_->bytes - values_.size());
   }
   char* take(std::size_t bytes) { return values_.take(bytes); }
   const char* scalars() const { return values_.data(); }
 
   // What a node has that carries nothing.
   void append_default() {
-    if (lends_) return lend(payload_->default_bytes.data());
+    if (borrows_) return borrow(payload_->default_bytes.data());
     if (payload_->bytes == 4) {  // a copy of known length is no call
       std::memcpy(values_.append(4), payload_->default_bytes.data(), 4);
     } else if (payload_->bytes > 0) {
@@ -48,46 +48,45 @@ class Column {
     }
   }
 
-  bool may_lend() const { return may_lend_; }
-  bool lends() const { return lends_; }
-  // Append a row that is an array of NumPy's as the payload has to be, by where it is; false for any other object.
-  bool lend_vector(PyObject* value);
-  // Keep an array of NumPy's that lends rows; then append such a row.
-  void add_lender(nb::handle array);
-  void lend(const char* value) { lend(value, nullptr); }
-  void lend_no_more() {
-    if (lends_) [[unlikely]] copy_lent();
+  bool can_borrow() const { return can_borrow_; }
+  bool borrows() const { return borrows_; }
+  // Borrow a row that is a NumPy array of the payload's dtype and shape; false for any other object.
+  bool borrow_vector(PyObject* value);
+  // Keep alive an array whose entries are borrowed next.
+  void add_owner(nb::handle array);
+  void borrow(const char* value) { borrow(value, nullptr); }
+  void stop_borrowing() {
+    if (borrows_) [[unlikely]] copy_borrowed();
   }
 
   // Copy the value of row i, of so many, to the `ids[i]`-th place.
   void scatter(const std::int32_t* ids, std::size_t rows, void* to) const;
 
-  // Where values are that nobody has copied: memory of so many elements, and who keeps it.
-  struct Place {
+  // Borrowed memory of `elements` elements, which `owner` keeps alive.
+  struct Memory {
     const void* memory;
     Py_ssize_t elements;
-    nb::object keepers;
+    nb::object owner;
   };
-  // Leave the values where they are, if all of them are lent and stand at multiples of their elements' size. Of row i, of
-  // so many, the `ids[i]`-th place of `begin` says how many elements of the memory come before its value. `keeper` keeps
-  // what nodes have that carry nothing.
-  std::optional<Place> leave(const std::int32_t* ids, std::size_t rows, std::int64_t* begin, nb::handle keeper);
+  // Return the memory that holds all values, if all are borrowed and aligned to their elements. The value of row i begins
+  // `begin[ids[i]]` elements after its start. `owner` keeps the default value alive.
+  std::optional<Memory> borrowed_memory(const std::int32_t* ids, std::size_t rows, std::int64_t* begin, nb::handle owner);
 
  private:
   // `vector` is the array that is the row, if one is, and a new reference to it.
-  void lend(const char* value, PyObject* vector) {
-    lent_.push(value);
+  void borrow(const char* value, PyObject* vector) {
+    borrowed_.push(value);
     vectors_.push(vector);
   }
-  void copy_lent();
-  nb::object take_lenders(nb::handle keeper);
+  void copy_borrowed();
+  nb::object take_owners(nb::handle owner);
 
   const PayloadSpec* payload_;
-  bool may_lend_, lends_;
-  Room<char> values_;         // empty as long as it lends
-  Room<const char*> lent_;    // where each row's value is
-  Room<PyObject*> vectors_;   // the array that is the row, which we hold, or nullptr
-  Room<PyObject*> lenders_;   // arrays of several rows, which we hold
+  bool can_borrow_, borrows_;
+  GrowingArray<char> values_;         // empty as long as it borrows
+  GrowingArray<const char*> borrowed_;    // where each row's value is
+  GrowingArray<PyObject*> vectors_;   // the array that is the row, which we hold, or nullptr
+  GrowingArray<PyObject*> owners_;   // arrays of several rows, which we hold
 };
 
 }  // namespace cortex

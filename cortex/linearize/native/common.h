@@ -12,11 +12,11 @@ namespace cortex {
 namespace nb = nanobind;
 
 // Where a node is, worked out only when a fault is to be reported: an object of cortex.linearize.faults.Place.
-struct Spot {
+struct Location {
   virtual nb::object place() const = 0;
 
  protected:
-  ~Spot() = default;
+  ~Location() = default;
 };
 
 // Raise the DataError that cortex.linearize.faults.<name>(arguments...) returns.
@@ -31,7 +31,7 @@ template <class... Arguments>
 nb::object make_place(std::size_t structure, std::int64_t row, nb::object where);
 
 // A place that is a whole structure.
-struct WholeStructure final : Spot {
+struct WholeStructure final : Location {
   explicit WholeStructure(std::size_t structure) : structure(structure) {}
   nb::object place() const override { return make_place(structure, -1, nb::str("")); }
   std::size_t structure;

@@ -71,7 +71,7 @@ void position_any(const Rows& rows, const std::int32_t* ids, std::int64_t positi
 }  // namespace
 
 Edges number_edges(const PlanSpec& plan, const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
-  const Room<std::int32_t>& slots = rows.slots;
+  const GrowingArray<std::int32_t>& slots = rows.slots;
   std::size_t count = rows.has_holes ? static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), is_given))
                                      : slots.size();
   std::size_t inner = rows.inner.size(), width = rows.most_width;

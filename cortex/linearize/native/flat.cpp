@@ -8,10 +8,10 @@ namespace cortex {
 namespace {
 
 // The i-th row of a member.
-struct FlatSpot final : Spot {
-  FlatSpot(const FlatMember& member, std::size_t i) : member(member), i(i) {}
+struct FlatLocation final : Location {
+  FlatLocation(const FlatMember& member, std::size_t i) : member(member), i(i) {}
   nb::object place() const override {
-    const Room<std::int32_t>& begin = member.rows.row_begin;
+    const GrowingArray<std::int32_t>& begin = member.rows.row_begin;
     auto row = static_cast<std::int32_t>(member.first_row + i);
     auto structure = std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1;
     nb::object where = nb::steal(PyUnicode_FromFormat(member.where, member.source(i)));
@@ -30,8 +30,8 @@ nb::object key_of(const FlatMember& member, std::size_t i) { return nb::int_(mem
 void append_absent(const PayloadSpec& payload, const FlatMember& member, Column& column) {
   for (std::size_t i = 0; i < count_of(member); ++i) {
     bool leaf = is_leaf(member, i);
-    FlatSpot spot(member, i);
-    if (payload.required(leaf)) fault("missing", spot.place(), payload.payload, key_of(member, i));
+    FlatLocation location(member, i);
+    if (payload.required(leaf)) fault("missing", location.place(), payload.payload, key_of(member, i));
     column.append_default();
   }
 }
@@ -72,10 +72,10 @@ void append_integers(const PayloadSpec& payload, const ArrayView& view, const Fl
   std::size_t count = count_of(member);
   char* to = column.append(count);
   for (std::size_t i = 0; i < count; ++i) {
-    FlatSpot spot(member, i);
+    FlatLocation location(member, i);
     bool required = payload.required(is_leaf(member, i));
     view.each_integer(member.source(i), false, [&](std::int64_t value, bool too_large) {
-      append_integer(payload, value, too_large, required, spot, to);
+      append_integer(payload, value, too_large, required, location, to);
       to += bytes_of(payload.dtype);
     });
   }
@@ -95,9 +95,9 @@ void append_column(const PayloadSpec& payload, nb::object array, const FlatMembe
   ArrayView view(std::move(array));
   check_array(payload, view, 1, whole);
   if (is_int(payload.dtype)) return append_integers(payload, view, member, column);
-  if (column.lends() && view.lends_entries(1)) {
-    column.add_lender(view.array());
-    for (std::size_t i = 0; i < count; ++i) column.lend(view.entry(member.source(i)));
+  if (column.borrows() && view.has_contiguous_entries(1)) {
+    column.add_owner(view.array());
+    for (std::size_t i = 0; i < count; ++i) column.borrow(view.entry(member.source(i)));
     return;
   }
   char* to = column.append(count);

@@ -18,7 +18,7 @@ SharedNames shared_names(PyTypeObject* type) {
 Py_ssize_t index_of(const SharedNames& names, PyObject* name) {
   auto* keys = static_cast<const PyDictKeysObject*>(names.keys);
   for (Py_ssize_t i = 0; i < keys->dk_nentries; ++i) {
-    // Who writes to a __dict__ may bring an equal string that is another object.
+    // Code that writes to a __dict__ may use an equal string that is another object.
     PyObject* known = DK_UNICODE_ENTRIES(keys)[i].me_key;
     if (known == name || (known != nullptr && PyUnicode_Compare(known, name) == 0)) return i;
   }

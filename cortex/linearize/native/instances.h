@@ -29,7 +29,7 @@ SharedNames shared_names(PyTypeObject* type);
 // The index of a name, or -1.
 Py_ssize_t index_of(const SharedNames& names, PyObject* name);
 
-// Whether looking up a string in the dict runs no code of anyone's: all its keys are strings.
+// Whether looking up a string in the dict runs no Python code: all its keys are strings.
 bool is_plain_dict(PyObject* dict);
 
 // What such a dict holds by an interned name, borrowed; nullptr where there is nothing. A dict that shares the names of its

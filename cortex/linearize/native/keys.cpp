@@ -40,7 +40,7 @@ void Keys::clear() {
   numbers_.clear();
   if (objects_.empty()) return;
   // An object's end may run Python code, which must find nothing half-emptied.
-  Room<PyObject*> objects = std::move(objects_);
+  GrowingArray<PyObject*> objects = std::move(objects_);
   for (PyObject* object : objects) Py_DECREF(object);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.h"
-#include "room.h"
+#include "growing_array.h"
 
 namespace cortex {
 
@@ -38,8 +38,8 @@ class Keys {
  private:
   void make_objects();
 
-  Room<PyObject*> objects_;
-  Room<std::int32_t> numbers_;
+  GrowingArray<PyObject*> objects_;
+  GrowingArray<std::int32_t> numbers_;
 };
 
 }  // namespace cortex

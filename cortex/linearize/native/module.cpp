@@ -24,13 +24,13 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // An instance of the result's class: the plan, and what `number` returns. Payloads of the names in `lent` stay where they
+  // An instance of the result's class: the plan, and what `number` returns. Payloads of the names in `borrowed` stay where they
   // are, where that is possible.
-  nb::object linearize(nb::object data, nb::object lent) const {
+  nb::object linearize(nb::object data, nb::object borrowed) const {
     Borrowed scratch(scratches_, plan_, limit_);
-    Rows& rows = scratch.room->rows;
+    Rows& rows = scratch.held->rows;
     rows.begin();
-    Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.room};
+    Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.held};
     if (!PyList_CheckExact(data.ptr())) {
       read_member(context, data, rows);
     } else {
@@ -40,17 +40,17 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return result_.make(given_, number(plan_, rows, Arrays(pools_), Lending{lent, nb::find(this)}));
+    return result_.make(given_, number(plan_, rows, Arrays(pools_), Borrowing{borrowed, nb::find(this)}));
   }
 
  private:
   struct Borrowed {
-    Borrowed(Scratches& from, const PlanSpec& plan, std::int64_t limit) : from(from), room(from.take(plan, limit)) {}
+    Borrowed(Scratches& from, const PlanSpec& plan, std::int64_t limit) : from(from), held(from.take(plan, limit)) {}
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
-    ~Borrowed() { from.give(std::move(room)); }
+    ~Borrowed() { from.give(std::move(held)); }
     Scratches& from;
-    std::unique_ptr<Scratch> room;
+    std::unique_ptr<Scratch> held;
   };
 
   mutable Scratches scratches_;
@@ -74,7 +74,7 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, nb::object, nb::object>(), nb::arg("plan"),
            nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("result"),
            nb::arg("slots"))
-      .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("lent"));
+      .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("borrowed"));
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }
 

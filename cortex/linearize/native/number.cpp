@@ -93,12 +93,12 @@ struct Payloads {
 
 // Fill in where the values of nodes begin; returns the memory that they are in, if they stay where they are.
 nb::object place_values(const PayloadSpec& payload, Column& column, const std::int32_t* ids, std::size_t count,
-                        const Lending& lending, std::int64_t* begin, Arrays& arrays) {
-  const int may_stay = PySequence_Contains(lending.names.ptr(), payload.name.ptr());
+                        const Borrowing& borrowing, std::int64_t* begin, Arrays& arrays) {
+  const int may_stay = PySequence_Contains(borrowing.names.ptr(), payload.name.ptr());
   if (may_stay < 0) throw nb::python_error();
   if (may_stay != 0) {
-    if (auto place = column.leave(ids, count, begin, lending.keeper)) {
-      return arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->keepers));
+    if (auto place = column.borrowed_memory(ids, count, begin, borrowing.owner)) {
+      return arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->owner));
     }
   }
   for (std::size_t n = 0; n < count; ++n) begin[n] = static_cast<std::int64_t>(n * payload.size);
@@ -106,7 +106,7 @@ nb::object place_values(const PayloadSpec& payload, Column& column, const std::i
 }
 
 Payloads number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* ids, Arrays& arrays,
-                         const Lending& lending) {
+                         const Borrowing& borrowing) {
   Payloads payloads;
   std::size_t count = rows.count();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
@@ -114,7 +114,7 @@ Payloads number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* i
     if (!payload.shape.empty() && !is_int(payload.dtype)) {
       auto [begin, places] = arrays.make({static_cast<Py_ssize_t>(count)}, DType::Int64);
       payloads.begin[payload.name] = begin;
-      nb::object there = place_values(payload, rows.columns[i], ids, count, lending,
+      nb::object there = place_values(payload, rows.columns[i], ids, count, borrowing,
                                       static_cast<std::int64_t*>(places), arrays);
       if (there.is_valid()) {
         payloads.arrays[payload.name] = there;
@@ -167,7 +167,7 @@ nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
 
 }  // namespace
 
-nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending& lending) {
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Borrowing& borrowing) {
   if (plan.widest > 0) divide_wide_heights(plan.widest, rows);
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
@@ -183,7 +183,7 @@ nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending&
   if (plan.recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
   std::size_t inner = rows.inner.size();
   Edges edges = number_edges(plan, rows, ids, arrays);
-  Payloads payloads = number_payloads(plan, rows, ids, arrays, lending);
+  Payloads payloads = number_payloads(plan, rows, ids, arrays, borrowing);
   nb::dict carriers = number_carriers(plan, payloads.arrays, rows.count(), inner, arrays);
   Steps steps = number_steps(plan, rows, ids);
   Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays)

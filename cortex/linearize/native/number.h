@@ -6,13 +6,13 @@
 
 namespace cortex {
 
-// The payloads that may stay where the caller has them, by name, and who keeps the plan.
-struct Lending {
+// The names of the payloads that may be borrowed from the caller, and an owner of the plan.
+struct Borrowing {
   nb::handle names;
-  nb::object keeper;
+  nb::object owner;
 };
 
 // The fields of Linearized after its plan, in their order. The rows are consumed.
-nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Lending& lending);
+nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Borrowing& borrowing);
 
 }  // namespace cortex

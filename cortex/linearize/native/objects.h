@@ -12,10 +12,10 @@ struct Children {
 };
 
 // A Source knows a kind of node:
-//   Children children(nb::handle object, const Spot& spot, std::vector<nb::object>& pushed)
+//   Children children(nb::handle object, const Location& location, std::vector<nb::object>& pushed)
 //                                                        raises a fault for what is no node
 //   nb::object step(bool from_items, Py_ssize_t position)  the text of the step to a child: ".left", "[1]"
-//   void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows)  appends what it carries
+//   void append(nb::handle object, bool leaf, const Location& location, Rows& rows)  appends what it carries
 template <class Source>
 class ObjectWalk {
  public:
@@ -35,8 +35,8 @@ class ObjectWalk {
 
  private:
   // The node below the frames that there are, along the children that they have reached.
-  struct NodeSpot final : Spot {
-    NodeSpot(const ObjectWalk& walk, bool finishing) : walk(walk), finishing(finishing) {}
+  struct NodeLocation final : Location {
+    NodeLocation(const ObjectWalk& walk, bool finishing) : walk(walk), finishing(finishing) {}
     nb::object place() const override {
       return make_place(walk.rows_.structures(), finishing ? walk.rows_.next_row() : -1, walk.path());
     }
@@ -122,8 +122,8 @@ class ObjectWalk {
   Seen& seen_;
   std::vector<ObjectFrame>& frames_;
   std::vector<nb::object>& pushed_;
-  Room<std::int32_t>& pending_;
-  NodeSpot meeting_{*this, false}, finishing_{*this, true};
+  GrowingArray<std::int32_t>& pending_;
+  NodeLocation meeting_{*this, false}, finishing_{*this, true};
 };
 
 }  // namespace cortex

@@ -5,8 +5,8 @@ namespace cortex {
 namespace {
 
 template <class T>
-T* filled(Room<T>& room, std::size_t count, T value) {
-  T* data = room.append(count);
+T* filled(GrowingArray<T>& array, std::size_t count, T value) {
+  T* data = array.append(count);
   std::fill_n(data, count, value);
   return data;
 }
@@ -16,7 +16,7 @@ T* filled(Room<T>& room, std::size_t count, T value) {
 bool OrderedTrees::append(Rows& rows, std::vector<std::int32_t>& sources) {
   auto nodes = static_cast<std::size_t>(given_.nodes);
   auto edges = static_cast<std::size_t>(given_.begin[nodes]);
-  if (plan_.is_dag || !rows.has_room(nodes, edges) || !find_inner()) return false;
+  if (plan_.is_dag || !rows.fits(nodes, edges) || !find_inner()) return false;
   bool up = inner_.empty() || given_.child[0] > inner_[0];  // children have higher numbers
   if (up ? !measure<true>() : !measure<false>()) return false;
   if (!find_roots()) return false;

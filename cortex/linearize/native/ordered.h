@@ -37,10 +37,10 @@ class OrderedTrees {
   const PlanSpec& plan_;
   Topology given_;
   std::size_t least_width_ = 0, most_width_ = 0;
-  Room<std::int32_t> inner_, roots_;
+  GrowingArray<std::int32_t> inner_, roots_;
   // By node: how many are in its subtree, its height, its row.
-  Room<std::int32_t> size_, height_, row_;
-  Room<char> has_parent_;
+  GrowingArray<std::int32_t> size_, height_, row_;
+  GrowingArray<char> has_parent_;
 };
 
 }  // namespace cortex

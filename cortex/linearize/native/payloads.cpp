@@ -22,39 +22,39 @@ bool has_bool_dtype(nb::handle value) {
   return nb::cast<bool>(nb::str(dtype).attr("endswith")("bool"));
 }
 
-void append_python_integer(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot,
+void append_python_integer(const PayloadSpec& payload, PyObject* value, bool required, const Location& location,
                            char* to) {
   nb::object index = nb::borrow(value);
   if (!PyLong_CheckExact(value)) {
     if (PyBool_Check(value) || (!is_numpy_integer(value) && has_bool_dtype(value))) {
-      fault("no_integer", spot.place(), payload.payload, index);
+      fault("no_integer", location.place(), payload.payload, index);
     }
     PyObject* number = PyNumber_Index(value);
     if (number == nullptr) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
       PyErr_Clear();
-      fault("no_integer", spot.place(), payload.payload, index);
+      fault("no_integer", location.place(), payload.payload, index);
     }
     index = nb::steal(number);
   }
   int overflow = 0;
   long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0) fault("overflow", spot.place(), payload.payload, index);
-  append_integer(payload, number, false, required, spot, to);
+  if (overflow != 0) fault("overflow", location.place(), payload.payload, index);
+  append_integer(payload, number, false, required, location, to);
 }
 
-void append_python_number(const PayloadSpec& payload, PyObject* value, const Spot& spot, char* to) {
+void append_python_number(const PayloadSpec& payload, PyObject* value, const Location& location, char* to) {
   double number;
   if (PyFloat_Check(value)) {
     number = PyFloat_AS_DOUBLE(value);
   } else {
     bool is_number = PyLong_Check(value) || is_numpy_number(value);
-    if (PyBool_Check(value) || !is_number) fault("no_number", spot.place(), payload.payload, nb::handle(value));
+    if (PyBool_Check(value) || !is_number) fault("no_number", location.place(), payload.payload, nb::handle(value));
     nb::object converted = nb::steal(PyNumber_Float(value));
     if (!converted.is_valid()) {
       if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
       PyErr_Clear();
-      fault("overflow", spot.place(), payload.payload, nb::handle(value));
+      fault("overflow", location.place(), payload.payload, nb::handle(value));
     }
     number = PyFloat_AS_DOUBLE(converted.ptr());
   }
@@ -64,58 +64,58 @@ void append_python_number(const PayloadSpec& payload, PyObject* value, const Spo
   }
   auto narrow = static_cast<float>(number);
   if (std::isinf(narrow) && !std::isinf(number)) {
-    fault("overflow", spot.place(), payload.payload, nb::handle(value));
+    fault("overflow", location.place(), payload.payload, nb::handle(value));
   }
   std::memcpy(to, &narrow, sizeof narrow);
 }
 
 // Nested lists and tuples; the depth is that of the payload's shape.
 void append_nested(const PayloadSpec& payload, PyObject* value, std::size_t depth, bool required,
-                   const Spot& spot, char*& to) {
+                   const Location& location, char*& to) {
   if (depth == payload.shape.size()) {
     if (is_int(payload.dtype)) {
-      append_python_integer(payload, value, required, spot, to);
+      append_python_integer(payload, value, required, location, to);
     } else {
-      append_python_number(payload, value, spot, to);
+      append_python_number(payload, value, location, to);
     }
     to += bytes_of(payload.dtype);
     return;
   }
   if (!PyList_Check(value) && !PyTuple_Check(value)) {
-    fault("no_array", spot.place(), payload.payload, nb::handle(value));
+    fault("no_array", location.place(), payload.payload, nb::handle(value));
   }
   // A tuple of its elements, for reading an element may run code that changes the list.
   nb::object elements = nb::steal(PySequence_Tuple(value));
   if (!elements.is_valid()) throw nb::python_error();
   Py_ssize_t length = PyTuple_GET_SIZE(elements.ptr());
   if (length != payload.shape[depth]) {
-    fault("wrong_length", spot.place(), payload.payload, nb::handle(value), depth);
+    fault("wrong_length", location.place(), payload.payload, nb::handle(value), depth);
   }
   for (Py_ssize_t i = 0; i < length; ++i) {
-    append_nested(payload, PyTuple_GET_ITEM(elements.ptr(), i), depth + 1, required, spot, to);
+    append_nested(payload, PyTuple_GET_ITEM(elements.ptr(), i), depth + 1, required, location, to);
   }
 }
 
-nb::object read_array(const PayloadSpec& payload, PyObject* value, const Spot& spot) {
+nb::object read_array(const PayloadSpec& payload, PyObject* value, const Location& location) {
   if (is_ndarray(value)) return nb::borrow(value);
   try {
     return as_array(value);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) throw;
     nb::object raised = nb::borrow(error.value());
-    fault("no_conversion", spot.place(), payload.payload, nb::handle(value), raised);
+    fault("no_conversion", location.place(), payload.payload, nb::handle(value), raised);
   }
 }
 
-void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Spot& spot, char* to) {
-  ArrayView view(read_array(payload, value, spot), true);
-  check_array(payload, view, 0, spot);
+void append_array(const PayloadSpec& payload, PyObject* value, bool required, const Location& location, char* to) {
+  ArrayView view(read_array(payload, value, location), true);
+  check_array(payload, view, 0, location);
   if (!is_int(payload.dtype)) {
     view.copy_floats(0, true, to);
     return;
   }
   view.each_integer(0, true, [&](std::int64_t number, bool too_large) {
-    append_integer(payload, number, too_large, required, spot, to);
+    append_integer(payload, number, too_large, required, location, to);
     to += bytes_of(payload.dtype);
   });
 }
@@ -123,15 +123,15 @@ void append_array(const PayloadSpec& payload, PyObject* value, bool required, co
 }  // namespace
 
 void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_large, bool required,
-                    const Spot& spot, char* to) {
+                    const Location& location, char* to) {
   using Limits = std::numeric_limits<std::int32_t>;
   bool narrow = payload.dtype == DType::Int32;
   if (too_large || (narrow && (value < Limits::min() || value > Limits::max()))) {
-    fault("overflow", spot.place(), payload.payload, python_int(value, too_large));
+    fault("overflow", location.place(), payload.payload, python_int(value, too_large));
   }
   if (payload.has_range && (value < payload.low || value >= payload.high) &&
       (required || value != payload.default_int)) {
-    fault("out_of_range", spot.place(), payload.payload, value);
+    fault("out_of_range", location.place(), payload.payload, value);
   }
   auto narrowed = static_cast<std::int32_t>(value);
   if (narrow) {
@@ -141,55 +141,55 @@ void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_lar
   }
 }
 
-void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Spot& spot) {
+void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Location& location) {
   bool fits;
   if (is_int(payload.dtype)) {
     fits = view.kind() == 'i' || view.kind() == 'u';
   } else {
     fits = view.kind() == 'f' && view.itemsize() == bytes_of(payload.dtype);
   }
-  if (!fits) fault("wrong_dtype", spot.place(), payload.payload, view.array());
+  if (!fits) fault("wrong_dtype", location.place(), payload.payload, view.array());
   if (view.has_shape(first, payload.shape)) return;
   nb::object shape = view.array().attr("shape");
   nb::object entry = nb::steal(PyTuple_GetSlice(shape.ptr(), first, PyTuple_GET_SIZE(shape.ptr())));
-  fault("wrong_shape", spot.place(), payload.payload, entry, view.array());
+  fault("wrong_shape", location.place(), payload.payload, entry, view.array());
 }
 
-void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
+void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Location& location,
                     Rows& rows, std::size_t index) {
   Column& column = rows.columns[index];
   bool required = payload.required(leaf);
   if (value == nullptr || value == Py_None) {
-    if (required) fault("missing", spot.place(), payload.payload, key);
+    if (required) fault("missing", location.place(), payload.payload, key);
     column.append_default();
     return;
   }
-  if (column.lend_vector(value)) return;
-  rows.lend_no_more();
+  if (column.borrow_vector(value)) return;
+  rows.stop_borrowing();
   char* to = column.append();
   if (payload.shape.empty()) {
     if (is_int(payload.dtype)) {
-      append_python_integer(payload, value, required, spot, to);
+      append_python_integer(payload, value, required, location, to);
     } else if (is_array_like(value) && !is_numpy_number(value)) {
-      append_array(payload, value, required, spot, to);
+      append_array(payload, value, required, location, to);
     } else {
-      append_python_number(payload, value, spot, to);
+      append_python_number(payload, value, location, to);
     }
   } else if (PyList_Check(value) || PyTuple_Check(value)) {
-    append_nested(payload, value, 0, required, spot, to);
+    append_nested(payload, value, 0, required, location, to);
   } else if (is_array_like(value)) {
-    append_array(payload, value, required, spot, to);
+    append_array(payload, value, required, location, to);
   } else {
-    fault("no_array", spot.place(), payload.payload, nb::handle(value));
+    fault("no_array", location.place(), payload.payload, nb::handle(value));
   }
 }
 
-void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows) {
-  rows.make_room();
+void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Location& location, Rows& rows) {
+  rows.reserve_row();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     PyObject* value = static_cast<int>(i) == plan.word ? word : nullptr;
     if (append_plain(plan.payloads[i], value, leaf, rows.columns[i])) continue;
-    append_payload(plan.payloads[i], value, leaf, key, spot, rows, i);
+    append_payload(plan.payloads[i], value, leaf, key, location, rows, i);
   }
 }
 

@@ -2,22 +2,22 @@
 #pragma once
 
 #include "buffers.h"
-#include "plain.h"
+#include "fast_payloads.h"
 
 namespace cortex {
 
 // Append what a node carries, the payload of that index; `value` is nullptr or None where it carries nothing.
-void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Spot& spot,
+void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Location& location,
                     Rows& rows, std::size_t index);
 
 // Append the only payload that words carry, `word`, and the defaults of the others.
-void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Spot& spot, Rows& rows);
+void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Location& location, Rows& rows);
 
 // Check and append one integer of an array.
 void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_large, bool required,
-                    const Spot& spot, char* to);
+                    const Location& location, char* to);
 
 // Refuse an array of another dtype or, from dimension `first` on, of another shape.
-void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Spot& spot);
+void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Location& location);
 
 }  // namespace cortex

@@ -129,18 +129,18 @@ bool ComparisonSpec::holds(std::int64_t found) const {
   }
 }
 
-void check_odd_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+void check_odd_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Location& location,
                      const nb::object& key) {
   auto width = static_cast<std::int64_t>(count);
   if (plan.most_children >= 0 && width > plan.most_children) {
-    fault("many_children", spot.place(), width, plan.plan, key);
+    fault("many_children", location.place(), width, plan.plan, key);
   }
   std::int64_t given = width - std::count_if(slots, slots + count, [](std::int32_t row) { return row < 0; });
-  if (given < plan.min_children) fault("few_children", spot.place(), given, plan.plan, key);
+  if (given < plan.min_children) fault("few_children", location.place(), given, plan.plan, key);
   if (given == width) return;
   for (std::int64_t position : plan.positions) {
     if (position < plan.min_children && slots[position] < 0) {
-      fault("hole", spot.place(), position, plan.plan, key);
+      fault("hole", location.place(), position, plan.plan, key);
     }
   }
 }

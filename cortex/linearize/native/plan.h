@@ -66,18 +66,18 @@ struct PlanSpec {
 };
 
 // Refuse what `check_arity` does; returns for what it does not.
-void check_odd_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+void check_odd_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Location& location,
                      const nb::object& key);
 
 // Refuse an inner node with too many or too few children, or without one that the kernel reads. `slots` are
 // its children in order, a missing one below zero, the last never missing. `key` is an object or a number.
 template <class Key>
-inline void check_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Spot& spot,
+inline void check_arity(const PlanSpec& plan, const std::int32_t* slots, std::size_t count, const Location& location,
                         const Key& key) {
   auto width = static_cast<std::int64_t>(count);
   bool plain = width == 0 || (width >= plan.min_children && (plan.most_children < 0 || width <= plan.most_children));
   for (std::size_t i = 0; i < count; ++i) plain &= slots[i] >= 0;
-  if (!plain) [[unlikely]] check_odd_arity(plan, slots, count, spot, nb::cast(key));
+  if (!plain) [[unlikely]] check_odd_arity(plan, slots, count, location, nb::cast(key));
 }
 
 }  // namespace cortex

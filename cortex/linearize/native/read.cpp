@@ -38,7 +38,7 @@ void read_member(const Context& context, nb::handle item, Rows& rows) {
   if (is_ndarray(item)) return read_sequence(context, item, rows);
   if (has_children(context, item)) return read_object(context, item, rows);
   if (is_instance(item, "cortex.linearize.forest", "Forest")) return read_forest(context, item, rows);
-  rows.lend_no_more();
+  rows.stop_borrowing();
   if (is_labelled(item)) return read_labelled(context, item, rows);
   if (is_graph(item)) return read_graph(context, item, rows);
   if (is_instance(item, "cortex.linearize.result", "Linearized")) fault("linearized_in_batch", whole.place());

@@ -50,8 +50,8 @@ nb::object name_of(std::int32_t node) {
   return nb::steal(PyUnicode_FromFormat("number %d of the Forest", node));
 }
 
-struct NumberSpot final : Spot {
-  NumberSpot(std::size_t structure, std::int64_t row, std::int32_t node)
+struct NumberLocation final : Location {
+  NumberLocation(std::size_t structure, std::int64_t row, std::int32_t node)
       : structure(structure), row(row), node(node) {}
   nb::object place() const override { return make_place(structure, row, name_of(node)); }
   std::size_t structure;
@@ -101,7 +101,7 @@ void ForestReader::find_roots() {
         std::int32_t child = child_[edge];
         if (child == -1) continue;
         if (child < low || child >= high) {
-          fault("forest_child", NumberSpot(structure_ + s, -1, node).place(), child, low, high);
+          fault("forest_child", NumberLocation(structure_ + s, -1, node).place(), child, low, high);
         }
         has_parent[static_cast<std::size_t>(child)] = 1;
       }
@@ -157,23 +157,23 @@ void ForestReader::check_reached(const Walk<ForestReader>& walk, std::int32_t lo
 }
 
 void ForestReader::met_below_itself(std::int32_t node) const {
-  fault("cycle", NumberSpot(rows_.structures(), -1, node).place(), node);
+  fault("cycle", NumberLocation(rows_.structures(), -1, node).place(), node);
 }
 
 void ForestReader::met_again(std::int32_t node, std::int32_t) const {
-  if (!context_.plan.is_dag) fault("shared", NumberSpot(rows_.structures(), -1, node).place(), nb::none(), node);
+  if (!context_.plan.is_dag) fault("shared", NumberLocation(rows_.structures(), -1, node).place(), nb::none(), node);
 }
 
 std::int32_t ForestReader::finish(std::int32_t node, const std::int32_t* slots, std::size_t width) {
-  NumberSpot spot(rows_.structures(), rows_.next_row(), node);
-  check_arity(context_.plan, slots, width, spot, node);
+  NumberLocation location(rows_.structures(), rows_.next_row(), node);
+  check_arity(context_.plan, slots, width, location, node);
   sources_.push_back(node);
   return rows_.finish(slots, width);
 }
 
 nb::object array_of(nb::handle given, Rows& rows) {
   if (is_ndarray(given)) return nb::borrow(given);
-  rows.lend_no_more();
+  rows.stop_borrowing();
   return as_array(given);
 }
 

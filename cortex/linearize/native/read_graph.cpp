@@ -6,7 +6,7 @@ namespace cortex {
 
 namespace {
 
-// networkx.<name>, or an invalid object where nobody has imported networkx: then nothing is a graph of it.
+// networkx.<name>, or an invalid object where networkx is not imported: then no object is one of its graphs.
 nb::object networkx(const char* name) {
   nb::object module = nb::steal(PyImport_GetModule(nb::str("networkx").ptr()));
   if (module.is_valid()) return find(module, nb::str(name));
@@ -68,8 +68,8 @@ class GraphReader {
   std::vector<std::int32_t> begin_, child_;
 };
 
-struct GraphSpot final : Spot {
-  GraphSpot(const GraphReader& reader, std::int32_t node, std::int64_t row) : reader(reader), node(node), row(row) {}
+struct GraphLocation final : Location {
+  GraphLocation(const GraphReader& reader, std::int32_t node, std::int64_t row) : reader(reader), node(node), row(row) {}
   nb::object place() const override { return reader.place(node, row); }
   const GraphReader& reader;
   std::int32_t node;
@@ -130,14 +130,14 @@ void GraphReader::read() {
 }
 
 std::int32_t GraphReader::finish(std::int32_t node, const std::int32_t* slots, std::size_t width) {
-  GraphSpot spot(*this, node, rows_.next_row());
-  check_arity(context_.plan, slots, width, spot, key(node));
+  GraphLocation location(*this, node, rows_.next_row());
+  check_arity(context_.plan, slots, width, location, key(node));
   const nb::object& attributes = attributes_[static_cast<std::size_t>(node)];
   for (std::size_t i = 0; i < context_.plan.payloads.size(); ++i) {
     const PayloadSpec& payload = context_.plan.payloads[i];
     nb::object value = nb::borrow(PyDict_GetItemWithError(attributes.ptr(), payload.name.ptr()));
     if (!value.is_valid() && PyErr_Occurred()) throw nb::python_error();
-    append_payload(payload, value.ptr(), width == 0, key(node), spot, rows_, i);
+    append_payload(payload, value.ptr(), width == 0, key(node), location, rows_, i);
   }
   return rows_.finish(slots, width, key(node));
 }

@@ -16,9 +16,9 @@ class Labelled {
  public:
   explicit Labelled(const Context& context) : context_(context) {}
 
-  Children children(nb::handle object, const Spot& spot, std::vector<nb::object>&) const {
-    if (!is_labelled(object)) fault("labelled_child", spot.place(), object);
-    if (PyList_GET_SIZE(object.ptr()) == 0) fault("labelled_content", spot.place(), object);
+  Children children(nb::handle object, const Location& location, std::vector<nb::object>&) const {
+    if (!is_labelled(object)) fault("labelled_child", location.place(), object);
+    if (PyList_GET_SIZE(object.ptr()) == 0) fault("labelled_content", location.place(), object);
     if (word_of(object).is_valid()) return {};
     return {nb::borrow(object)};
   }
@@ -27,11 +27,11 @@ class Labelled {
     return nb::steal(PyUnicode_FromFormat("[%zd]", position));
   }
 
-  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const {
+  void append(nb::handle object, bool leaf, const Location& location, Rows& rows) const {
     nb::object word = nb::borrow(word_of(object));
     nb::object number;
-    if (leaf && word.is_valid() && context_.plan.word >= 0) number = word_number(context_, word, spot);
-    append_word(context_.plan, number.ptr(), leaf, object, spot, rows);
+    if (leaf && word.is_valid() && context_.plan.word >= 0) number = word_number(context_, word, location);
+    append_word(context_.plan, number.ptr(), leaf, object, location, rows);
   }
 
  private:

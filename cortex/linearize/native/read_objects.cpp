@@ -8,7 +8,7 @@ namespace {
 class Attributes {
  public:
   explicit Attributes(const Context& context)
-      : context_(context), names_(context.names), classes_(context.scratch.classes) {}
+      : context_(context), names_(context.names), attribute_readers_(context.scratch.attribute_readers) {}
 
   // Whether it has the attributes that hold children. `items` may be anything yet.
   bool find(nb::handle object, Children& children, std::vector<nb::object>& pushed) const {
@@ -20,17 +20,17 @@ class Attributes {
     return true;
   }
 
-  Children children(nb::handle object, const Spot& spot, std::vector<nb::object>& pushed) const {
-    const Ways* ways = ways_of(object);
-    if (ways != nullptr && !names_.by_position) {  // as most nodes are
-      Found found = ways->read(0, object.ptr());
+  Children children(nb::handle object, const Location& location, std::vector<nb::object>& pushed) const {
+    const AttributeReader* reader = reader_of(object);
+    if (reader != nullptr && !names_.by_position) {  // as most nodes are
+      Attribute found = reader->read(0, object.ptr());
       if (found.value != nullptr && PyTuple_CheckExact(found.value)) {
         if (PyTuple_GET_SIZE(found.value) == 0) return {};
         bool once = found.own && Py_REFCNT(found.value) == 1;
         return {nb::borrow(found.value), once};
       }
       if (found.value == nullptr && names_.or_pair) {
-        Found left = ways->read(1, object.ptr()), right = ways->read(2, object.ptr());
+        Attribute left = reader->read(1, object.ptr()), right = reader->read(2, object.ptr());
         if (left.value == Py_None && right.value == Py_None) return {};
         if (left.value != nullptr && right.value != nullptr) {
           pushed.push_back(nb::borrow(left.value));
@@ -39,7 +39,7 @@ class Attributes {
         }
       }
     }
-    return other_children(object, spot, pushed);
+    return other_children(object, location, pushed);
   }
 
   nb::object step(bool from_items, Py_ssize_t position) const {
@@ -48,43 +48,43 @@ class Attributes {
     return nb::steal(PyUnicode_FromFormat(".%U", names_.all[first + static_cast<std::size_t>(position)].ptr()));
   }
 
-  void append(nb::handle object, bool leaf, const Spot& spot, Rows& rows) const {
-    rows.make_room();
+  void append(nb::handle object, bool leaf, const Location& location, Rows& rows) const {
+    rows.reserve_row();
     std::size_t i = 0;
     for (const PayloadSpec& payload : context_.plan.payloads) {
-      const Ways* ways = ways_of(object);
-      PyObject* value = ways == nullptr ? nullptr : ways->read(names_.first_payload + i, object.ptr()).value;
-      bool done = ways != nullptr && append_plain(payload, value, leaf, rows.columns[i]);
-      if (!done) [[unlikely]] append_other(i, value, object, leaf, spot, rows);
+      const AttributeReader* reader = reader_of(object);
+      PyObject* value = reader == nullptr ? nullptr : reader->read(names_.first_payload + i, object.ptr()).value;
+      bool done = reader != nullptr && append_plain(payload, value, leaf, rows.columns[i]);
+      if (!done) [[unlikely]] append_other(i, value, object, leaf, location, rows);
       ++i;
     }
   }
 
  private:
-  [[gnu::noinline]] Children other_children(nb::handle object, const Spot& spot,
+  [[gnu::noinline]] Children other_children(nb::handle object, const Location& location,
                                             std::vector<nb::object>& pushed) const {
     Children children;
-    if (!find(object, children, pushed)) fault("not_a_node", spot.place(), object, context_.children);
+    if (!find(object, children, pushed)) fault("not_a_node", location.place(), object, context_.children);
     nb::object& items = children.items;
     if (items.is_valid() && !PyTuple_Check(items.ptr()) && !PyList_Check(items.ptr())) {
-      items = read_all(object, items, spot);
+      items = read_all(object, items, location);
       children.once = false;
     }
     return children;
   }
 
   // Append the i-th payload; `value` is nullptr where it is not known yet.
-  [[gnu::noinline]] void append_other(std::size_t i, PyObject* value, nb::handle object, bool leaf, const Spot& spot,
+  [[gnu::noinline]] void append_other(std::size_t i, PyObject* value, nb::handle object, bool leaf, const Location& location,
                                       Rows& rows) const {
-    nb::object held = ways_of(object) != nullptr ? nb::borrow(value) : look_up(object, names_.first_payload + i);
+    nb::object held = reader_of(object) != nullptr ? nb::borrow(value) : look_up(object, names_.first_payload + i);
     forget();
-    append_payload(context_.plan.payloads[i], held.ptr(), leaf, object, spot, rows, i);
+    append_payload(context_.plan.payloads[i], held.ptr(), leaf, object, location, rows, i);
   }
 
   // How the object is read, which is known as long as no Python code has run and no other object was read since.
-  const Ways* ways_of(nb::handle object) const {
+  const AttributeReader* reader_of(nb::handle object) const {
     if (object.ptr() != read_last_) {
-      ways_ = classes_.plain(object.ptr(), names_.all);
+      ways_ = attribute_readers_.plain(object.ptr(), names_.all);
       read_last_ = object.ptr();
     }
     return ways_;
@@ -93,7 +93,7 @@ class Attributes {
   // Before code runs that is not ours.
   void run_code() const {
     forget();
-    context_.scratch.rows.lend_no_more();
+    context_.scratch.rows.stop_borrowing();
   }
 
   nb::object look_up(nb::handle object, std::size_t i) const {
@@ -104,9 +104,9 @@ class Attributes {
   // The i-th attribute, and whether nothing but the object holds it; invalid where there is none.
   nb::object get(nb::handle object, std::size_t i, bool& own) const {
     own = false;
-    const Ways* ways = ways_of(object);
-    if (ways == nullptr) return look_up(object, i);
-    Found found = ways->read(i, object.ptr());
+    const AttributeReader* reader = reader_of(object);
+    if (reader == nullptr) return look_up(object, i);
+    Attribute found = reader->read(i, object.ptr());
     own = found.own;
     return nb::borrow(found.value);
   }
@@ -128,13 +128,13 @@ class Attributes {
     return found;
   }
 
-  nb::object read_all(nb::handle object, nb::handle items, const Spot& spot) const {
+  nb::object read_all(nb::handle object, nb::handle items, const Location& location) const {
     run_code();
     nb::object iterator = nb::steal(PyObject_GetIter(items.ptr()));
     if (!iterator.is_valid()) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
       PyErr_Clear();
-      fault("children_not_iterable", spot.place(), object, names_.all[0], items);
+      fault("children_not_iterable", location.place(), object, names_.all[0], items);
     }
     nb::object list = nb::steal(PySequence_List(iterator.ptr()));
     if (!list.is_valid()) throw nb::python_error();
@@ -143,9 +143,9 @@ class Attributes {
 
   const Context& context_;
   const AttributeNames& names_;
-  Classes& classes_;
+  AttributeReaders& attribute_readers_;
   mutable PyObject* read_last_ = nullptr;  // only compared
-  mutable const Ways* ways_ = nullptr;
+  mutable const AttributeReader* ways_ = nullptr;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace cortex {
 
 namespace {
 
-nb::object array_of(nb::handle item, const Spot& whole) {
+nb::object array_of(nb::handle item, const Location& whole) {
   if (is_ndarray(item)) return nb::borrow(item);
   try {
     return as_array(item);
@@ -17,7 +17,7 @@ nb::object array_of(nb::handle item, const Spot& whole) {
 }
 
 // The index of the payload that the array's entries are, or -1 where the plan does not read it.
-int payload_of(const PlanSpec& plan, nb::handle array, const Spot& whole) {
+int payload_of(const PlanSpec& plan, nb::handle array, const Location& whole) {
   nb::object dtype = array.attr("dtype");
   auto kind = *nb::cast<nb::str>(dtype.attr("kind")).c_str();
   auto ndim = nb::cast<int>(array.attr("ndim"));
@@ -34,8 +34,8 @@ int payload_of(const PlanSpec& plan, nb::handle array, const Spot& whole) {
   return found;
 }
 
-struct StepSpot final : Spot {
-  StepSpot(const Rows& rows, std::size_t step) : rows(rows), step(step) {}
+struct StepLocation final : Location {
+  StepLocation(const Rows& rows, std::size_t step) : rows(rows), step(step) {}
   nb::object place() const override {
     return make_place(rows.structures(), rows.next_row(), nb::steal(PyUnicode_FromFormat("step %zu", step)));
   }
@@ -56,7 +56,7 @@ void read_sequence(const Context& context, nb::handle item, Rows& rows) {
   std::size_t first_row = rows.count();
   std::int32_t last = -1;
   for (std::size_t step = 0; step < static_cast<std::size_t>(length); ++step) {
-    check_arity(context.plan, &last, step == 0 ? 0 : 1, StepSpot(rows, step), step);
+    check_arity(context.plan, &last, step == 0 ? 0 : 1, StepLocation(rows, step), step);
     last = rows.finish(&last, step == 0 ? 0 : 1);
   }
   rows.keys.push_range(static_cast<std::size_t>(length));

@@ -6,8 +6,8 @@ namespace cortex {
 
 namespace {
 
-struct TextSpot final : Spot {
-  TextSpot(const Text& text, Py_ssize_t at, const Rows& rows) : text(text), at(at), rows(rows) {}
+struct TextLocation final : Location {
+  TextLocation(const Text& text, Py_ssize_t at, const Rows& rows) : text(text), at(at), rows(rows) {}
   nb::object place() const override {
     auto [line, column] = text.line_and_column(at);
     nb::object where = nb::steal(PyUnicode_FromFormat("line %zd, column %zd", line, column));
@@ -23,21 +23,21 @@ class RowSink final : public TreeSink {
   RowSink(const Context& context, const Text& text, Rows& rows) : context_(context), text_(text), rows_(rows) {}
 
   void leaf(Py_ssize_t open, Range, Range word) override {
-    TextSpot spot(text_, open, rows_);
+    TextLocation location(text_, open, rows_);
     nb::object token = text_.part(word);
     nb::object number;
-    if (context_.plan.word >= 0) number = word_number(context_, token, spot);
-    append_word(context_.plan, number.ptr(), true, token, spot, rows_);
+    if (context_.plan.word >= 0) number = word_number(context_, token, location);
+    append_word(context_.plan, number.ptr(), true, token, location, rows_);
     pending_.push(rows_.finish(nullptr, 0, std::move(token)));
   }
 
   void inner(Py_ssize_t open, Range label, Py_ssize_t children) override {
-    TextSpot spot(text_, open, rows_);
+    TextLocation location(text_, open, rows_);
     auto width = static_cast<std::size_t>(children);
     std::size_t begin = pending_.size() - width;
     nb::object key = text_.part(label);
-    check_arity(context_.plan, pending_.data() + begin, width, spot, key);
-    append_word(context_.plan, nullptr, false, key, spot, rows_);
+    check_arity(context_.plan, pending_.data() + begin, width, location, key);
+    append_word(context_.plan, nullptr, false, key, location, rows_);
     std::int32_t row = rows_.finish(pending_.data() + begin, width, std::move(key));
     pending_.shorten(begin);
     pending_.push(row);
@@ -50,17 +50,17 @@ class RowSink final : public TreeSink {
   const Context& context_;
   const Text& text_;
   Rows& rows_;
-  Room<std::int32_t> pending_;
+  GrowingArray<std::int32_t> pending_;
 };
 
 }  // namespace
 
-nb::object word_number(const Context& context, nb::handle word, const Spot& spot) {
+nb::object word_number(const Context& context, nb::handle word, const Location& location) {
   nb::object number = nb::borrow(PyDict_GetItemWithError(context.words.ptr(), word.ptr()));
   if (number.is_valid()) return number;
   if (PyErr_Occurred()) throw nb::python_error();
   if (!context.unknown.is_none()) return nb::borrow(context.unknown);
-  nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", spot.place().ptr()));
+  nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", location.place().ptr()));
   fault("unknown_word", origin, word);
 }
 

@@ -27,11 +27,11 @@ class TupleReader {
   const Context& context_;
   Rows& rows_;
   std::vector<Frame> frames_;
-  Room<std::int32_t>& pending_;
+  GrowingArray<std::int32_t>& pending_;
 };
 
-struct TupleSpot final : Spot {
-  TupleSpot(const TupleReader& reader, std::size_t depth, std::int64_t row)
+struct TupleLocation final : Location {
+  TupleLocation(const TupleReader& reader, std::size_t depth, std::int64_t row)
       : reader(reader), depth(depth), row(row) {}
   nb::object place() const override { return reader.place(depth, row); }
   const TupleReader& reader;
@@ -75,13 +75,13 @@ void TupleReader::read(PyObject* root) {
 }
 
 void TupleReader::visit(PyObject* element) {
-  TupleSpot spot(*this, frames_.size(), -1);
+  TupleLocation location(*this, frames_.size(), -1);
   if (!PyTuple_CheckExact(element)) {
-    if (!is_int_leaf(element)) fault("tuple_element", spot.place(), nb::handle(element));
+    if (!is_int_leaf(element)) fault("tuple_element", location.place(), nb::handle(element));
     finish(element, element, pending_.size(), frames_.size());
     return;
   }
-  if (PyTuple_GET_SIZE(element) == 0) fault("empty_tuple", spot.place());
+  if (PyTuple_GET_SIZE(element) == 0) fault("empty_tuple", location.place());
   frames_.push_back({element, 0, pending_.size()});
 }
 
@@ -93,11 +93,11 @@ void TupleReader::close() {
 }
 
 void TupleReader::finish(PyObject* node, PyObject* word, std::size_t pending_begin, std::size_t depth) {
-  TupleSpot spot(*this, depth, rows_.next_row());
+  TupleLocation location(*this, depth, rows_.next_row());
   const std::int32_t* children = pending_.data() + pending_begin;
   std::size_t width = pending_.size() - pending_begin;
-  check_arity(context_.plan, children, width, spot, nb::handle(node));
-  append_word(context_.plan, word, width == 0, node, spot, rows_);
+  check_arity(context_.plan, children, width, location, nb::handle(node));
+  append_word(context_.plan, word, width == 0, node, location, rows_);
   std::int32_t row = rows_.finish(children, width, nb::borrow(node));
   pending_.shorten(pending_begin);
   pending_.push(row);

@@ -22,17 +22,17 @@ struct ObjectFrame {
   bool once;            // nothing but the object holds what holds them
 };
 
-// Room to work in, kept from one batch to the next.
+// Working memory, kept from one batch to the next.
 struct Scratch {
   Scratch(const PlanSpec& plan, std::int64_t limit) : rows(plan, limit) {}
   std::size_t bytes() const { return rows.bytes() + seen.bytes(); }
 
   Rows rows;
   Seen seen;
-  Classes classes;
+  AttributeReaders attribute_readers;
   std::vector<ObjectFrame> frames;
   std::vector<nb::object> pushed;     // children that no list or tuple holds
-  Room<std::int32_t> pending;         // the rows of finished nodes whose parents are not finished
+  GrowingArray<std::int32_t> pending;         // the rows of finished nodes whose parents are not finished
 };
 
 // The attributes that are asked for: those of children, then a payload each.
@@ -45,28 +45,28 @@ struct AttributeNames {
   bool or_pair;      // where there is no such list, the next two have one each
 };
 
-// Room that no call has at the moment. Reading attributes may run any code, other calls in the same thread too: each
-// has a room of its own. Only who holds the interpreter's lock may take and give.
+// Working memory that no call uses. Reading attributes may run any code, other calls in the same thread too: each call has
+// its own. The caller of take and give holds the interpreter's lock.
 class Scratches {
  public:
   std::unique_ptr<Scratch> take(const PlanSpec& plan, std::int64_t limit) {
     if (idle_.empty()) return std::make_unique<Scratch>(plan, limit);
-    std::unique_ptr<Scratch> room = std::move(idle_.back());
+    std::unique_ptr<Scratch> scratch = std::move(idle_.back());
     idle_.pop_back();
-    return room;
+    return scratch;
   }
-  void give(std::unique_ptr<Scratch> room) {
-    recent_.note(room->rows.used());
-    room->rows.clear();
-    room->frames.clear();  // these three are not empty where reading ended early
-    room->pushed.clear();
-    room->pending.clear();
-    if (idle_.size() < kMost && !recent_.is_too_large(room->bytes())) idle_.push_back(std::move(room));
+  void give(std::unique_ptr<Scratch> scratch) {
+    recent_.note(scratch->rows.used());
+    scratch->rows.clear();
+    scratch->frames.clear();  // these three are not empty where reading ended early
+    scratch->pushed.clear();
+    scratch->pending.clear();
+    if (idle_.size() < kMost && !recent_.is_too_large(scratch->bytes())) idle_.push_back(std::move(scratch));
   }
 
  private:
   static constexpr std::size_t kMost = 8;
-  // Room may be this much larger than what is needed of late.
+  // Bytes by which it may exceed what recent batches needed.
   static constexpr std::size_t kSlack = 4 << 20;
 
   ragged::Recent recent_{kSlack};
@@ -99,6 +99,6 @@ void read_sequence(const Context& context, nb::handle item, Rows& rows);
 void read_forest(const Context& context, nb::handle forest, Rows& rows);
 
 // The number that the vocabulary gives a word, or unknown words; raises a fault where it gives none.
-nb::object word_number(const Context& context, nb::handle word, const Spot& spot);
+nb::object word_number(const Context& context, nb::handle word, const Location& location);
 
 }  // namespace cortex

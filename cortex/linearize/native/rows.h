@@ -7,7 +7,7 @@
 
 #include "column.h"
 #include "keys.h"
-#include "undisturbed.h"
+#include "gc_pause.h"
 
 namespace cortex {
 
@@ -17,11 +17,11 @@ class Rows {
 
   // Begin a batch.
   void begin() {
-    if (std::any_of(columns.begin(), columns.end(), std::mem_fn(&Column::may_lend))) undisturbed_.emplace();
+    if (std::any_of(columns.begin(), columns.end(), std::mem_fn(&Column::can_borrow))) gc_pause_.emplace();
   }
-  // Forget it, and keep the room.
+  // Forget it, and keep the memory.
   void clear();
-  // What it takes, and what of that the batch needs.
+  // Bytes that are reserved, and bytes that the batch uses.
   std::size_t bytes() const;
   std::size_t used() const;
 
@@ -34,37 +34,37 @@ class Rows {
   // Finish a node: its children's rows in order, a missing one below zero, the last not missing, and what the
   // caller knows it by. Returns its row in the batch. Its payloads are appended to `columns` before.
   std::int32_t finish(const std::int32_t* children, std::size_t width, nb::object key) {
-    make_room();
+    reserve_row();
     return take(children, width, std::move(key));
   }
-  // The same for who appends the keys himself.
+  // The same without the key, which the caller appends.
   std::int32_t finish(const std::int32_t* children, std::size_t width) {
-    if (!has_room(1, 0)) fault("too_large", "nodes", limit_);
+    if (!fits(1, 0)) fault("too_large", "nodes", limit_);
     heights.push(width == 0 ? 0 : add_inner(children, width));
     return static_cast<std::int32_t>(count()) - 1;
   }
-  // The same where `make_room` was called for the node.
+  // The same where `reserve_row` was called for the node.
   std::int32_t take(const std::int32_t* children, std::size_t width, nb::object key) {
     *heights.take(1) = width == 0 ? 0 : add_inner(children, width);
     keys.take(std::move(key));
     return static_cast<std::int32_t>(count()) - 1;
   }
-  // See to it that there is room for one more row in `heights`, `keys` and `columns`.
-  void make_room() {
-    if (count() >= room_) [[unlikely]] make_more_room();
+  // Reserve one more row in `heights`, `keys` and `columns`.
+  void reserve_row() {
+    if (count() >= reserved_) [[unlikely]] grow();
   }
-  // Before any code runs that could change what nodes carry. Until then no garbage is collected, if columns may lend.
-  void lend_no_more() {
-    for (Column& column : columns) column.lend_no_more();
-    undisturbed_.reset();
+  // Before any code runs that could change what nodes carry. Until then no garbage is collected, if columns can borrow.
+  void stop_borrowing() {
+    for (Column& column : columns) column.stop_borrowing();
+    gc_pause_.reset();
   }
   void add_root(std::int32_t row) { roots.push(row); }
   void end_structure() { end_structure(count()); }
   void end_structure(std::size_t end);  // that it ends before this row
 
-  // For who knows all of a member's nodes at once and appends them to the rooms below without `finish`: whether
-  // they are not too many, and what is said of each inner node.
-  bool has_room(std::size_t nodes, std::size_t edges) const {
+  // For readers that know all nodes of a member and append them to the arrays below without `finish`: whether nodes and
+  // edges are within the limit.
+  bool fits(std::size_t nodes, std::size_t edges) const {
     auto limit = static_cast<std::size_t>(limit_);
     return count() + nodes <= limit && slots.size() + edges <= limit;
   }
@@ -78,16 +78,16 @@ class Rows {
     most_width = std::max(most_width, width);
   }
 
-  Room<std::int32_t> heights;
-  Room<std::int32_t> of_height;   // how many inner nodes have each height
-  Room<std::int32_t> inner;       // the rows of the inner nodes
-  Room<std::int32_t> slot_begin;  // of each inner node, and the end
-  Room<std::int32_t> slots;       // rows of children; below zero where one is missing
+  GrowingArray<std::int32_t> heights;
+  GrowingArray<std::int32_t> of_height;   // how many inner nodes have each height
+  GrowingArray<std::int32_t> inner;       // the rows of the inner nodes
+  GrowingArray<std::int32_t> slot_begin;  // of each inner node, and the end
+  GrowingArray<std::int32_t> slots;       // rows of children; below zero where one is missing
   std::size_t least_width, most_width;  // of inner nodes
   bool has_holes;
-  Room<std::int32_t> roots;
-  Room<std::int32_t> root_begin;
-  Room<std::int32_t> row_begin;
+  GrowingArray<std::int32_t> roots;
+  GrowingArray<std::int32_t> root_begin;
+  GrowingArray<std::int32_t> row_begin;
   std::vector<Column> columns;
   Keys keys;
 
@@ -112,11 +112,11 @@ class Rows {
     return height;
   }
 
-  void make_more_room();
+  void grow();
 
   std::int64_t limit_;
-  std::optional<Undisturbed> undisturbed_;
-  std::size_t room_ = 0;  // so many rows have room, as long as this structure is read
+  std::optional<GcPause> gc_pause_;
+  std::size_t reserved_ = 0;  // rows in the capacity of all columns, as long as this structure is read
 };
 
 }  // namespace cortex

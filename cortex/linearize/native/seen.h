@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "room.h"
+#include "growing_array.h"
 
 namespace cortex {
 
@@ -74,7 +74,7 @@ class Seen {
   }
 
   std::vector<Entry> entries_;
-  Room<std::int32_t> rows_;
+  GrowingArray<std::int32_t> rows_;
   std::size_t live_ = 0;
   std::uint32_t first_serial_ = 0;
   std::uint32_t next_serial_ = 0;

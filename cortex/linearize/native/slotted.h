@@ -5,7 +5,7 @@
 
 namespace cortex {
 
-// A class whose instances are nothing but these slots. Its __init__ does not run: what that would do is for the caller.
+// A class whose instances are nothing but these slots. Its __init__ does not run.
 class SlottedClass {
  public:
   // `slots` are names, in the order in which `make` takes values.

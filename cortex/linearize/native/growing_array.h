@@ -1,4 +1,4 @@
-// Memory that grows, keeps what it has from one batch to the next, and is not initialised.
+// An array that grows, keeps its capacity from one batch to the next, and is not initialised.
 #pragma once
 
 #include <algorithm>
@@ -11,33 +11,33 @@
 namespace cortex {
 
 template <class T>
-class Room {
+class GrowingArray {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  Room() = default;
-  Room(Room&& other) noexcept
+  GrowingArray() = default;
+  GrowingArray(GrowingArray&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
-  Room(const Room&) = delete;
-  Room& operator=(Room&& other) noexcept {
+  GrowingArray(const GrowingArray&) = delete;
+  GrowingArray& operator=(GrowingArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
     return *this;
   }
-  ~Room() { std::free(data_); }
+  ~GrowingArray() { std::free(data_); }
 
-  // Return room for so many more elements.
+  // Return the memory of `count` more elements.
   T* append(std::size_t count) {
     reserve(count);
     return take(count);
   }
   // The same in what was reserved.
   T* take(std::size_t count) {
-    T* room = data_ + size_;
+    T* taken = data_ + size_;
     size_ += count;
-    return room;
+    return taken;
   }
   void reserve(std::size_t count) {
     if (count > capacity_ - size_) [[unlikely]] grow(count);

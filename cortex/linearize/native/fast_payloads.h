@@ -1,4 +1,4 @@
-// Payloads as most nodes have them: nothing, an int, a float, a vector of NumPy's. Reading these runs no code of anyone's.
+// Fast path for payloads: none, an int, a float or a NumPy vector, whose reading runs no Python code.
 #pragma once
 
 #include <cmath>
@@ -39,8 +39,8 @@ inline bool append_float(const PayloadSpec& payload, double number, Column& colu
   return true;
 }
 
-// Append what a node carries where it is plain and nothing is wrong with it; return whether it was appended. There is
-// room for it: `rows.make_room()` was called for the node.
+// Append what a node carries where it is plain and nothing is wrong with it; return whether it was appended. `rows.reserve_row()`
+// was called for the node.
 inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf, Column& column) {
   using Plain = PayloadSpec::Plain;
   if (value == nullptr || value == Py_None) {
@@ -48,7 +48,7 @@ inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf,
     column.append_default();
     return true;
   }
-  if (payload.plain == Plain::None) return column.lend_vector(value);
+  if (payload.plain == Plain::None) return column.borrow_vector(value);
   bool is_float = payload.plain >= Plain::Float32;
   if (PyFloat_CheckExact(value)) return is_float && append_float(payload, PyFloat_AS_DOUBLE(value), column);
   std::int64_t number;
