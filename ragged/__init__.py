@@ -15,6 +15,7 @@ from ragged.data import Lengths, RaggedArray, array
 if TYPE_CHECKING:
     from ragged import ops
     from ragged.api.compile import compile
+    from ragged.api.declare import compute, input_tensor, parameter
     from ragged.api.dims import LengthFn, dim, length_fn, size
     from ragged.api.dims import RaggedDim as Dim
     from ragged.api.function import RaggedFunction, load
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
-    from ragged.api.tensors import compute, input_tensor, parameter
 
 __all__ = [
     "Dim",
@@ -69,7 +69,7 @@ _PLACES = {
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),
     "Tensor": ("ragged.api.tensors", "RaggedTensor"),
-    **{name: ("ragged.api.tensors", name) for name in ("compute", "input_tensor", "parameter")},
+    **{name: ("ragged.api.declare", name) for name in ("compute", "input_tensor", "parameter")},
     **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},
     **{name: ("ragged.api.functions", f"{name}_") for name in ("abs", "max", "min", "sum")},
 }

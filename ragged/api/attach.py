@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.api.program import ScheduleDecisions, reads
+from ragged.api.program import ScheduleDecisions, reads, refuse
 from ragged.api.tensors import RaggedTensor
-from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Expr, Load, Ref
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions
@@ -26,18 +25,16 @@ def check_attached(
     Raises:
         ScheduleError: it is an output, its dimensions are others than those of the loops, or something else reads it.
     """
-    at = Location.capture()
     if tensor in outputs:
-        raise ScheduleError(what, at=at, because="the caller wants all of it: it is an output")
+        refuse(what, because="the caller wants all of it: it is an output")
     if depth > min(len(consumer.dims), len(tensor.dims)):
-        raise ScheduleError(what, at=at, because="there are not so many dimensions that both have")
+        refuse(what, because="there are not so many dimensions that both have")
     same = {own.dim.var: Ref(other.dim.var) for own, other in zip(tensor.dims, consumer.dims, strict=False)}
     for place in range(depth):
         mine = substitute(tensor.dims[place].extent.expr, {k: v for k, v in same.items()})
         if mine != consumer.dims[place].extent.expr:
-            raise ScheduleError(
+            refuse(
                 what,
-                at=at,
                 because=f"dimension '{tensor.dims[place].dim.name}' extends {tensor.dims[place].extent.text()} and "
                 f"the loop {consumer.dims[place].extent.text()}",
             )
@@ -45,17 +42,14 @@ def check_attached(
         if tensor not in set(reads(reader)):
             continue
         if _depth(reader, consumer, decisions) < depth:
-            raise ScheduleError(
+            refuse(
                 what,
-                at=at,
                 because=f"'{reader.name}' reads it, and is not computed there",
                 fix=f"compute_at({reader.name}, ...) in the same loop first",
             )
         for indices in _read_at(reader, tensor):
             if indices[:depth] != tuple(map(Ref, reader.indices[:depth])):
-                raise ScheduleError(
-                    what, at=at, because=f"'{reader.name}' reads it at other indices than those of the loops"
-                )
+                refuse(what, because=f"'{reader.name}' reads it at other indices than those of the loops")
 
 
 def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDecisions) -> int:
@@ -74,3 +68,18 @@ def _read_at(reader: RaggedTensor, tensor: RaggedTensor) -> Iterator[tuple[Expr,
         for part in subexpressions(value.expr):
             if isinstance(part, Load) and part.buffer is tensor.buffer:
                 yield part.indices
+
+
+def require_undecided(what: str, tensor: RaggedTensor, depth: int, decisions: ScheduleDecisions) -> None:
+    """Refuse to move a tensor into other loops after decisions on its own loops or storage."""
+    own = [(tensor, position) for position in range(depth)]
+    if (
+        tensor in decisions.groups
+        or tensor in decisions.bulk
+        or any(key in decisions.loops or key in decisions.storage for key in own)
+    ):
+        refuse(
+            what,
+            because=f"how '{tensor.name}' is stored or padded has been decided on, and would not count any more",
+            fix="leave those decisions out",
+        )

@@ -1,8 +1,8 @@
-"""What a schedule decides before loops are made: storage, padding, and where operators are computed."""
+"""The first part of a schedule, before loops are made: storage, padding, and where operators are computed."""
 
 from __future__ import annotations
 
-from ragged.api.attach import check_attached
+from ragged.api.attach import check_attached, require_undecided
 from ragged.api.padding import (
     is_whole,
     require_known,
@@ -10,8 +10,8 @@ from ragged.api.padding import (
     require_stored_known,
     require_unpadded,
 )
-from ragged.api.program import Piece, ScheduleDecisions, decide_parts, take_parts_along, tensors_of
-from ragged.api.storage import fused_pair, linear_uses, pieces_of
+from ragged.api.program import Piece, ScheduleDecisions, decide_parts, refuse, take_parts_along, tensors_of
+from ragged.api.storage import fused_pair, linear_uses, pieces_of, require_before
 from ragged.api.tensors import Kind, Loop, RaggedTensor, TensorDim
 from ragged.errors import Location, ModelError, ScheduleError
 
@@ -48,37 +48,36 @@ class DecisionSchedule:
         """
         found = [tensor for tensor in self.tensors if tensor.name == name]
         if not 0 <= nth < len(found):
-            raise ScheduleError(f"the program has no tensor '{name}'", at=Location.capture())
+            refuse(f"the program has no tensor '{name}'")
         return found[nth]
 
     # --- padding -----------------------------------------------------------------------------------------------
 
     def pad_loop(self, loop: Loop, multiple: int) -> None:
-        """Run a loop up to a multiple, over elements that nobody looks at; storage has to extend as far.
+        """Run a loop up to a multiple; the padded iterations are unused, and storage must extend as far.
 
-        What it reads beyond the end of a row is zero. Padding a reduction would change its value: refused.
+        Reads beyond the end of a row are zero. The loops of a reduction cannot be padded: it would change the value.
 
         Raises:
-            ScheduleError: it is the loop of a reduction, or the multiple is less than 1. That storage is too short is
-                found when loops are made.
+            ScheduleError: it is the loop of a reduction, or the multiple is less than 1; storage that is too short is
+                refused when loops are made.
         """
         what = f"pad_loop: cannot pad loop '{loop.name}'"
         self._own(loop.tensor, what)
         if loop.position >= len(loop.tensor.dims):
-            raise ScheduleError(
+            refuse(
                 what,
-                at=Location.capture(),
                 because="it is the loop of a reduction: more of it would be another value",
                 fix="split it with a peeled tail",
             )
         self._decide(what, multiple)
-        self._require_apart(what, loop.tensor, loop.position)
+        self._require_own_nest(what, loop.tensor, loop.position)
         require_known(what, loop.tensor, loop.position, self.decisions, multiple)
         self.decisions.loops[loop.tensor, loop.position] = multiple
         self._note("pad_loop", self._loop_text(loop), str(multiple))
 
     def pad_dimension(self, dim: TensorDim, multiple: int) -> None:
-        """Store a dimension up to a multiple. Inputs have to come stored so: `x.with_padding(...)`.
+        """Store a dimension up to a multiple. Inputs must be stored so: `x.with_padding(...)`.
 
         Raises:
             ScheduleError: the dimension is of no tensor here, or the multiple is less than 1; or callers' arrays have
@@ -89,9 +88,8 @@ class DecisionSchedule:
         self._own(tensor, what)
         self._decide(what, multiple)
         if tensor in self.decisions.groups:
-            because = "its dimensions are stored in an order of their own"
-            raise ScheduleError(what, at=Location.capture(), because=because, fix="pad it first")
-        self._require_apart(what, tensor, dim.position)
+            refuse(what, because="its dimensions are stored in an order of their own", fix="pad it first")
+        self._require_own_nest(what, tensor, dim.position)
         require_stored_known(what, tensor, dim.position, multiple)
         given = tensor.kind is not Kind.COMPUTED
         if given or tensor in self.outputs:
@@ -102,10 +100,10 @@ class DecisionSchedule:
     # --- where operators are computed --------------------------------------------------------------------------
 
     def compute_at(self, tensor: RaggedTensor, loop: Loop) -> None:
-        """Compute a tensor inside a loop of the nest that uses it, and store no more of it than one iteration uses.
+        """Compute a tensor inside a loop of the nest that reads it, and store one iteration of it.
 
-        Its outermost dimensions are those of the loops around, and every use of it reads it at their indices. Sums
-        and maxima that are parts of its expression, or read it as parts of the loop's own, are computed there too.
+        Its outermost dimensions must be those of the loops around, and every read must be at their indices. Reductions
+        inside its expression, or inside the loop's that read it, are computed there too.
 
         Raises:
             ScheduleError: it is an output, its dimensions are others, or something outside of the loop reads it.
@@ -115,9 +113,9 @@ class DecisionSchedule:
         self._own(loop.tensor, what)
         self._decide(what, 1)
         if tensor.kind is not Kind.COMPUTED:
-            raise ScheduleError(what, at=Location.capture(), because="callers give it: it is not computed")
+            refuse(what, because="callers give it: it is not computed")
         depth = loop.position + 1
-        self._require_undecided(what, tensor, depth)
+        require_undecided(what, tensor, depth, self.decisions)
         before = dict(self.decisions.at)
         take_parts_along(loop.tensor, depth, self.decisions, reading=tensor)
         try:
@@ -136,9 +134,9 @@ class DecisionSchedule:
     # --- dimensions --------------------------------------------------------------------------------------------
 
     def split_dimension(self, dim: TensorDim, factor: int) -> tuple[Piece, Piece]:
-        """Store a dimension as blocks of `factor` places and the places of a block; returns the two.
+        """Store a dimension as two: blocks, and the `factor` elements of a block; returns both.
 
-        They can be stored apart: `reorder_dimensions(b, blocks, w, places)`. The last block of a row is stored whole.
+        They can be reordered: `reorder_dimensions(b, blocks, w, elements)`. The last block of a row is stored whole.
 
         Raises:
             ScheduleError: the tensor is an input, the dimension is split or fused already, or the factor is less than
@@ -147,12 +145,11 @@ class DecisionSchedule:
         tensor = self._computed("split_dimension", dim)
         what = f"split_dimension: cannot split '{dim.dim.name}' of '{tensor.name}' into blocks of {factor}"
         self._decide(what, factor)
-        at = Location.capture()
         if tensor in self.outputs and not is_whole(dim.extent, factor):
-            raise ScheduleError(what, at=at, because="it is an output, and its last block would not be full")
+            refuse(what, because="it is an output, and its last block would not be full")
         groups = list(pieces_of(tensor, self.decisions))
         if (Piece(dim.position),) not in groups or tensor in self.decisions.bulk:
-            raise ScheduleError(what, at=at, because="it is split or fused already")
+            refuse(what, because="it is split or fused already")
         outer, inner = Piece(dim.position, factor), Piece(dim.position, factor, inner=True)
         place = groups.index((Piece(dim.position),))
         groups[place : place + 1] = [(outer,), (inner,)]
@@ -161,14 +158,14 @@ class DecisionSchedule:
         return outer.of(tensor), inner.of(tensor)
 
     def fuse_dimensions(self, outer: TensorDim, inner: TensorDim, pad: int = 1) -> None:
-        """Store two neighbouring dimensions as one: of a box, the tiles of a dimension of any length, or all rows.
+        """Store two adjacent dimensions as one: dense ones, the blocks of a split dimension, or rows of any length.
 
-        Rows of different lengths stand one after another in any case; with `pad` all of them together are stored up to
-        a multiple (bulk padding, CoRa, section 4.1), as far as `fuse_loops(..., pad=...)` goes.
+        Rows are packed in any case; with `pad` all of them together are stored up to a multiple (bulk padding, CoRa,
+        section 4.1), as far as `fuse_loops(..., pad=...)` runs.
 
         Raises:
-            ScheduleError: they are not neighbours of one tensor, or padded and not rows of different lengths. That they
-                make no one dimension is found when loops are made.
+            ScheduleError: they are not adjacent dimensions of one tensor, or padded and not rows of different lengths;
+                dimensions that do not fuse are refused when loops are made.
         """
         tensor = self._computed("fuse_dimensions", outer, inner)
         names = f"'{outer.dim.name}' and '{inner.dim.name}' of '{tensor.name}'"
@@ -180,9 +177,8 @@ class DecisionSchedule:
             self._fuse_rows(what, tensor, outer, inner, pad)
             return
         if pad > 1:
-            raise ScheduleError(
+            refuse(
                 f"{what} up to a multiple of {pad}",
-                at=Location.capture(),
                 because="they are not rows of different lengths",
                 fix=f"pad_dimension({tensor.name}.dims[{outer.position}], ...)",
             )
@@ -192,9 +188,7 @@ class DecisionSchedule:
         mine, other = Piece(outer.position), Piece(inner.position)
         first = next((k for k, group in enumerate(groups) if group[-1] == mine), len(groups))
         if first + 1 >= len(groups) or groups[first + 1][0] != other:
-            raise ScheduleError(
-                f"fuse_dimensions: {names} are not stored side by side, in this order", at=Location.capture()
-            )
+            refuse(f"fuse_dimensions: {names} are not stored side by side, in this order")
         groups[first : first + 2] = [(*groups[first], *groups[first + 1])]
         self.decisions.groups[tensor] = tuple(groups)
         self._note("fuse_dimensions", self._dim_text(outer), self._dim_text(inner))
@@ -203,8 +197,7 @@ class DecisionSchedule:
         self, what: str, tensor: RaggedTensor, outer: TensorDim, inner: TensorDim, multiple: int
     ) -> None:
         if tensor in self.decisions.groups:
-            because = "its dimensions are stored in an order of their own"
-            raise ScheduleError(what, at=Location.capture(), because=because)
+            refuse(what, because="its dimensions are stored in an order of their own")
         self.decisions.bulk[tensor] = (outer.position, inner.position, multiple)
         pad = [f"pad={multiple}"] if multiple > 1 else []
         self._note("fuse_dimensions", self._dim_text(outer), self._dim_text(inner), *pad)
@@ -220,54 +213,32 @@ class DecisionSchedule:
         pieces = [_piece(each) for each in dims]
         names = ", ".join(each.name(tensor) for each in pieces)
         if len(pieces) != len(groups) or set(pieces) != set(groups):
-            raise ScheduleError(
-                f"reorder_dimensions: ({names}) are not all dimensions of '{tensor.name}', each once",
-                at=Location.capture(),
-            )
+            refuse(f"reorder_dimensions: ({names}) are not all dimensions of '{tensor.name}', each once")
         what = f"reorder_dimensions: cannot store '{tensor.name}' in the order ({names})"
         if tensor in self.decisions.bulk:
-            because = "its rows are stored as one dimension, one after another"
-            raise ScheduleError(what, at=Location.capture(), because=because)
+            refuse(what, because="its rows are stored as one dimension, one after another")
         if tensor in self.outputs:
             require_unpadded(what, tensor, self.decisions)
         known: set[int] = set()
         for piece in pieces:
             for part in groups[piece]:
-                self._require_before(what, tensor, part, known)
+                require_before(what, tensor, part, known)
                 known.add(part.position)
         self.decisions.groups[tensor] = tuple(groups[each] for each in pieces)
         self._note("reorder_dimensions", *(self._piece_text(tensor, each) for each in pieces))
 
-    def _require_before(self, what: str, tensor: RaggedTensor, piece: Piece, known: set[int]) -> None:
-        """Refuse an order in which a dimension comes before one that its extent depends on."""
-        extent = tensor.dims[piece.position].extent
-        if piece.inner:
-            return
-        for other in tensor.dims:
-            if linear_uses(extent.expr, other.dim.var) and other.position not in known:
-                name = tensor.dims[piece.position].dim.name
-                raise ScheduleError(
-                    what,
-                    at=Location.capture(),
-                    because=f"'{name}' extends {extent.text()}, which depends on '{other.dim.name}'",
-                    fix=f"put '{other.dim.name}' before '{name}'",
-                )
-
-    # --- what is refused, and what is noted --------------------------------------------------------------------
+    # --- guards and the log --------------------------------------------------------------------
 
     def _own(self, tensor: RaggedTensor, what: str) -> None:
         if tensor not in self.tensors:
-            raise ScheduleError(
-                what, at=Location.capture(), because=f"'{tensor.name}' is not of this program"
-            )
+            refuse(what, because=f"'{tensor.name}' is not of this program")
 
     def _decide(self, what: str, multiple: int) -> None:
         if type(multiple) is not int or multiple < 1:
-            raise ScheduleError(what, at=Location.capture(), because=f"{multiple!r} is no multiple")
+            refuse(what, because=f"{multiple!r} is no multiple")
         if self.decided:
-            raise ScheduleError(
+            refuse(
                 what,
-                at=Location.capture(),
                 because="the loops have been made",
                 fix="decide on storage and padding before loops are rewritten or printed",
             )
@@ -276,40 +247,22 @@ class DecisionSchedule:
         tensors = {each.tensor for each in dims}
         tensor = next(iter(tensors)) if len(tensors) == 1 else None
         if tensor is None or tensor.kind is not Kind.COMPUTED or tensor not in self.tensors:
-            raise ScheduleError(
+            refuse(
                 f"{what}: the dimensions are not of one tensor that is computed here",
-                at=Location.capture(),
                 because="inputs are stored as callers hold them",
             )
         self._decide(what, 1)
-        self._require_apart(what, tensor, 0)
+        self._require_own_nest(what, tensor, 0)
         return tensor
 
-    def _require_apart(self, what: str, tensor: RaggedTensor, position: int) -> None:
-        """Refuse a decision on a dimension or loop that a tensor has in common with the nest that it is computed in."""
+    def _require_own_nest(self, what: str, tensor: RaggedTensor, position: int) -> None:
+        """Refuse a decision on a dimension or loop that belongs to the nest that the tensor is computed in."""
         reader, depth = self.decisions.at.get(tensor, (tensor, 0))
         if position < depth:
-            raise ScheduleError(
+            refuse(
                 what,
-                at=Location.capture(),
                 because=f"'{tensor.name}' is computed in the loops of '{reader.name}', and stored for one iteration",
                 fix=f"decide on the loops and the storage of '{reader.name}'",
-            )
-
-    def _require_undecided(self, what: str, tensor: RaggedTensor, depth: int) -> None:
-        """Refuse to compute a tensor in other loops after its own, or its storage, have been decided on."""
-        decisions = self.decisions
-        own = [(tensor, position) for position in range(depth)]
-        if (
-            tensor in decisions.groups
-            or tensor in decisions.bulk
-            or any(key in decisions.loops or key in decisions.storage for key in own)
-        ):
-            raise ScheduleError(
-                what,
-                at=Location.capture(),
-                because=f"how '{tensor.name}' is stored or padded has been decided on, and would not count any more",
-                fix="leave those decisions out",
             )
 
     def _note(self, name: str, *arguments: str) -> None:
@@ -331,7 +284,7 @@ class DecisionSchedule:
         return dim if piece.factor == 1 else f"s.piece({dim}, {piece.factor}, inner={piece.inner})"
 
     def piece(self, dim: TensorDim, factor: int, *, inner: bool) -> Piece:
-        """Return one of the two parts that `split_dimension(dim, factor)` made: its blocks, or the places of one."""
+        """Return one of the two parts of `split_dimension(dim, factor)`: its blocks, or the elements of a block."""
         return Piece(dim.position, factor, inner).of(_tensor(dim))
 
 

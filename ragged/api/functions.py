@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ragged.api.tensors import reduction
+from ragged.api.reductions import reduction
 from ragged.api.values import Value, ValueLike, select, unary
 from ragged.api.values import binary as _binary
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp

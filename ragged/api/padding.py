@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ragged.api.program import ScheduleDecisions
+from ragged.api.program import ScheduleDecisions, refuse
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
-from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Call, Const, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.walk import mentions, subexpressions
@@ -53,16 +52,14 @@ def require_shown_alike(
         return
     everywhere = {each.dim.var for each in tensor.dims}
     if not any(mentions(each.extent.expr, everywhere) for each in tensor.dims):
-        raise ScheduleError(
+        refuse(
             what,
-            at=Location.capture(),
             because=f"no dimension of '{tensor.name}' varies: callers have it as an array of NumPy's, without padding",
         )
     for other in tensor.dims:
         if mentions(other.extent.expr, {own.dim.var}) and (given or position > 0):
-            raise ScheduleError(
+            refuse(
                 what,
-                at=Location.capture(),
                 because=f"'{other.dim.name}' extends {other.extent.text()}, which depends on it: callers have "
                 f"'{tensor.name}' without padding there",
             )
@@ -78,9 +75,8 @@ def require_unpadded(what: str, tensor: RaggedTensor, decisions: ScheduleDecisio
     for position, own in enumerate(tensor.dims):
         multiple = decisions.storage.get((tensor, position), 1)
         if multiple > 1 and not is_whole(own.extent, multiple):
-            raise ScheduleError(
+            refuse(
                 what,
-                at=Location.capture(),
                 because=f"'{own.dim.name}' is padded, and callers of '{tensor.name}', an output, would see the padding",
                 fix=f"leave out pad_dimension({tensor.name}.dims[{position}], ...)",
             )
@@ -90,8 +86,7 @@ def _refuse_lookups(what: str, values: Iterable[Value], own: set[Var], multiple:
     for value in values:
         for part in subexpressions(value.expr):
             if multiple > 1 and isinstance(part, Call) and any(mentions(arg, own) for arg in part.args):
-                raise ScheduleError(
+                refuse(
                     what,
-                    at=Location.capture(),
                     because=f"{expr_text(part)} is looked up at its index, and is not known beyond its end",
                 )

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from ragged.api.tensors import Kind, RaggedTensor, Reduction
+from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Const
+
+
+def refuse(what: str, because: str | None = None, fix: str | None = None) -> NoReturn:
+    """Refuse a step of the schedule at the user's line."""
+    raise ScheduleError(what, at=Location.capture(), because=because, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

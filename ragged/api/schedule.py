@@ -8,10 +8,11 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from ragged.api.decide import DecisionSchedule
 from ragged.api.lower import LoweredOperators, lower
+from ragged.api.program import refuse
 from ragged.api.signature import Order, Policy, RaggedSignature
 from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.values import Value
-from ragged.errors import Location, ScheduleError
+from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
@@ -50,36 +51,31 @@ class RaggedSchedule(DecisionSchedule):
     """How operators are stored and computed (CoRa, section 4.1).
 
     First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `split_dimension`,
-    `fuse_dimensions`, `reorder_dimensions`), which are checked together when the loops are made; then rewritings of
-    loops, each of which can name a loop as it was declared as long as it is one loop still. A refused primitive leaves
-    the schedule as it was. What is left open the compiler's own schedule decides.
+    `fuse_dimensions`, `reorder_dimensions`), checked together when the loops are made; then transforms of loops, which
+    may name a declared loop as long as it is one loop. A refused step leaves the schedule as it was. The default
+    schedule decides the rest.
 
     Example::
 
         s = Schedule(B)
         s.pad_loop(B.loops[1], 2)
-        s.pad_dimension(B.dims[1], 4)
         s.fuse_loops(B.loops[0], B.loops[1])
-        print(s.lower())
     """
 
     def __init__(self, *outputs: RaggedTensor, name: str | None = None) -> None:
         super().__init__(*outputs, name=name)
-        self._lowered: LoweredOperators | None = None
-        self._loops: LoopSchedule | None = None
+        self._made: tuple[LoweredOperators, LoopSchedule] | None = None
         self._orders: list[tuple[Order, Function]] = []
 
-    # --- loops -------------------------------------------------------------------------------------------------
-
     def fuse_loops(self, outer: LoopLike, inner: LoopLike, pad: int = 1) -> Var:
-        """Make one loop of two that stand directly inside each other; rows of any length too (CoRa, section 5.1).
+        """Fuse two perfectly nested loops, over rows of any length too (CoRa, section 5.1); returns the new loop.
 
-        With `pad` it runs up to a multiple, over elements that nobody looks at (bulk padding, section 4.1): what is
-        written has to be stored as far, `fuse_dimensions(..., pad=...)`; what callers gave is zero beyond its end.
+        With `pad` it runs up to a multiple (bulk padding, section 4.1): results must be stored as far, by
+        `fuse_dimensions(..., pad=...)`; inputs read as zero beyond their end.
 
         Raises:
-            ScheduleError: they do not stand directly inside each other, or what a prelude would have to know of rows is
-                not known there; or something would be written or read beyond what is stored.
+            ScheduleError: they are not perfectly nested, a prelude cannot know the rows, or an access would be beyond
+                what is stored.
         """
         first, second = self.loop(outer), self.loop(inner)
         what = f"fuse_loops: cannot fuse the loops '{first.name}' and '{second.name}'"
@@ -98,34 +94,34 @@ class RaggedSchedule(DecisionSchedule):
             raise
 
     def fuse_horizontally(self, first: LoopLike, second: LoopLike) -> Var:
-        """Make one parallel loop of two that follow each other and have nothing to do with each other."""
+        """Fuse two adjacent, independent loops into one parallel loop."""
         one, other = self.loop(first), self.loop(second)
         return self.loops.apply(fuse_horizontally, one, other).loops[one][0]
 
     def split_loop(self, loop: LoopLike, factor: int, tail: Tail = Tail.GUARD) -> tuple[Var, ...]:
-        """Make two loops of one, over blocks of `factor` iterations and inside of a block; returns the new loops.
+        """Split a loop into blocks of `factor` iterations; returns the new loops. Reductions keep their order.
 
-        The last block asks before each iteration, or has fewer (`tail=Tail.SHORT`), or is a third loop:
-        `tail=Tail.PEEL`. Of a reduction as well, which goes on in it where the blocks stopped: its order stays.
+        The last block has a guard in each iteration, is shorter (`tail=Tail.SHORT`), or is a third loop
+        (`tail=Tail.PEEL`).
         """
         own = self.loop(loop)
         return self.loops.apply(split, own, factor, tail).loops[own]
 
     def partition_loop(self, loop: LoopLike, at: Value | str) -> tuple[Var, ...]:
-        """Make two loops of one that follow each other, before and from `at` on (operation splitting); returns them.
+        """Partition a loop into two, before `at` and from it on (operation splitting); returns both.
 
-        `at` is an index over the dimensions around, as in an extent; or one in Python's syntax over the loops around.
+        `at` is an index over the dimensions around, as in an extent, or text over the loops around.
 
         Example::
 
             whole, rest = s.partition_loop(C.loops[2], n(batch) // 16 * 16)
         """
         own = self.loop(loop)
-        place = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
-        return self.loops.apply(partition_loop, own, place).loops[own]
+        edge = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
+        return self.loops.apply(partition_loop, own, edge).loops[own]
 
     def tile(self, loops: tuple[LoopLike, ...], factors: tuple[int, ...]) -> tuple[tuple[Var, ...], ...]:
-        """Split loops that stand directly inside each other, and bring those over blocks outside; returns pairs."""
+        """Tile perfectly nested loops: the loops over blocks come outermost; returns pairs."""
         own = tuple(map(self.loop, loops))
         made = self.loops.apply(tile, own, factors).loops
         return tuple(made[each] for each in own)
@@ -133,12 +129,11 @@ class RaggedSchedule(DecisionSchedule):
     def remap(self, loop: Loop, work: Value, policy: Policy = Policy.DEALT) -> Var:
         """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).
 
-        Workers take contiguous shares of a parallel loop. Dealt out, these have about equal work; with the longest ones
-        first nothing long is left for the end. `work` is an integer over the loop's dimension, as in an extent. The
-        order is made once for the same lengths.
+        `Policy.DEALT` balances the work of workers' contiguous shares, `LONGEST_FIRST` leaves no long iteration for the
+        end. `work` is an integer over the loop's dimension, as in an extent. Equal lengths share an order.
 
         Raises:
-            ScheduleError: the loop is not outermost or not parallel, or how far it runs is not known before a call.
+            ScheduleError: the loop is not outermost or not parallel, or its extent is not known before a call.
 
         Example::
 
@@ -147,13 +142,10 @@ class RaggedSchedule(DecisionSchedule):
         own = self.loop(loop)
         what = f"remap: cannot run loop '{own.name}' in another order"
         dim = loop.tensor.dims[0]
-        if loop.position != 0 or not set(map(self._variable, subexpressions(work.expr))) <= {
-            None,
-            dim.dim.var,
-        }:
-            raise ScheduleError(
+        used = {part.var for part in subexpressions(work.expr) if isinstance(part, Ref)}
+        if loop.position != 0 or not used <= {dim.dim.var}:
+            refuse(
                 what,
-                at=Location.capture(),
                 because="the order of an operator's outermost loop can be chosen, by work that depends on it alone",
                 fix=f"remap({loop.tensor.name}.loops[0], ...), or reorder first",
             )
@@ -170,16 +162,12 @@ class RaggedSchedule(DecisionSchedule):
         self._orders.append((Order(name, table_name(table), policy), table))
         return made
 
-    @staticmethod
-    def _variable(part: Expr) -> Var | None:
-        return part.var if isinstance(part, Ref) else None
-
     def reorder(self, *loops: LoopLike) -> None:
-        """Bring loops that stand directly inside each other into this order."""
+        """Interchange perfectly nested loops into this order."""
         self.loops.apply(reorder, tuple(map(self.loop, loops)))
 
     def parallel(self, loop: LoopLike) -> None:
-        """Run a loop's iterations at once."""
+        """Run a loop's iterations in parallel."""
         self.loops.apply(parallel, self.loop(loop))
 
     def vectorize(self, loop: LoopLike) -> None:
@@ -187,11 +175,11 @@ class RaggedSchedule(DecisionSchedule):
         self.loops.apply(vectorize, self.loop(loop))
 
     def unroll(self, loop: LoopLike) -> None:
-        """Write a loop's iterations out in the code."""
+        """Unroll a loop."""
         self.loops.apply(unroll, self.loop(loop))
 
     def inline(self, tensor: RaggedTensor) -> None:
-        """Compute a tensor's elements where they are read, and store none of them.
+        """Compute a tensor's elements where they are read, without storing them.
 
         Raises:
             ScheduleError: it is an output or a reduction, or is not computed in the loops that read it: `compute_at`.
@@ -200,49 +188,45 @@ class RaggedSchedule(DecisionSchedule):
         self.loops.apply(inline, self.lowered.buffers[tensor])
 
     def cache_read(self, tensor: RaggedTensor, loop: LoopLike) -> None:
-        """Copy what a loop's body reads of a tensor to storage of its own, at the start of each iteration."""
+        """Copy the elements of a tensor that a loop's body reads to a buffer, at the start of each iteration."""
         self._own(tensor, f"cache_read: cannot copy '{tensor.name}'")
         self.loops.apply(cache_read, self.lowered.buffers[tensor], self.loop(loop))
 
     def hoist_loads(self, loop: LoopLike) -> None:
-        """Look up what does not change in a loop once, before it: offsets, lengths, rows (CoRa, section 7.3)."""
+        """Hoist loop-invariant look-ups of offsets, lengths and rows (CoRa, section 7.3)."""
         self.loops.apply(hoist_loads, self.loop(loop))
 
     def simplify_guards(self, loop: LoopLike | None = None) -> None:
-        """Take out conditions whose outcome is known, in a loop or everywhere."""
+        """Remove conditions with a known outcome, in a loop or everywhere."""
         self.loops.apply(simplify_guards, None if loop is None else self.loop(loop))
 
     def apply(
         self, primitive: Callable[Concatenate[Program, P], Rewritten], *args: P.args, **kwargs: P.kwargs
     ) -> Forwarding:
-        """Apply any primitive of `ragged.schedule` to the loops; returns what became of loops and statements."""
-        resolved: list[Any] = [self.loop(arg) if isinstance(arg, Loop) else arg for arg in args]
-        return self.loops.apply(primitive, *resolved, **kwargs)
-
-    # --- the program as it is now ------------------------------------------------------------------------------
+        """Apply any primitive of `ragged.transform`; returns the map from old loops and statements to new ones."""
+        current: list[Any] = [self.loop(arg) if isinstance(arg, Loop) else arg for arg in args]
+        return self.loops.apply(primitive, *current, **kwargs)
 
     @property
     def decided(self) -> bool:
         """True when the loops have been made, and nothing is left to decide."""
-        return self._loops is not None
+        return self._made is not None
 
     @property
     def loops(self) -> LoopSchedule:
         """The program's loops and the primitives applied to them; made when they are first asked for."""
-        return self._make()
+        return self._make()[1]
 
-    def _make(self) -> LoopSchedule:
-        if self._loops is None:
-            self._lowered = lower(self.name, self.outputs, self.decisions)
-            self._loops = LoopSchedule(discharge_checks(self._lowered.program).program)
-        return self._loops
+    def _make(self) -> tuple[LoweredOperators, LoopSchedule]:
+        if self._made is None:
+            lowered = lower(self.name, self.outputs, self.decisions)
+            self._made = lowered, LoopSchedule(discharge_checks(lowered.program).program)
+        return self._made
 
     @property
     def lowered(self) -> LoweredOperators:
-        """The naive program, and what became of the operators in it."""
-        self._make()
-        assert self._lowered is not None
-        return self._lowered
+        """The naive program, and the operators' buffers and loops in it."""
+        return self._make()[0]
 
     @property
     def signature(self) -> RaggedSignature:
@@ -264,10 +248,9 @@ class RaggedSchedule(DecisionSchedule):
         own = self.lowered.loops.get((loop.tensor, loop.position))
         now = () if own is None else schedule.forwarding.loops.get(own, ())
         if len(now) != 1:
-            raise ScheduleError(
+            refuse(
                 f"loop '{loop.name}' of '{loop.tensor.name}' is "
                 + (f"{len(now)} loops now" if now else "none of its own"),
-                at=Location.capture(),
                 fix="name one of those that the primitive returned"
                 if now
                 else "name the loop that it is now part of",
@@ -275,19 +258,19 @@ class RaggedSchedule(DecisionSchedule):
         return now[0]
 
     def statement(self, name: str, nth: int | None = None) -> Label:
-        """Return the label of that name, as the loops' own schedule does."""
+        """Return the label of that name, as `LoopSchedule` does."""
         return self.loops.statement(name, nth)
 
     def buffer(self, name: str, nth: int | None = None) -> Buffer:
-        """Return the buffer of that name, as the loops' own schedule does."""
+        """Return the buffer of that name, as `LoopSchedule` does."""
         return self.loops.buffer(name, nth)
 
     def function(self, name: str) -> Function:
-        """Return the function of that name, as the loops' own schedule does."""
+        """Return the function of that name, as `LoopSchedule` does."""
         return self.loops.function(name)
 
     def index(self, text: str, at: Var) -> Expr:
-        """Return the index that `text` says where the loop `at` stands, as the loops' own schedule does."""
+        """Parse an index at the loop `at`, as `LoopSchedule` does."""
         return self.loops.index(text, at)
 
     def _placed(self, at: Value, loop: LoopLike) -> Expr:
@@ -304,7 +287,7 @@ class RaggedSchedule(DecisionSchedule):
         return drop_unused(self.loops.checked()).program
 
     def preludes(self) -> tuple[Program, ...]:
-        """Return the programs that fill the tables of the program as it is now, in the order in which they run."""
+        """Return the programs that fill the tables of the current program, in order."""
         return self.preludes_of(self.lower())
 
     def preludes_of(self, program: Program) -> tuple[Program, ...]:
@@ -313,5 +296,5 @@ class RaggedSchedule(DecisionSchedule):
 
     def log(self) -> str:
         """Return the steps so far, as code that takes them again on a schedule `s` of the same operators."""
-        loops = "" if self._loops is None else self._loops.log()
+        loops = "" if self._made is None else self.loops.log()
         return "\n".join([*self._decided, *([loops] if loops else [])])

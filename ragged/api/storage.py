@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragged.api.functions_of import Functions
-from ragged.api.program import Piece, ScheduleDecisions
+from ragged.api.program import Piece, ScheduleDecisions, refuse
 from ragged.api.tensors import RaggedTensor
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus, times
@@ -197,3 +197,15 @@ def _part(tensor: RaggedTensor, dims: Sequence[tuple[Var, Expr]], piece: Piece) 
         floordiv(plus(extent, Const(piece.factor - 1)), piece.factor),
         floordiv(Ref(var), piece.factor),
     )
+
+
+def require_before(what: str, tensor: RaggedTensor, piece: Piece, known: set[int]) -> None:
+    """Refuse an order of dimensions in which one comes before another that its extent depends on."""
+    own = tensor.dims[piece.position]
+    for other in () if piece.inner else tensor.dims:
+        if linear_uses(own.extent.expr, other.dim.var) and other.position not in known:
+            refuse(
+                what,
+                because=f"'{own.dim.name}' extends {own.extent.text()}, which depends on '{other.dim.name}'",
+                fix=f"put '{other.dim.name}' before '{own.dim.name}'",
+            )

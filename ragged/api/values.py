@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Function, Select, 
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 
-if TYPE_CHECKING:
-    from ragged.api.tensors import Source
-
 FLOAT = DType.FLOAT32
 """The type of all arithmetic on floats."""
+
+
+class Source:
+    """What a value reads: a tensor, a reduction or a length function."""
+
+    __slots__ = ()
 
 
 class Symbol(Operators["Value", "ValueLike"]):

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from ragged.api.declare import compute, input_tensor
 from ragged.api.dims import LengthFn, RaggedDim, dim, length_fn, size
 from ragged.api.functions import max_, maximum, sum_
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.tensors import RaggedTensor, compute, input_tensor
+from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from tests.ragged.api.running import Data
 

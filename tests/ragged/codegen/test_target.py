@@ -74,7 +74,7 @@ def test_versions_of_avx10_are_no_features(target):
 
 def test_a_process_that_may_use_no_tiles_compiles_for_none(monkeypatch):
     had = has_matrix_unit(host_target())
-    monkeypatch.setattr("ragged.codegen.target.may_use_tiles", lambda: False)
+    monkeypatch.setattr("ragged.codegen.target_features.may_use_tiles", lambda: False)
     monkeypatch.setattr("ragged.runtime.processor.may_use_tiles", lambda: False)
     host_target.cache_clear()
     try:

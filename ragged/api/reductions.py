@@ -1,0 +1,141 @@
+"""Reductions, and the normal form of a body: no reduction inside an expression, but a tensor of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from ragged.api.dims import RaggedDim, extent_of
+from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
+from ragged.api.values import FLOAT, Value, ValueLike, as_float
+from ragged.errors import Location, ModelError
+from ragged.ir import expr as ir
+from ragged.ir.ops import Combiner
+from ragged.ir.rewrite import Rewriter, substitute
+from ragged.ir.walk import subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """A dimension in scope and the variable that stands for the index along it."""
+
+    dim: TensorDim
+    index: ir.Var
+
+
+def reduction(
+    combiner: Combiner, extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]
+) -> Value:
+    """Return `function` combined over its arguments, from zero up to the extents, the first one outermost."""
+    at, what = Location.capture(), f"ragged.{combiner.value}"
+    extents = extent if isinstance(extent, tuple) else (extent,)
+    names = parameter_names(what, function, len(extents), at)
+    axes = tuple(Axis(ir.Var(name), extent_of(each, what)) for name, each in zip(names, extents, strict=True))
+    body = as_float(function(*(Value(ir.Ref(axis.var)) for axis in axes)))
+    made = Reduction(combiner, axes, body, ir.Buffer(combiner.value, FLOAT, (), ir.Role.WORKSPACE), at)
+    return Value(ir.Load(made.buffer, (), at), {made.buffer: made})
+
+
+def parameter_names(what: str, function: Callable[..., Any], number: int, at: Location | None) -> list[str]:
+    """Return what a function calls its arguments; `ModelError` unless it takes so many."""
+    named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    if any(p.kind is p.VAR_POSITIONAL for p in named):
+        fixed = [p.name for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        fresh = (f"i{place}" for place in count())
+        return [*fixed, *(next(fresh) for _ in range(number - len(fixed)))]
+    if len(named) != number:
+        raise ModelError(
+            f"{what}: the function takes {len(named)} arguments and is given {number} indices",
+            at=at,
+            fix=f"lambda {', '.join('ijklmnop'[:number])}: ...",
+        )
+    return [p.name for p in named]
+
+
+def normal_form(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value | Reduction:
+    """Return a body in which no reduction stands inside an expression: a tensor of its own holds its values."""
+    direct = value.sources.get(value.expr.buffer) if isinstance(value.expr, ir.Load) else None
+    if not isinstance(direct, Reduction):
+        return _hoisted(name, value, scope)
+    axes, body = list(direct.axes), direct.body
+    while isinstance(body.expr, ir.Load):  # a sum of sums is one sum, over both axes
+        inner = body.sources.get(body.expr.buffer)
+        if not isinstance(inner, Reduction) or inner.combiner is not direct.combiner:
+            break
+        axes, body = [*axes, *inner.axes], inner.body
+    around = (*scope, *_scoped(axes, scope))
+    return Reduction(direct.combiner, tuple(axes), _hoisted(name, body, around), direct.buffer, direct.at)
+
+
+def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
+    sources = dict(value.sources)
+    moved: dict[ir.Buffer, ir.Expr] = {}
+    for buffer, source in value.sources.items():
+        if not isinstance(source, Reduction) or not isinstance(buffer, ir.Buffer):
+            continue
+        needed = _needed(source, scope)
+        body = normal_form(
+            f"{name}_{source.combiner.value}", Value(ir.Load(buffer, ()), {buffer: source}), needed
+        )
+        indices = tuple(each.index for each in needed)
+        made = RaggedTensor(
+            f"{name}_{source.combiner.value}",
+            Kind.COMPUTED,
+            FLOAT,
+            tuple(each.dim for each in needed),
+            indices,
+            body,
+            source.at,
+            part=True,
+        )
+        del sources[buffer]
+        sources[made.buffer] = made
+        moved[buffer] = ir.Load(made.buffer, tuple(map(ir.Ref, indices)), source.at)
+    return Value(_Moved(moved).expr(value.expr), sources) if moved else value
+
+
+def _needed(source: Reduction, scope: tuple[Scoped, ...]) -> tuple[Scoped, ...]:
+    """Return the dimensions that a reduction's value depends on, and those that their extents do."""
+    used = set(_free(source))
+    needed: list[Scoped] = []
+    for each in reversed(scope):
+        if each.index in used or each.dim.dim.var in used:
+            needed.insert(0, each)
+            used |= {p.var for p in subexpressions(each.dim.extent.expr) if isinstance(p, ir.Ref)}
+    return tuple(needed)
+
+
+def _free(source: Reduction) -> Iterator[ir.Var]:
+    for value in (*(axis.extent for axis in source.axes), source.body):
+        for part in subexpressions(value.expr):
+            if isinstance(part, ir.Ref):
+                yield part.var
+        for inner in value.sources.values():
+            if isinstance(inner, Reduction):
+                yield from _free(inner)
+
+
+def _scoped(axes: Sequence[Axis], scope: tuple[Scoped, ...]) -> Iterator[Scoped]:
+    """Yield the axes of a reduction as dimensions of what stands inside it."""
+    known = {each.index: ir.Ref(each.dim.dim.var) for each in scope}
+    for axis in axes:
+        own = RaggedDim(axis.var.name, ir.Var(axis.var.name), ir.Dim(axis.var.name))
+        extent = Value(substitute(axis.extent.expr, known), axis.extent.sources)
+        known[axis.var] = ir.Ref(own.var)
+        yield Scoped(TensorDim(own, extent), axis.var)
+
+
+class _Moved(Rewriter):
+    """Puts expressions in place of what stands for reductions."""
+
+    def __init__(self, moved: dict[ir.Buffer, ir.Expr]) -> None:
+        super().__init__()
+        self.moved = moved
+
+    def expr(self, expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Load) and expr.buffer in self.moved:
+            return self.moved[expr.buffer]
+        return super().expr(expr)
