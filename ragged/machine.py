@@ -1,4 +1,4 @@
-"""What a schedule needs to know of a processor."""
+"""Descriptions of processors and GPUs for schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far results are from what they should be."""
+"""The error of results."""
 
 from __future__ import annotations
 

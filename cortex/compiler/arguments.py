@@ -1,4 +1,4 @@
-"""From a linearized batch to the arguments of a call: each is found once, by what it stands for."""
+"""The arguments of a call from a linearized batch."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ from ragged.ir.expr import Buffer
 
 
 class Arguments:
-    """Takes what `wanted` asks for out of linearized batches, in its order.
-
-    Most of them are attributes of a batch, which are read together.
-    """
+    """Reads the `wanted` arguments from linearized batches, in order; most are attributes of a batch, read together."""
 
     __slots__ = ("_attributes", "_others", "in_place")
 
     def __init__(self, wanted: Iterable[Argument]) -> None:
         wanted = tuple(wanted)
         names = [_attribute(argument) for argument in wanted]
-        #: The payloads that are read wherever callers have them.
+        #: The payloads that the kernel reads from the caller's arrays.
         self.in_place = tuple(payload for argument in wanted for payload in _in_place(argument))
-        # Of one attribute attrgetter returns no tuple, and of others what stands in for them is read along.
+        # attrgetter returns a tuple for two names or more; a stand-in is read for arguments that are no attributes.
         self._attributes: Callable[[Linearized], tuple[Any, ...]] = attrgetter(
             *(name or _STAND_IN for name in names), _STAND_IN
         )

@@ -1,4 +1,4 @@
-"""What a compiled model gives back."""
+"""The results of a call."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Output:
     __slots__ = ("_arrays", "_roots", "_way")
 
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
-        """Take over `arrays`, which hold a row for each node by its id with `keep_nodes`, and else for each root."""
-        self._way = _WAY_BACK(linearized)  # and not the batch, which may have arrays of the caller's
+        """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root."""
+        self._way = _WAY_BACK(linearized)  # not the batch, which may borrow the caller's arrays
         self._arrays = arrays if keep_nodes else None
-        # With all nodes at hand, what nobody asks for need not be gathered.
+        # With all nodes kept, roots are gathered on demand.
         self._roots: dict[str, Array | None] = dict.fromkeys(arrays) if keep_nodes else dict(arrays)
 
     def __getitem__(self, name: str) -> Array:
@@ -85,7 +85,7 @@ class Output:
 
 def _rows_of(array: Array, rows: Array) -> Array:
     """Return rows of an array, a copy."""
-    if not array.flags.c_contiguous:  # of which `take` would first copy everything
+    if not array.flags.c_contiguous:  # `take` would first copy all of it
         return array[rows]
-    # "clip": no index is out of range, and to be ready for one NumPy would copy what it gathers twice.
+    # "clip": indices are in range, and NumPy's default mode buffers the result.
     return array.take(rows, 0, mode="clip")

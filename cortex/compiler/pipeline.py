@@ -40,7 +40,7 @@ def passes_for(
     rounded: bool = False,
     unit: bool = False,
 ) -> tuple[Pass, ...]:
-    """Return the passes for a kernel that at most so many threads run, or a GPU's grid of blocks if there is one.
+    """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid.
 
     `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor has a
     matrix unit for products of these.
@@ -81,14 +81,14 @@ def passes_for(
 def lowering_steps(
     program: Program, threads: int, grid: Grid | None = None, choices: Choices = DEFAULT
 ) -> tuple[Step, ...]:
-    """Return a program as each pass leaves it, the given one first and the one that code is made of last."""
+    """Return the program after each pass, from the given one to the one that code is generated from."""
     return run_passes(program, passes_for(threads, grid, choices))
 
 
 def generate_kernel(
     program: Program, target: TargetLike, threads: int, choices: Choices = DEFAULT, *, rounded: bool = False
 ) -> LoadedKernel:
-    """Compile a lowered program for at most so many threads, and load it. `rounded` is as in `passes_for`.
+    """Compile and load a lowered program. `threads` and `rounded` are as in `passes_for`.
 
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.

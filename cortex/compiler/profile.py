@@ -1,4 +1,4 @@
-"""Where the time of a call goes."""
+"""Profile of a model's calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ragged.compiled.profile import Spread
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parts of a call, each timed by itself, and the whole of it from the caller's own objects to the result.
+    """Times of the parts of a call, and of the whole call from the caller's objects to the result.
 
-    `linearize_us` makes arrays of structures; `prelude_us` checks what the kernel assumes of them; `kernel_us` is the
-    kernel alone; `total_us` a call from beginning to end. `bind_us` is what binding the parameters took, once and no
-    part of a call; `table_bytes` are those of the tables over what nodes carry that were made then.
+    `linearize_us` turns structures into arrays; `prelude_us` checks the kernel's assumptions about them; `kernel_us` is
+    the kernel alone. `bind_us` is the time of binding the parameters, once for all calls; `table_bytes` are those of
+    tables over payloads that binding fills.
     """
 
     structures: int

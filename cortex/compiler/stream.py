@@ -10,10 +10,9 @@ from cortex.compiler.output import Output
 from cortex.linearize import Linearized
 
 WORTH = 1e-3
-"""Batches that take less to linearize, in seconds, are not given to another thread: that costs about as much."""
+"""Batches that take less time to linearize (s) are not given to another thread, which costs about as much."""
 GIVE_WAY = 50e-6
-"""How long the other thread waits before it linearizes, in seconds: it keeps the interpreter's lock until it is done,
-and a kernel that had not started by then would have to wait for it."""
+"""Delay of the other thread before it linearizes (s): it holds the GIL, which a kernel needs to start."""
 
 
 def stream(
@@ -21,11 +20,10 @@ def stream(
     linearize: Callable[[object], Linearized],
     run: Callable[[Linearized], Output],
 ) -> Iterator[Output]:
-    """Yield the results of batches in order, each as soon as it is there.
+    """Yield the results of batches in order.
 
-    A kernel holds no lock of the interpreter's, so that another thread can linearize meanwhile: where the last batch
-    took long enough, it reads the next one of `batches` and linearizes it. What goes wrong with a batch is raised in
-    its turn.
+    A kernel does not hold the GIL: if the last batch took long enough to linearize, another thread linearizes the
+    next one meanwhile. An error in a batch is raised in its turn.
     """
     source = iter(batches)
 
@@ -37,7 +35,7 @@ def stream(
             return linearize(data), perf_counter() - start
         return None
 
-    with ThreadPoolExecutor(1, "cortex-linearize") as other:  # its thread starts when it is first needed
+    with ThreadPoolExecutor(1, "cortex-linearize") as other:  # its thread starts on first use
         current = following()
         while current is not None:
             linearized, took = current

@@ -1,4 +1,4 @@
-"""Whether an operator can be computed inside of another one's loops."""
+"""Legality of computing an operator inside the loops of another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_attached(
     outputs: Sequence[RaggedTensor],
     decisions: ScheduleDecisions,
 ) -> None:
-    """Return if `tensor` can be computed inside `depth` loops of `consumer`; `what` is the refusal.
+    """Check that `tensor` can be computed inside `depth` loops of `consumer`; `what` is the refusal.
 
     Raises:
         ScheduleError: it is an output, its dimensions are others than those of the loops, or something else reads it.
@@ -53,7 +53,7 @@ def check_attached(
 
 
 def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDecisions) -> int:
-    """Return inside how many of a consumer's loops a tensor is computed; none if it is elsewhere."""
+    """Return the number of a consumer's loops around a tensor; 0 if it is elsewhere."""
     depth = len(consumer.dims)
     while reader is not consumer:
         if reader not in decisions.at:

@@ -1,4 +1,4 @@
-"""Where operators read and write, and that it is inside of what is stored."""
+"""Bounds of operators' accesses: proofs, guards of padded loops, and checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ragged.prove import Proof, Prover, Unproven
 
 @dataclass(frozen=True, slots=True)
 class IndexAccess:
-    """An index of a tensor, how far it extends there, and the condition under which it is used."""
+    """An index of a tensor, the extent there, and the condition under which it is evaluated."""
 
     tensor: RaggedTensor
     position: int
@@ -39,12 +39,12 @@ class IndexAccess:
 
     @property
     def inside(self) -> Expr:
-        """That the index is one of the dimension's."""
+        """0 <= index < extent."""
         return within(self.index, ZERO, self.extent)
 
     @property
     def condition(self) -> Expr:
-        """What has to hold where the index is used."""
+        """The obligation: the index is in bounds wherever it is evaluated."""
         return where(self.path, self.inside)
 
 
@@ -64,10 +64,10 @@ class Bounds:
         self.tensors = {tensor.buffer: tensor for tensor in self.layouts}
 
     def loop_extent(self, tensor: RaggedTensor, position: int) -> Expr:
-        """Return how far a loop of a tensor's nest runs, over the dimensions before it.
+        """Return the extent of a loop of a tensor's nest, over the dimensions before it.
 
         Raises:
-            ScheduleError: its storage does not extend so far.
+            ScheduleError: it is larger than the stored extent.
         """
         own = tensor.dims[position].extent.expr
         extent = padded(own, self.decisions.multiple(tensor, position))
@@ -76,7 +76,7 @@ class Bounds:
         return extent
 
     def _require_stored(self, tensor: RaggedTensor, position: int, extent: Expr) -> None:
-        """Refuse a padded loop that would write where the next row stands."""
+        """Refuse a padded loop that would write into the next row."""
         var = tensor.dims[position].dim.var
         there = stored_extent(tensor, position, self.decisions)
         loops = [
@@ -99,10 +99,10 @@ class Bounds:
             )
 
     def require_extents(self, tensor: RaggedTensor) -> None:
-        """Refuse storage that goes on where a dimension inside would extend less than nothing.
+        """Refuse padded storage in which the extent of an inner dimension would be negative.
 
         Raises:
-            ScheduleError: a padded dimension is one that another extent falls with.
+            ScheduleError: an extent decreases along a padded dimension.
         """
         multiples = [self.decisions.storage.get((tensor, place), 1) for place in range(len(tensor.dims))]
         loops = [
@@ -124,10 +124,10 @@ class Bounds:
                 )
 
     def guarded(self, tensor: RaggedTensor, value: Value) -> Expr:
-        """Return a value that reads zero where a padded loop goes beyond what the caller gave or another nest writes.
+        """Return a value whose reads beyond an argument, or beyond what a nest writes, are zero: in padded loops.
 
         Raises:
-            ScheduleError: it goes beyond what an operator's result, or an array that is stored padded, holds.
+            ScheduleError: a read is beyond the storage of an operator's result or of a padded array.
         """
         if not self.decisions.is_padded(tensor):
             return value.expr
@@ -169,7 +169,7 @@ class Bounds:
         )
 
     def checks(self, tensor: RaggedTensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
-        """Yield the checks of divisors, and of indices not a loop's own; `placed` puts them where loops are."""
+        """Yield the checks of divisors and of computed indices; `placed` lowers their expressions."""
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
@@ -193,7 +193,7 @@ class Bounds:
                 )
 
     def _unpadded(self, tensor: RaggedTensor) -> Expr | None:
-        """Return that padded loops are not beyond a tensor's own extents, or None if no loop is padded."""
+        """Return the condition that padded loops are inside a tensor's extents, or None if no loop is padded."""
         own: dict[Var, Expr] = {
             each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
         }
@@ -205,7 +205,7 @@ class Bounds:
         return inside
 
     def extent_checks(self, tensor: RaggedTensor) -> Stmt:
-        """Return the checks of what extents divide by, in loops over the dimensions before: questions about lengths."""
+        """Return the checks of divisors in extents, in loops over the dimensions before."""
         extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
         if isinstance(tensor.body, Reduction):
             own: dict[Var, Expr] = {
@@ -221,7 +221,7 @@ class Bounds:
         return block(*found)
 
     def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexAccess]]:
-        """Yield the indices that a value is read at, and those of lengths' own arguments."""
+        """Yield the indices of a value's reads."""
         for inner, path in evaluated(value.expr):
             if not isinstance(inner, Load):
                 continue
@@ -232,7 +232,7 @@ class Bounds:
                 yield inner, IndexAccess(tensor, position, index, extent, path)
 
     def _written(self, load: Load, access: IndexAccess) -> IndexAccess:
-        """Return the access with what is written in place of what is stored: storage may go on beyond."""
+        """Return the access with the written extent in place of the stored one, which may be larger."""
         own = {d.dim.var: index for d, index in zip(access.tensor.dims, load.indices, strict=True)}
         end = padded(
             access.tensor.dims[access.position].extent.expr,
@@ -277,7 +277,7 @@ def _is_data(index: Expr) -> bool:
 
 
 def _implied(access: IndexAccess) -> bool:
-    """True if what is asked of an index is part of the condition under which it is used."""
+    """True if the obligation is a conjunct of the condition under which the index is evaluated."""
     conjuncts = [] if access.path is None else [access.path]
     for each in conjuncts:
         if isinstance(each, Binary) and each.op is BinaryOp.AND and each != access.inside:
@@ -286,7 +286,7 @@ def _implied(access: IndexAccess) -> bool:
 
 
 class _Guarded(Rewriter):
-    """Reads zero where the conditions of a load do not hold."""
+    """Rewrites loads to zero where their conditions do not hold."""
 
     def __init__(self, missing: Mapping[Expr, list[Expr]]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Named dimensions, and the functions that say how far they extend."""
+"""Named dimensions, sizes and length functions."""
 
 from __future__ import annotations
 

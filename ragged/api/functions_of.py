@@ -1,4 +1,4 @@
-"""The functions that a program's extents are made of, with their domains: what lengths are over becomes known here."""
+"""Length functions and sizes of a program, with the domains that its tensors give them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from ragged.layout.packed import packed
 from ragged.layout.tables import PreludeTables
 
 _MOST = 2**31
-"""No length is so large: an array has 32 bits for each."""
+"""Exclusive upper bound of lengths, which are int32."""
 
 
 @dataclass
 class Functions(Rewriter):
-    """Puts functions of known domains in place of those that were declared before any extent was.
+    """Replaces declared functions by functions with domains.
 
-    `lengths` are the arrays that calls give, by the function that was declared; `sizes` the numbers, by name. A length
-    over several dimensions is one array of its name, read at the place of its indices among all (`tables` has the
-    offsets) by a function `<name>_at`.
+    `lengths` maps declared length functions to the arrays that calls give; `sizes` are sizes by name. A length over
+    several dimensions is one packed array, read by a function `<name>_at` through the offsets in `tables`.
     """
 
     tables: PreludeTables = field(kw_only=True)
@@ -45,7 +44,7 @@ class Functions(Rewriter):
         return self.call(super().expr(expr))
 
     def call(self, expr: Expr) -> Expr:
-        """Return a call of a declared function as one of the function that has a domain; anything else as it is."""
+        """Return a call of a declared function as a call of the function with a domain; other expressions unchanged."""
         if not isinstance(expr, Call):
             return expr
         if expr.function.source is Source.CALL:
@@ -53,14 +52,14 @@ class Functions(Rewriter):
         return Call(self.known.get(expr.function, expr.function), expr.args, expr.at)
 
     def size(self, size: Function) -> Function:
-        """Return the one size of a name."""
+        """Return the size of that name."""
         found = self.sizes.setdefault(size.name, size)
         if found is size and size not in self.tables.functions:
             self.tables.functions.append(size)
         return found
 
     def declare(self, length: LengthFn) -> None:
-        """Give a length its domain: how far the dimensions that it is over extend."""
+        """Give a length function its domain, the extents of its dimensions."""
         if length.function in self.known:
             return
         variables = tuple(Var(dim.name) for dim in length.over)
@@ -83,7 +82,7 @@ class Functions(Rewriter):
         self.known[length.function] = function
 
     def extent(self, length: LengthFn, dim: RaggedDim, own: dict[Var, Expr]) -> Expr:
-        """Return how far a dimension extends, as the first tensor that has it says."""
+        """Return the extent of a dimension in the first tensor that has it."""
         for tensor in self.tensors:
             for each in tensor.dims:
                 if each.dim is dim:

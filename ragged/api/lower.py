@@ -1,4 +1,4 @@
-"""From operators over ragged tensors to a program: correct, naive loops, one nest for each operator."""
+"""Lowering operators over ragged tensors to a naive program: one loop nest for each operator."""
 
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ ROLES = {Kind.INPUT: Role.PAYLOAD, Kind.PARAMETER: Role.PARAMETER, Kind.COMPUTED
 
 @dataclass(frozen=True, slots=True)
 class LoweredOperators:
-    """A program, and what became of the operators in it.
+    """A program, with the operators' buffers, layouts and loop variables in it.
 
-    `extent_checks` are what lengths have to meet for extents to have a value, statements for a prelude of their own.
-    `buffers` and `layouts` are where tensors are stored, `loops` the variables of the nests' loops. `functions` say
-    which arrays and sizes a call gives.
+    `extent_checks` are statements that check the divisors of extents. `functions` are the lengths and sizes of a call.
     """
 
     program: Program
@@ -47,9 +45,9 @@ class LoweredOperators:
     functions: Functions
 
     def preludes(self, program: Program, orders: Mapping[str, Function]) -> tuple[Program, ...]:
-        """Return the programs that fill the tables which `program`, or a caller who looks at results, reads.
+        """Return the programs that fill the tables of `program` and of its results.
 
-        `orders` are the tables that the orders of iterations are made of, by the orders' names.
+        `orders` maps names of iteration orders to the tables of their work.
         """
         known = self.functions.tables
         tables = derived_tables(program, known.tables)
@@ -65,7 +63,7 @@ def lower(name: str, outputs: Sequence[RaggedTensor], decisions: ScheduleDecisio
 
     Raises:
         ModelError: lengths or names do not fit together.
-        ScheduleError: a loop would go beyond what storage holds; or an operator cannot be computed where it was asked.
+        ScheduleError: a loop would run beyond the storage, or an operator cannot be computed inside the chosen loop.
     """
     return _OperatorLowering(name, tuple(outputs), decisions).lowered()
 
@@ -103,7 +101,7 @@ class _OperatorLowering:
         return Buffer(tensor.name, tensor.dtype, layout.shape, role, align=align)
 
     def program(self, body: Stmt) -> Program:
-        """Return the program of a body, with the functions that it uses."""
+        """Return the program of a body, with its functions."""
         shapes = [extent for buffer in self.buffers.values() for extent in buffer.shape]
         used = called((*shapes, *all_expressions(body)))
         facts = [fact for fact in self.tables.facts if subject(fact) in used]
@@ -119,7 +117,7 @@ class _OperatorLowering:
     # --- nests ---------------------------------------------------------------------------------------------
 
     def nest(self, tensor: RaggedTensor, around: Mapping[Var, Expr] | None = None, depth: int = 0) -> Stmt:
-        """Return the loops that compute a tensor; `depth` of them stand around it already, at the indices `around`."""
+        """Return the loops that compute a tensor inside `depth` existing loops, at the indices `around`."""
         at: dict[Var, Expr] = dict(around or {})
         extents: list[tuple[Var, Expr]] = []
         for position, each in enumerate(tensor.dims):
@@ -142,12 +140,12 @@ class _OperatorLowering:
         return inner if depth else block(*self.attached(tensor, 0, at), inner)
 
     def parallel(self, tensor: RaggedTensor) -> int:
-        """Return how many of its loops are those of rows: all but the dense ones inside."""
+        """Return the number of parallel loops: the row loops, and those around attached tensors."""
         inside = [depth for own, depth in self.decisions.at.values() if own is tensor]
         return max([rows_of(tensor), *inside])
 
     def attached(self, tensor: RaggedTensor, depth: int, at: Mapping[Var, Expr]) -> list[Stmt]:
-        """Return the nests of the tensors that are computed inside so many loops of this one, in order."""
+        """Return the nests of the tensors that are computed inside `depth` loops of this one, in order."""
         found = []
         for other in tensors_of((tensor,)):
             if other in self.decisions.at and self.decisions.home(other) == (tensor, depth):
@@ -156,7 +154,7 @@ class _OperatorLowering:
         return found
 
     def body(self, tensor: RaggedTensor, at: Mapping[Var, Expr]) -> Stmt:
-        """Return what computes one element."""
+        """Return the statements that compute one element."""
         layout, buffer = self.layouts[tensor], self.buffers[tensor]
         place = FoldedSubstitution(
             values=dict(zip(layout.vars, (at[i] for i in tensor.indices), strict=True))
@@ -199,12 +197,12 @@ class _OperatorLowering:
         return block(init, nest)
 
     def placed(self, expr: Expr, at: Mapping[Var, Expr]) -> Expr:
-        """Return an expression of the API where indices have the values `at`."""
+        """Lower an expression of the API, with the values `at` of its indices."""
         return FoldedSubstitution(values=at).expr(self.rewrite.expr(expr))
 
 
 class _Accesses(Rewriter):
-    """Reads tensors where they are stored."""
+    """Rewrites reads of tensors to reads of their buffers."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class Operators(ABC, Generic[E, L]):
 
     @abstractmethod
     def _branch(self) -> Exception:
-        """Return the error of who asks for the expression's truth while it is written."""
+        """Return the error for an expression that is used as a Python condition."""
 
     def __add__(self, other: L) -> E:
         return self._with(BinaryOp.ADD, other)

@@ -1,4 +1,4 @@
-"""Whether what is computed and stored beyond the end of a dimension is known there: lengths are not."""
+"""Legality of padding: values beyond the end of a dimension must not look up lengths there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragged.ir.walk import mentions, subexpressions
 def require_known(
     what: str, tensor: RaggedTensor, position: int, decisions: ScheduleDecisions, multiple: int
 ) -> None:
-    """Return if the loop of a tensor's dimension can go on beyond its extent, up to a multiple.
+    """Check that the loop of a tensor's dimension can be padded to a multiple.
 
     Raises:
         ScheduleError: the tensor, or one that is computed inside of the loop, looks up a length at the loop's index;
@@ -28,24 +28,24 @@ def require_known(
 
 
 def require_stored_known(what: str, tensor: RaggedTensor, position: int, multiple: int) -> None:
-    """Return if storage of a dimension can go on beyond its extent, up to a multiple; errors as `require_known`."""
+    """Check that storage of a dimension can be padded to a multiple; errors as `require_known`."""
     _refuse_lookups(what, [each.extent for each in tensor.dims], {tensor.dims[position].dim.var}, multiple)
 
 
 def is_whole(extent: Value, multiple: int) -> bool:
-    """Return whether an extent is known to be a multiple of a number: nothing is beyond its end."""
+    """Return whether an extent is a constant multiple of a number, so that padding adds nothing."""
     return isinstance(extent.expr, Const) and int(extent.expr.value) % multiple == 0
 
 
 def require_shown_alike(
     what: str, tensor: RaggedTensor, position: int, multiple: int, *, given: bool
 ) -> None:
-    """Return if callers' arrays can have a dimension padded; `given` is whether they give the tensor, or get it.
+    """Check that a dimension of an argument (`given`) or a result can be padded.
 
     Raises:
-        ScheduleError: the tensor is one of NumPy's arrays, which are as long as they say; or others' extents depend on
-            the dimension, of which `RaggedArray` stores no padding. A result's outermost dimension may go on: what is
-            beyond comes last in storage.
+        ScheduleError: the tensor is a NumPy array, which has no padding; or other extents depend on the dimension,
+            which `RaggedArray` stores without padding. A result's outermost
+            dimension may be padded: its padding is stored last.
     """
     own = tensor.dims[position]
     if multiple == 1 or is_whole(own.extent, multiple):
@@ -66,11 +66,10 @@ def require_shown_alike(
 
 
 def require_unpadded(what: str, tensor: RaggedTensor, decisions: ScheduleDecisions) -> None:
-    """Return if no dimension of a result is padded.
+    """Check that no dimension of a result is padded.
 
     Raises:
-        ScheduleError: one is, which would be no dimension of its own any more, or another one: callers would see what
-            is beyond its end.
+        ScheduleError: one is; if it were fused or reordered, callers would see the padding.
     """
     for position, own in enumerate(tensor.dims):
         multiple = decisions.storage.get((tensor, position), 1)

@@ -1,4 +1,4 @@
-"""The programs of a ragged function: its kernel's, and those that run once for a batch's lengths."""
+"""The programs of a ragged function: the kernel, and the preludes that run once for a batch's lengths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def programs_of(schedule: RaggedSchedule) -> tuple[Program, ...]:
 
 
 def extent_checks(schedule: RaggedSchedule) -> tuple[Program, ...]:
-    """Return the program that checks what extents divide by; none if they divide by numbers alone."""
+    """Return the program that checks the divisors of extents; none if all are constants."""
     body = schedule.lowered.extent_checks
     used = called(all_expressions(body))
     if not used:
@@ -39,9 +39,9 @@ def extent_checks(schedule: RaggedSchedule) -> tuple[Program, ...]:
 
 
 def without_checks(program: Program) -> tuple[Program, tuple[Program, ...]]:
-    """Return a program without its prelude, and the prelude as a program of its own: lengths alone decide how it ends.
+    """Split off a program's prelude as a program that depends on lengths alone.
 
-    A prelude that has to do with the kernel's buffers stays where it is.
+    A prelude that accesses the kernel's buffers is not split off.
     """
     prelude = program.stage(StageKind.PRELUDE)
     if prelude is None:

@@ -1,4 +1,4 @@
-"""Where the time of a call goes."""
+"""Profile of a ragged function's calls."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from ragged.compiled.profile import Spread
 
 @dataclass(frozen=True, slots=True)
 class RaggedProfile:
-    """The parts of a call, each timed by itself, and how much is computed and moved.
+    """Times of the parts of a call, and the amounts of computation and data.
 
-    `prelude_us` makes the tables of lengths that were not seen before; `kernel_us` is the kernel alone; `total_us` a
-    call from beginning to end whose lengths were seen before. `flops` counts operations on floats in the operators as
-    they were written. `bytes` are those of arguments, parameters and results, each once; `table_bytes` of tables and
-    lengths; `workspace_bytes` of what is kept in between.
+    `prelude_us` fills the tables of new lengths; `kernel_us` is the kernel alone; `total_us` a whole call with cached
+    tables. `flops` counts operations on floats of the operators as written. `bytes` are those of arguments, parameters
+    and results, `table_bytes` of tables and lengths, `workspace_bytes` of workspaces.
     """
 
     prelude_us: Spread

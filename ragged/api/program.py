@@ -1,4 +1,4 @@
-"""What a schedule decides before loops are made: how far storage and loops extend, and where operators are computed."""
+"""Decisions of a schedule before loops are made: padding, storage, and where operators are computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refuse(what: str, because: str | None = None, fix: str | None = None) -> NoR
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A dimension of a tensor as it is stored: all of it, its blocks of `factor` places, or the places of a block."""
+    """A stored dimension of a tensor: a whole one, its blocks of `factor` elements, or the elements of a block."""
 
     position: int
     factor: int = 1
@@ -30,19 +30,19 @@ class Piece:
         return replace(self, tensor=tensor)
 
     def name(self, tensor: RaggedTensor) -> str:
-        """Return what the piece is called in messages and listings."""
+        """Return the name of the piece in messages and listings."""
         own = tensor.dims[self.position].dim.name
         return own if self.factor == 1 else f"{own}_{'i' if self.inner else 'o'}"
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDecisions:
-    """Multiples that loops and stored dimensions are padded to, by tensor and position; and where tensors are computed.
+    """Padding of loops and of storage (multiples, by tensor and position), and where tensors are computed.
 
-    `at` says for a tensor in the nest of which other one it is computed, and inside how many of its loops. `groups`
-    are, for a tensor whose dimensions are stored in another order, split or fused, what each stored one is made of.
-    `bulk` are, for rows of different lengths that are stored as one dimension, the positions of the two dimensions and
-    the multiple that all rows together are padded to.
+    `at` maps a tensor to the tensor in whose nest it is computed, and to the number of loops around it. `groups` maps a
+    tensor with split, fused or reordered dimensions to the pieces of each stored dimension. `bulk` maps a tensor whose
+    rows are stored as one dimension to the positions of the two dimensions, and to the multiple that all rows together
+    are padded to.
     """
 
     loops: dict[tuple[RaggedTensor, int], int] = field(default_factory=dict)
@@ -52,20 +52,19 @@ class ScheduleDecisions:
     bulk: dict[RaggedTensor, tuple[int, int, int]] = field(default_factory=dict)
 
     def multiple(self, tensor: RaggedTensor, position: int) -> int:
-        """Return the multiple that a loop around a tensor's computation runs up to: its own, or its reader's."""
+        """Return the multiple that the loop over a dimension of a tensor is padded to."""
         return self.loops.get((self.owner(tensor, position), position), 1)
 
     def owner(self, tensor: RaggedTensor, position: int) -> RaggedTensor:
-        """Return whose loop goes over a dimension of a tensor: its own, or that of what it is computed in."""
+        """Return the tensor in whose nest the loop over a dimension of `tensor` is."""
         while tensor in self.at and position < self.at[tensor][1]:
             tensor = self.at[tensor][0]
         return tensor
 
     def home(self, tensor: RaggedTensor) -> tuple[RaggedTensor, int]:
-        """Return inside how many loops of which tensor's nest one that is in `at` is computed.
+        """Return the nest that a tensor of `at` is computed in, and the number of loops around it.
 
-        What it is computed for may itself be computed inside of loops: then it goes outside of those that it does not
-        need.
+        Where its reader is computed inside of loops itself, it is hoisted out of those that it does not need.
         """
         reader, depth = self.at[tensor]
         while reader in self.at and depth <= self.at[reader][1]:
@@ -73,12 +72,12 @@ class ScheduleDecisions:
         return reader, depth
 
     def is_padded(self, tensor: RaggedTensor) -> bool:
-        """True if a loop around a tensor's computation goes on beyond its extent."""
+        """True if a loop around a tensor's computation is padded."""
         return any(self.multiple(tensor, position) > 1 for position in range(len(tensor.dims)))
 
 
 def tensors_of(outputs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
-    """Return the tensors that outputs are made of, themselves included, each after those that it reads."""
+    """Return the outputs and all tensors that they read, in topological order."""
     found: dict[RaggedTensor, None] = {}
     pending: list[tuple[RaggedTensor, bool]] = [(output, False) for output in reversed(outputs)]
     while pending:
@@ -94,7 +93,7 @@ def tensors_of(outputs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
 
 
 def reads(tensor: RaggedTensor) -> Iterator[RaggedTensor]:
-    """Yield the tensors that computing one reads, each once."""
+    """Yield the tensors that a tensor's computation reads, each once."""
     seen: set[RaggedTensor] = set()
     for value in tensor.expressions:
         for source in value.sources.values():
@@ -105,7 +104,7 @@ def reads(tensor: RaggedTensor) -> Iterator[RaggedTensor]:
 
 
 def computed(tensors: Sequence[RaggedTensor]) -> list[RaggedTensor]:
-    """Return those that a program computes."""
+    """Return the computed tensors."""
     return [tensor for tensor in tensors if tensor.kind is Kind.COMPUTED]
 
 
@@ -123,7 +122,7 @@ def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) 
 def take_parts_along(
     tensor: RaggedTensor, depth: int, decisions: ScheduleDecisions, reading: RaggedTensor | None = None
 ) -> None:
-    """Compute the parts of a tensor's expression that are left where `decide_parts` put them inside `depth` loops.
+    """Move reductions inside a tensor's expression, if still where `decide_parts` put them, inside `depth` loops.
 
     With `reading` only those that read it.
     """
@@ -136,7 +135,7 @@ def take_parts_along(
 
 
 def _part_depth(part: RaggedTensor, reader: RaggedTensor, most: int) -> int:
-    """Return how many dimensions, `most` at most, a part begins with that its reader begins with too."""
+    """Return the number of leading dimensions, at most `most`, that a reduction shares with its reader."""
     pairs = zip(part.dims[:most], reader.dims, strict=False)
     return next(
         (k for k, (own, other) in enumerate(pairs) if own.dim is not other.dim), min(most, len(part.dims))
@@ -144,6 +143,6 @@ def _part_depth(part: RaggedTensor, reader: RaggedTensor, most: int) -> int:
 
 
 def rows_of(tensor: RaggedTensor) -> int:
-    """Return how many of a tensor's loops are those of rows: all but the dense ones inside, and one at least."""
+    """Return the number of a tensor's row loops: all but the dense inner ones, and at least one."""
     ragged = [k for k, each in enumerate(tensor.dims) if not isinstance(each.extent.expr, Const)]
     return max([1, *(k + 1 for k in ragged)])

@@ -1,4 +1,4 @@
-"""How a tensor is stored, as a schedule decides: packed, padded, with dimensions fused or in another order."""
+"""Storage of a tensor under a schedule: packed, padded, with dimensions split, fused or reordered."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def padded(extent: Expr, multiple: int) -> Expr:
 
 
 def stored_extent(tensor: RaggedTensor, position: int, decisions: ScheduleDecisions) -> Expr:
-    """Return how far a dimension's storage extends, as an expression of the API over the dimensions before it."""
+    """Return the stored extent of a dimension, as an expression of the API over the dimensions before it."""
     depth = decisions.at[tensor][1] if tensor in decisions.at else 0
-    if position < depth:  # where its reader's loops go on beyond their extents, it does as well
+    if position < depth:  # it is padded as its reader's loops are
         return padded(tensor.dims[position].extent.expr, decisions.multiple(tensor, position))
     return padded(tensor.dims[position].extent.expr, decisions.storage.get((tensor, position), 1))
 
@@ -61,7 +61,7 @@ def stored(tensor: RaggedTensor, decisions: ScheduleDecisions, functions: Functi
 
 
 def _bulk(tensor: RaggedTensor, layout: PackedLayout, outer: int, inner: int, multiple: int) -> PackedLayout:
-    """Return the layout with all rows together padded to a multiple; `ScheduleError` if more than rows vary."""
+    """Return the layout with all rows together padded to a multiple; `ScheduleError` if other dimensions vary."""
     if (layout.first, layout.last) != (outer, inner):
         names = " and ".join(f"'{tensor.dims[p].dim.name}'" for p in (outer, inner))
         own = ", ".join(f"'{each.dim.name}'" for each in tensor.dims[layout.first : layout.last + 1])
@@ -77,7 +77,7 @@ def _bulk(tensor: RaggedTensor, layout: PackedLayout, outer: int, inner: int, mu
 def _most(
     tensor: RaggedTensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions
 ) -> Expr:
-    """Return the most that a dimension extends at any index of those before it."""
+    """Return an upper bound of a dimension's extent."""
     extent = dims[position][1]
     bounds = (
         [extent.lhs, extent.rhs] if isinstance(extent, Binary) and extent.op is BinaryOp.MIN else [extent]
@@ -101,10 +101,10 @@ def linear_uses(extent: Expr, var: Var) -> bool:
 
 
 def fused_pair(outer: tuple[Var, Expr], inner: tuple[Var, Expr]) -> tuple[Expr, Expr] | None:
-    """Return the index and the extent of two dimensions as one, or None if they cannot be.
+    """Return the index and the extent of two fused dimensions, or None if they do not fuse.
 
-    They can if the inner one extends as far everywhere, or if they are the tiles of a dimension of any length: as many
-    as it takes, each of `c` places but the last, which has what is left over.
+    They fuse if the inner extent is constant, or if they are the tiles of one dimension: each of `c` elements but the
+    last, which has the remainder.
     """
     (i, rows), (j, extent) = outer, inner
     match extent:
@@ -129,7 +129,7 @@ def fused_pair(outer: tuple[Var, Expr], inner: tuple[Var, Expr]) -> tuple[Expr, 
 
 
 def pieces_of(tensor: RaggedTensor, decisions: ScheduleDecisions) -> tuple[tuple[Piece, ...], ...]:
-    """Return what each stored dimension of a tensor is made of."""
+    """Return the pieces of each stored dimension of a tensor."""
     plain = tuple((Piece(position),) for position in range(len(tensor.dims)))
     return decisions.groups.get(tensor, plain)
 
@@ -168,7 +168,7 @@ def _grouped(
 def _require_known(
     tensor: RaggedTensor, own: Sequence[tuple[Var, Expr]], groups: Sequence[tuple[Piece, ...]]
 ) -> None:
-    """Refuse storage in which an extent depends on a dimension that is stored in parts, or as part of another one."""
+    """Refuse storage in which an extent depends on a dimension that is split or fused."""
     known: set[Var] = set()
     for (var, extent), group in zip(own, groups, strict=True):
         for part in subexpressions(extent):
@@ -185,7 +185,7 @@ def _require_known(
 
 
 def _part(tensor: RaggedTensor, dims: Sequence[tuple[Var, Expr]], piece: Piece) -> tuple[Var, Expr, Expr]:
-    """Return a variable for a piece of a dimension, how far it extends, and the place in it of an element."""
+    """Return a variable for a piece of a dimension, its extent, and an element's index along it."""
     var, extent = dims[piece.position]
     if piece.factor == 1:
         return var, extent, Ref(var)

@@ -15,7 +15,7 @@ from ragged.ir.ops import Combiner
 
 
 class Kind(Enum):
-    """Where a tensor's values come from: the call, the parameters that are bound, or a computation."""
+    """The origin of a tensor's values: a call, bound parameters, or a computation."""
 
     INPUT = "input"
     PARAMETER = "parameter"
@@ -43,7 +43,7 @@ class Reduction(Source):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorDim:
-    """A dimension of a tensor and how far it extends, a function of outer dimensions."""
+    """A dimension of a tensor, and its extent, a function of outer dimensions."""
 
     dim: RaggedDim
     extent: Value
@@ -60,16 +60,16 @@ class Loop:
 
     @property
     def name(self) -> str:
-        """What the loop is called."""
+        """The loop's name."""
         return self.tensor.loop_vars[self.position].name
 
 
 @dataclass(slots=True, eq=False)
 class RaggedTensor(Source):
-    """A tensor: named dimensions, the type of its elements, and what computes them.
+    """A tensor: named dimensions, a dtype, and the body that computes its elements.
 
-    `indices` are the variables that stand for its indices in `body`. `part` says that it is a reduction inside of
-    another one's expression, in whose rows it is computed. Reading a tensor at indices gives a value.
+    `indices` are the index variables of `body`. `part` marks a reduction inside another tensor's expression, computed
+    in the same rows. Reading a tensor at indices gives a value.
     """
 
     name: str
@@ -115,7 +115,7 @@ class RaggedTensor(Source):
 
     @property
     def expressions(self) -> tuple[Value, ...]:
-        """All that computing it evaluates: its extents, and its body."""
+        """The extents and the body."""
         extents = tuple(each.extent for each in self.dims)
         match self.body:
             case Reduction(axes=axes, body=body):

@@ -1,4 +1,4 @@
-"""The values that users compute with: an expression of the one IR, and the tensors that it reads."""
+"""Values of the Ragged API: an expression of the IR, and the tensors that it reads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Compiled programs as things to keep: generated through given passes, cached on disk, saved, loaded and timed.
+"""Compiled functions, shared by the front ends: signature, code, cache on disk, files, profile and log.
 
-What recursive models and ragged operators have in common between their languages and `ragged.runtime`. `generate` is
-the compiler, and the only module here that needs it.
+Only `generate` and `work` need the compiler.
 """

@@ -79,17 +79,17 @@ def _open(recipe: Recipe) -> KernelCache | None:
 
 
 class KernelCache:
-    """The cached kernel of one recipe, if there is one or is to be one."""
+    """The cache entry of one recipe."""
 
     def __init__(self, folder: Path, recipe: Recipe) -> None:
-        """Find its key; raises as `key_of` does."""
+        """Compute the key; raises as `key_of` does."""
         self._cache = DiskCache(folder, LIMIT)
         self._locations = locations(recipe.programs)
         self._packages = recipe.packages
         self._key = key_of(recipe)
 
     def find(self) -> LoadedKernel | None:
-        """Return the kernel, loaded, or None if there is none that can be used."""
+        """Return the loaded kernel, or None without a usable entry."""
         loaded = self._load(self._cache.get(self._key))
         CACHE.info("%s %s", "miss" if loaded is None else "hit", self._key)
         return loaded
@@ -107,7 +107,7 @@ class KernelCache:
             return None
 
     def keep(self, loaded: LoadedKernel) -> None:
-        """Keep a kernel for the next process, if it can be kept."""
+        """Store a kernel, if possible."""
         if loaded.code is None or changed_since_import(self._packages):
             return
         first: dict[Location | None, int] = {None: 0}
@@ -133,7 +133,7 @@ def _with_interfaces(kernel: Kernel, interfaces: list[Interface]) -> Kernel:
 def _with_locations(
     interface: Interface, origins: tuple[tuple[int, ...], ...], places: tuple[Location | None, ...]
 ) -> Interface:
-    """Return an entry's interface whose checks are located where these programs' own parts come from."""
+    """Return an entry's interface with the locations of these programs in its checks."""
     stages = []
     for stage, own in zip(interface.stages, origins, strict=True):
         pairs = zip(stage.checks, own, strict=True)

@@ -1,4 +1,4 @@
-"""The key that a compiled kernel is cached under: a hash of all that it depends on."""
+"""Cache keys of compiled kernels: a hash of everything that they depend on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def key_of(recipe: Recipe) -> str:
 
 
 def locations(programs: Sequence[Program]) -> tuple[Location | None, ...]:
-    """Return where each statement and expression of programs comes from, in an order that their texts determine."""
+    """Return the locations of all statements and expressions, in an order that the programs' texts determine."""
     found: list[Location | None] = []
     for program in programs:
         for stage in program.stages:
@@ -123,7 +123,7 @@ def _symbols(program: Program) -> tuple[Function | Buffer, ...]:
 
 
 def _dims(recipe: Recipe) -> list[str | int]:
-    """Return, for each place that has a dim, the name by which passes know it, or which of the others it is."""
+    """Return the dims of buffers and loops: the names by which passes know them, or numbers by first occurrence."""
     first: dict[Dim, int] = {}
     found = (dim for program in recipe.programs for dim in _dims_in(program) if dim is not None)
     return [recipe.dims.get(dim) or first.setdefault(dim, len(first)) for dim in found]
@@ -137,6 +137,6 @@ def _dims_in(program: Program) -> Iterator[Dim | None]:
 
 
 def _pattern(places: tuple[Location | None, ...]) -> list[int]:
-    """Return for each place the number of the first one that is equal to it; 0 where there is none."""
+    """Return for each location the number of its first occurrence, from 1; 0 for None."""
     first: dict[Location, int] = {}
     return [0 if place is None else first.setdefault(place, at + 1) for at, place in enumerate(places)]

@@ -1,4 +1,4 @@
-"""Repeated timings, and what is said of them."""
+"""Repeated timings and their statistics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Spread:
 
 
 def spread(action: Callable[[], object], repeats: int) -> Spread:
-    """Return the time that `action` takes, over `repeats` runs after one that is not counted."""
+    """Return the time of `action`, over `repeats` runs after a warm-up."""
     action()
     times = []
     for _ in range(repeats):

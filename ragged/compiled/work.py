@@ -1,4 +1,4 @@
-"""How much work a call does, as a program: what loops of variable extents sum to is known when lengths are."""
+"""The program that counts the work of a call from its lengths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Loops: TypeAlias = tuple[tuple[Var, Expr], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """What is done in each iteration of loops: operations on floats, and how long it takes, see `operations.cost`."""
+    """The work of each iteration of a loop nest: operations on floats, and cost as in `operations.cost`."""
 
     loops: Loops
     flops: int
@@ -34,10 +34,10 @@ class _Term:
 
 
 def work_program(program: Program) -> Program:
-    """Return the program that counts what a naive program's kernel does: `work` int64 (2,), as `_Term` has it.
+    """Return the program that counts the work of a naive program's kernel: `work` int64 (2,), flops and cost.
 
-    Both ways of a condition count. A sum over loops is multiplied out as far as extents do not depend on each other,
-    so it takes as long as there are rows, not elements.
+    Both branches of a condition count. Independent extents are multiplied, so counting takes a step for each row, not
+    for each element.
     """
     found = Buffer(WORK, INDEX, (Const(2),), Role.OUTPUT)
     start = [_store(found, k, ZERO) for k in range(2)]
@@ -48,7 +48,7 @@ def work_program(program: Program) -> Program:
 
 
 def _terms(stmt: Stmt, loops: Loops, at: Mapping[Var, Expr]) -> Iterator[_Term]:
-    """Yield what is done inside of `loops`, where variables have the values `at`."""
+    """Yield the work inside `loops`, where variables have the values `at`."""
     match stmt:
         case For(var=var, extent=extent, body=body):
             own = Var(var.name)
@@ -63,7 +63,7 @@ def _terms(stmt: Stmt, loops: Loops, at: Mapping[Var, Expr]) -> Iterator[_Term]:
 
 
 def _count(term: _Term, found: Buffer) -> Stmt:
-    """Return what adds a term to the work that has been found."""
+    """Return the statement that adds a term to the sums."""
     count: Expr = ONE
     needed: list[tuple[Var, Expr]] = []
     for var, extent in reversed(term.loops):

@@ -1,4 +1,4 @@
-"""Tables that primitives have declared: what a program's facts say of them says how a prelude fills them."""
+"""Prelude tables that primitives declared, derived from the program's facts about them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ragged.layout.tables import Offsets, Owners, Table
 
 
 def derived_tables(program: Program, known: Sequence[Table]) -> tuple[Table, ...]:
-    """Return the tables `known`, and after them those of the prelude's other functions in `program`.
+    """Return the tables `known`, then those of the other prelude functions of `program`.
 
-    A prefix sum is filled with the sums of its lengths; the rows of places, with each row as often as it is long.
+    A `PrefixSum` gives a table of offsets, an `Owner` the table of the row of each element.
     """
     tables: dict[Function, Table] = {table.function: table for table in known}
     for fact in program.facts:
@@ -40,7 +40,7 @@ def _offsets(offset: Function, length: Function) -> Offsets:
 
 
 def _given(offset: Function) -> Offsets:
-    """Return the offsets of rows that somebody else fills: a row is as long as from its offset to the next."""
+    """Return offsets that the caller gives: a row's length is the difference of consecutive offsets."""
     (param,) = offset.params
     place = Var("p")
     length = Binary(BinaryOp.SUB, Call(offset, (plus(Ref(place), ONE),)), Call(offset, (Ref(place),)))

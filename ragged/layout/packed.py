@@ -1,4 +1,4 @@
-"""The layout of a ragged tensor: its elements one after another in row-major order, found in constant time."""
+"""The packed layout of a ragged tensor: row-major order without gaps, with constant-time indexing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from ragged.layout.tables import Extents, PreludeTables
 
 @dataclass(frozen=True, slots=True)
 class PackedLayout:
-    """Where the element at each index stands: `shape` is that of the buffer, `place` its indices there.
+    """The buffer's `shape`, and the indices `place` in it of the element at `vars`, the indices along each dimension.
 
-    `place` is in terms of `vars`, the index along each dimension. `dims` are those that are stored, where they are not
-    these. From the dimension `first` to `last` they are one in the buffer.
+    `dims` are the stored dimensions where they are others. Dimensions `first` to `last` are one in the buffer.
     """
 
     vars: tuple[Var, ...]
@@ -30,7 +29,7 @@ class PackedLayout:
 
     @property
     def row(self) -> tuple[Expr, Expr]:
-        """The place of an element among all, in row-major order, and how many elements there are."""
+        """The row-major position of an element, and the number of elements."""
         row: Expr = Const(0)
         rows: Expr = Const(1)
         for place, extent in zip(self.place, self.shape, strict=True):
@@ -44,11 +43,10 @@ class PackedLayout:
 
 
 def packed(dims: Extents, tables: PreludeTables) -> PackedLayout:
-    """Return the layout of nested dimensions, by the graph of which depends on which (CoRa, Appendix B, Algorithm 1).
+    """Return the layout of nested dimensions, from their dependence graph (CoRa, Appendix B, Algorithm 1).
 
-    Dimensions from the first that another one depends on to the last that depends on one become one dimension of the
-    buffer; those before and after stay as they are. In it a dimension that others depend on has an array of offsets;
-    between two such the elements of a box are counted in row-major order.
+    Dimensions from the first that another depends on to the last that depends on one are packed into one dimension of
+    the buffer. Each dimension that others depend on has an array of offsets; dense ones between are row-major.
     """
     variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
     depends = [[k for k, var in enumerate(variables) if mentions(extent, (var,))] for extent in extents]
@@ -80,10 +78,9 @@ def packed(dims: Extents, tables: PreludeTables) -> PackedLayout:
 
 
 def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: PreludeTables) -> PackedLayout:
-    """Return the layout of a temporary that lives in one iteration of the `depth` outermost dimensions.
+    """Return the layout of a temporary that is live in one iteration of the `depth` outermost dimensions.
 
-    These are one dimension of the buffer, which is to be contracted; each of the others is as long as it ever gets:
-    `bound` says of each dimension how long.
+    These are one dimension of the buffer, to be contracted; the others have the constant extents of `bound`.
     """
     row, rows = packed(dims[:depth], tables).row
     variables = tuple(var for var, _ in dims)
@@ -92,7 +89,7 @@ def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: PreludeT
 
 
 def _at_place(volume: Expr, place: Expr, own: Var) -> Expr | None:
-    """Return a volume as an expression of the place alone: of functions that are tables over just these places."""
+    """Return a volume as a function of the row-major position alone, if it is a table over positions."""
     match volume:
         case Call(function=function, args=args) if function.body is not None:
             values = dict(zip((p.var for p in function.params), args, strict=True))

@@ -19,7 +19,7 @@ from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, Value
 from ragged.passes.drop_unused import called
 
 MOST = 2**31 - 1
-"""The largest index that tables hold: they are arrays of int32."""
+"""The largest int32, the dtype of tables."""
 
 
 def prelude_programs(
@@ -31,18 +31,18 @@ def prelude_programs(
 ) -> tuple[Program, ...]:
     """Return the programs that fill the `wanted` tables, in the order in which they run.
 
-    Each is a kernel whose outputs are tables, with the name of the function that reads them and `_table`; it reads
-    lengths, and the tables of those before it. `functions` are what the tables are made of, in an order of declaration;
-    `made_between` are those that a caller makes of a table between one program and the next, and that table's function.
+    The outputs of each are tables, named after their functions with `_table`; its inputs are lengths and earlier
+    tables. `functions` are all functions that tables use, in order of declaration. `made_between` maps functions that
+    the caller computes between two programs to the table that they are computed from.
 
-    A length that is negative, or a sum that int32 cannot hold, is a `DataError` of the run.
+    A negative length, or a sum beyond int32, is a `DataError` of the run.
     """
     needed = _needed(tables, wanted)
     done: set[Function] = set()
     programs: list[Program] = []
     while needed:
         now: list[Table] = []
-        for table in needed:  # its shape has to be known when its program begins
+        for table in needed:  # its shape must be known before its program runs
             before = _shape_of(table) | {made_between[each] for each in _read(table) if each in made_between}
             if before <= done and _made_of(table) <= done | {each.function for each in now}:
                 now.append(table)
@@ -62,7 +62,7 @@ def table_name(function: Function) -> str:
 
 
 def _needed(tables: Sequence[Table], wanted: Collection[Function]) -> list[Table]:
-    """Return the wanted tables and those that they are made of, in the order in which they were asked for."""
+    """Return the wanted tables and those that they depend on, in the order of their requests."""
     names = set(wanted)
     for table in reversed(tables):
         if table.function in names:
@@ -71,12 +71,12 @@ def _needed(tables: Sequence[Table], wanted: Collection[Function]) -> list[Table
 
 
 def _made_of(table: Table) -> set[Function]:
-    """Return the tables whose values a table is filled from."""
+    """Return the tables that a table is computed from."""
     return _filled(_read(table))
 
 
 def _read(table: Table) -> set[Function]:
-    """Return the functions that a table is filled from."""
+    """Return the functions that a table is computed from."""
     match table:
         case (
             Offsets(domain=domain, volume=value)
@@ -116,7 +116,7 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
 
 
 class _Filled(Rewriter):
-    """Reads tables that are being filled from the buffers that hold them."""
+    """Rewrites reads of tables of this program to reads of their buffers."""
 
     def __init__(self, filled: Mapping[Function, Buffer]) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ def _owners(offsets: Offsets, buffer: Buffer) -> Stmt:
 
 
 def _counted(domain: Extents, step: Callable[[Expr], Stmt]) -> Stmt:
-    """Return the nest over a domain; `step` is given the place in it, in row-major order."""
+    """Return the nest over a domain; `step` gets the row-major position."""
     if len(domain) == 1:
         return nest(domain, step(Ref(domain[0][0])))
     counter = Buffer("place", INDEX, (ONE,), Role.LOCAL)
@@ -195,7 +195,7 @@ def _counted(domain: Extents, step: Callable[[Expr], Stmt]) -> Stmt:
 
 
 def nest(domain: Extents, body: Stmt) -> Stmt:
-    """Return loops over a domain around `body`, with variables of their own."""
+    """Return loops over a domain around `body`, with fresh variables."""
     fresh: dict[Var, Expr] = {}
     loops: list[tuple[Var, Expr]] = []
     for var, extent in domain:

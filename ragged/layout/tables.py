@@ -1,4 +1,4 @@
-"""The arrays that a program's index expressions read and its prelude fills: each once, shared by all operators."""
+"""Tables that index expressions read and the prelude fills, shared by all operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragged.ir.facts import Fact, Monotone, PrefixSum
 from ragged.ir.rewrite import substitute
 
 Extents: TypeAlias = Sequence[tuple[Var, Expr]]
-"""Nested dimensions, outermost first: the index along each, and how far it extends at those before it."""
+"""Nested dimensions, outermost first: the index variable and the extent of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """`function(f)` is the row of `offsets` that place f is in: `offsets(row) <= f < offsets(row + 1)`."""
+    """`function(f)` is the row of element f: `offsets(row) <= f < offsets(row + 1)`."""
 
     function: Function
     offsets: Offsets
@@ -55,10 +55,9 @@ Table: TypeAlias = Offsets | Largest | Owners | ValueTable
 
 @dataclass
 class PreludeTables:
-    """The tables of one program as they are asked for; what was asked for before is shared.
+    """The tables of one program, created on request; equal requests share a table.
 
-    `functions` are what a program declares for them, in an order in which each uses only those before it; `facts` what
-    is known of them.
+    `functions` are the declarations, each after those that it uses; `facts` are the facts about them.
     """
 
     functions: list[Function] = field(default_factory=list)
@@ -70,7 +69,7 @@ class PreludeTables:
     def offsets(self, domain: Extents, volume: Expr, count: Expr, length: Expr | None, at: Var) -> Function:
         """Return the prefix sums of `volume` over `domain`, which has `count` points.
 
-        `length` is the volume as an expression of the place `at` in the domain, where there is one.
+        `length` is the volume as a function of the row-major position `at`, if it is one.
         """
         key = ("offsets", *self._shape(domain, (volume,)))
         found = self._known.get(key)
@@ -113,7 +112,7 @@ class PreludeTables:
         return table
 
     def _length(self, name: str, length: Expr, at: Var, count: Expr) -> Function:
-        """Return the lengths whose prefix sums offsets are, as a function of one place."""
+        """Return the summand of a prefix sum, as a function of the row-major position."""
         match length:
             case Call(function=function, args=(Ref(var=var),)) if var is at:
                 return function
@@ -131,7 +130,7 @@ class PreludeTables:
         )
 
     def _shape(self, domain: Extents, values: Sequence[Expr]) -> tuple[object, ...]:
-        """Return nested extents and expressions, the same for all that differ in variables alone."""
+        """Return nested extents and expressions with canonical variables."""
         own: dict[Var, Expr] = {}
         shape: list[object] = []
         for level, (var, extent) in enumerate(domain):

@@ -1,8 +1,8 @@
-"""Compiled code and what belongs to it in one file, checked as a whole before anything in it is used.
+"""Compiled code and its data in one file, checked as a whole before use.
 
-The file is a zip archive whose members are stored as they are. The first, `manifest.json`, says what the file holds
-and of which size and hash (SHA-256) each other member is; the archive's comment has the manifest's own hash. What the
-hashes protect from is damage, not malice: whoever makes a file also makes its hashes.
+The file is a zip archive of uncompressed members. The first, `manifest.json`, has the size and the SHA-256 of each
+other member; the archive's comment has the manifest's own hash. The hashes find damage; they do not
+protect against malice.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Content = TypeVar("Content")
 MANIFEST = "manifest.json"
 _MOST_MANIFEST = 64 * 1024 * 1024
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
-"""The time of every member: files of equal content are equal."""
+"""The time stamp of every member: equal content gives equal files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What the manifest says of a member: its bytes and the hexadecimal digits of their SHA-256."""
+    """A member in the manifest: its bytes, and the hexadecimal digits of its SHA-256."""
 
     size: int
     sha256: str
@@ -36,10 +36,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class FileFormat(Generic[Content]):
-    """A form of files: its name, the number of its version, the type of what the manifest says, and its members.
-
-    A file has all of `required` and may have the `optional` ones; no others.
-    """
+    """A file format: its name and version, the type of the manifest's content, and its members."""
 
     name: str
     version: int
@@ -49,7 +46,7 @@ class FileFormat(Generic[Content]):
 
 
 class _Head(msgspec.Struct):
-    """What every version of every form says of itself."""
+    """The part of a manifest that all versions of all formats share."""
 
     form: str
     version: int
@@ -78,7 +75,7 @@ def write_bundle(form: FileFormat[Content], content: Content, members: Mapping[s
 
 
 def read_bundle(form: FileFormat[Content], data: bytes) -> tuple[Content, dict[str, bytes]]:
-    """Return what the manifest of a file of `form` says, and its members by name, all of them checked.
+    """Return the manifest's content of a file of `form`, and its members by name, checked.
 
     Raises:
         DataError: the bytes are no such file, of another version, or damaged; `because` says why.
@@ -88,7 +85,7 @@ def read_bundle(form: FileFormat[Content], data: bytes) -> tuple[Content, dict[s
             return _read(form, archive, len(data))
     except ProjectError:
         raise
-    # What zipfile raises for archives that it cannot read is not written down anywhere.
+    # zipfile does not document its exceptions for damaged archives.
     except Exception as error:
         raise _refusal(form, f"it is no archive that can be read: {error}") from None
 
@@ -114,7 +111,7 @@ def _read(form: FileFormat[Content], archive: zipfile.ZipFile, most: int) -> tup
 
 
 def _members_of(form: FileFormat[Any], archive: zipfile.ZipFile, most: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the archive's members by name. They are stored, so none is larger than the file itself."""
+    """Return the archive's members by name; being uncompressed, none is larger than the file."""
     known = {MANIFEST, *form.required, *form.optional}
     found: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
@@ -144,7 +141,7 @@ def _decode(form: FileFormat[Content], manifest: bytes) -> tuple[dict[str, Membe
         return body.members, msgspec.json.decode(body.content, type=form.content)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise _refusal(form, f"its manifest does not say what it should: {error}") from None
-    except InternalError as fault:  # of a type that checks itself as it is made
+    except InternalError as fault:  # of a type that validates itself
         raise _refusal(form, f"its manifest does not say what it should: {fault.what}") from None
 
 

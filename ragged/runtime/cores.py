@@ -1,7 +1,7 @@
-"""How many processors this process may use: by its affinity, and by the quota of the control groups it is in.
+"""The number of processors that this process may use: its affinity, limited by the quotas of its control groups.
 
-A container is mostly given a share of a large machine by quota: it sees all processors, and whoever takes more of
-them than that is stopped for the rest of each period, spinning workers first.
+A container sees all processors of a machine, but a process that uses more than its quota is stopped for the rest of
+each period.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def usable_cores() -> int:
-    """Return how many processors this thread may use at once, 1 or more."""
+    """Return the number of processors that this thread may use, 1 or more."""
     allowed = len(os.sched_getaffinity(0))
     try:
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8")
@@ -26,17 +26,16 @@ def usable_cores() -> int:
 
 
 def quota(groups: str, root: Path) -> float | None:
-    """Return how many processors' time the groups of a process give it, or None for any number.
+    """Return the quota of a process in processors, or None for no limit: the least of its groups and their ancestors.
 
-    `groups` is the text of /proc/self/cgroup, `root` where the groups' files are. A group's own quota counts, and
-    that of each group around it.
+    `groups` is the text of /proc/self/cgroup, `root` the folder of the groups.
     """
     found = [share for line in groups.splitlines() for share in _shares(line, root)]
     return min(found, default=None)
 
 
 def _shares(line: str, root: Path) -> Iterator[float]:
-    """Yield the quotas that one line of /proc/self/cgroup leads to, as processors."""
+    """Yield the quotas of one line of /proc/self/cgroup, in processors."""
     _, _, rest = line.partition(":")
     controllers, _, path = rest.partition(":")
     if controllers == "":
@@ -49,7 +48,7 @@ def _shares(line: str, root: Path) -> Iterator[float]:
 
 
 def _folders(root: Path, path: str) -> Iterator[Path]:
-    """Yield a group's folder and those of the groups around it, as far as `root`: containers do not see all."""
+    """Yield a group's folder and its ancestors' up to `root`: containers do not see all."""
     inner = Path(os.path.normpath(root / path.strip().lstrip("/")))
     yield from (folder for folder in (inner, *inner.parents) if folder.is_relative_to(root))
 

@@ -1,8 +1,7 @@
-"""A cache on disk that nobody has to trust: entries by key, each checked when it is read.
+"""An untrusted cache on disk: entries by key, each checked when it is read.
 
-Whatever is wrong with the folder or an entry (no room, no permission, damage, a file of somebody else's) is the same
-as no entry. Any number of processes may use one folder: an entry is written under another name and put in place at
-once, and is never changed.
+Any fault of the folder or of an entry (no space, no permission, damage, another owner) is the same as no entry. Any
+number of processes may use one folder: an entry is written under a temporary name, renamed, and never changed.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ from pathlib import Path
 
 _SUFFIX, _UNFINISHED = ".entry", ".new"
 _DIGEST = 32
-"""Bytes of a SHA-256, which an entry's file begins with."""
+"""Bytes of the SHA-256 that an entry's file starts with."""
 _STALE_SECONDS = 3600.0
-"""A file that is older and still unfinished was left by a process that is gone."""
+"""An older unfinished file was left by a process that has ended."""
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW
-"""Entries are no links; the folder may be one, to a folder that is looked at itself."""
+"""Entries are no links; the folder may be one, and its target is checked."""
 
 
 class DiskCache:
-    """Entries in `folder`, at most `limit` bytes of them: those that were used least recently go first.
+    """Entries in `folder`, at most `limit` bytes; the least recently used ones are evicted.
 
-    The folder is made when the first entry is written. One that belongs to another user, or that others may write, is
-    not used.
+    The folder is created with the first entry. A folder of another user, or one that others may write, is not used.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -37,7 +35,7 @@ class DiskCache:
         self.limit = limit
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under `key`, or None. `key` is made of letters and digits."""
+        """Return the data of `key`, or None. A key consists of letters and digits."""
         with suppress(OSError), self._opened() as folder:
             entry = os.open(key + _SUFFIX, os.O_RDONLY | _FILE | os.O_NONBLOCK, dir_fd=folder)
             with open(entry, "rb") as file:
@@ -46,13 +44,13 @@ class DiskCache:
                 data = file.read()
                 if hashlib.sha256(key.encode() + data[_DIGEST:]).digest() != data[:_DIGEST]:
                     return None
-                with suppress(OSError):  # a folder that may only be read keeps no order of use
+                with suppress(OSError):  # a read-only folder keeps no order of use
                     os.utime(entry)
                 return data[_DIGEST:]
         return None
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep `data` under `key`, in place of what was there, if that can be done."""
+        """Store `data` under `key`, if possible."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._opened() as folder:
@@ -60,7 +58,7 @@ class DiskCache:
                 self._evict(folder)
 
     def used(self) -> tuple[int, int]:
-        """Return how many entries there are and their bytes. Raises `OSError` for a folder that is not to be used."""
+        """Return the number of entries and their bytes. Raises `OSError` for a folder that must not be used."""
         with self._opened() as folder:
             names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX)]
             return len(names), sum(
@@ -69,7 +67,7 @@ class DiskCache:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """Open the folder; all that is done in it is done in this very one. Raises `OSError` for one not to be used."""
+        """Open the folder, as the base of all file operations. Raises `OSError` for one that must not be used."""
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             if not _is_ours(os.fstat(folder), stat.S_ISDIR):
@@ -79,7 +77,7 @@ class DiskCache:
             os.close(folder)
 
     def _evict(self, folder: int) -> None:
-        """Remove what was used least recently until the rest is within the limit, and what was never finished."""
+        """Remove unfinished files, and the least recently used entries beyond the limit."""
         found = []
         for name in os.listdir(folder):
             with suppress(OSError):  # another process may have removed it
@@ -98,7 +96,7 @@ class DiskCache:
 
 
 def _write(folder: int, key: str, data: bytes) -> None:
-    """Write an entry under a name of its own, then give it its name: others see all of it or nothing."""
+    """Write an entry under a temporary name, then rename it: others see all of it or nothing."""
     unfinished = f"{secrets.token_hex(16)}{_UNFINISHED}"
     entry = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=folder)
     try:
@@ -112,5 +110,5 @@ def _write(folder: int, key: str, data: bytes) -> None:
 
 
 def _is_ours(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
-    """Return whether a file is of a kind, belongs to this user, and can be written by nobody else."""
+    """Return whether a file is of a kind, belongs to this user, and is writable by this user alone."""
     return is_kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022

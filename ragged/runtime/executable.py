@@ -1,4 +1,4 @@
-"""Compiled code as it travels: what has to hold where it runs, checked before any of it does."""
+"""Compiled code as data: its interface and its processor, checked before it is loaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ragged.runtime.library import Library
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """Of compiled code, all but the code: how it is called, and on what processors it runs.
+    """The description of compiled code: its interfaces, and the processors that can run it.
 
-    `target` is what it was compiled for, in words; `architecture` the kind of processor, and `features` what of it the
-    code may use, both as LLVM calls them. `preludes` are programs in the same library whose outputs this one reads.
+    `target` is the target as text; `architecture` and `features` are LLVM's names of the processor's kind and of the
+    features that the code may use. `preludes` are programs in the same library whose outputs this one reads.
     """
 
     interface: Interface
@@ -29,7 +29,7 @@ class Executable:
 
     @property
     def interfaces(self) -> tuple[Interface, ...]:
-        """How each program in the library is called: this one, then the preludes."""
+        """The interfaces of the programs in the library: this one's, then the preludes'."""
         return (self.interface, *self.preludes)
 
     def load(self, code: bytes) -> tuple[dict[StageKind, Entry], ...]:
@@ -55,7 +55,7 @@ class Executable:
             raise DataError("compiled code is not what its description says", because=fault.what) from None
 
     def check_processor(self) -> None:
-        """Return if this processor can run the code.
+        """Check that this processor can run the code.
 
         Raises:
             UserError: it is another kind of processor, or lacks a feature.

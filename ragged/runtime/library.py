@@ -1,7 +1,7 @@
-"""Loading machine code that was compiled before: a shared library's functions, by way of tvm_ffi's C interface.
+"""Loading compiled shared libraries, through tvm_ffi's C interface.
 
-Of tvm_ffi its library alone is loaded, which generated code reports its faults to; its Python package would import
-PyTorch where that is installed, which takes longer than all the rest of a program's start.
+Only tvm_ffi's library is loaded, which generated code needs: its Python package would import PyTorch, which takes
+longer than the rest of a program's start.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Library:
 
 
 class LibraryFunction:
-    """A function of tvm_ffi's calling convention, called with numbers and addresses. Keeps its library loaded."""
+    """A function in tvm_ffi's calling convention, called with numbers and addresses; it keeps its library loaded."""
 
     def __init__(self, library: Library, address: int) -> None:
         self._library = library

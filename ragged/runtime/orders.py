@@ -1,7 +1,6 @@
-"""Orders to run a parallel loop's iterations in, made anew for each call: policies for `remap_iterations`.
+"""Policies for `remap_iterations`: orders of a parallel loop's iterations by their work.
 
-Each takes `work`, one number for each iteration that says how long it takes (a row's length, or its square), and
-returns the permutation as an int32 array of its own.
+Each takes `work`, the cost of each iteration, and returns the permutation as a new int32 array.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from ragged.errors import DataError
 
 
 def longest_first(work: NDArray[Any]) -> NDArray[np.int32]:
-    """Return the iterations by falling work, those with as much in their old order.
-
-    For iterations that are handed out one by one: what is left at the end is short.
+    """Return the iterations by decreasing work; equal ones keep their order. For dynamic scheduling.
 
     Raises:
         DataError: `work` has not one dimension.
@@ -30,11 +27,10 @@ def longest_first(work: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def dealt(work: NDArray[Any], workers: int) -> NDArray[np.int32]:
-    """Return an order whose contiguous shares, as `distribute_over_team` makes them, have about equal work.
+    """Return an order in which the contiguous shares of workers have about equal work.
 
-    Iterations are given, by falling work, to the worker that has least so far of those whose share is not full: the
-    rule of the longest processing time. A share has `(w + 1) * n // workers - w * n // workers` iterations; in it they
-    keep their old order. Takes `n * workers` steps beside the sorting.
+    The LPT rule: iterations, by decreasing work, go to the worker with the least work that has less than
+    `(w + 1) * n // workers - w * n // workers` iterations; a share keeps their order. Takes `n * workers` steps.
 
     Raises:
         DataError: `work` has not one dimension, or there is no worker.

@@ -1,4 +1,4 @@
-"""The processor that this process runs on, as far as code that was compiled elsewhere has to know it."""
+"""The features of this machine's processor, for code that was compiled elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
 
 _LINUX = {"bmi": "bmi1", "lzcnt": "abm", "sse3": "pni"}
-"""Features that Linux calls otherwise than LLVM; other names differ in their dots and underscores alone."""
+"""LLVM's names of features that have other names in Linux; the rest differs in punctuation alone."""
 _FLAGS = ("flags", "Features")
 _IDENTITY = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU implementer", "CPU part")
 
 
 def architecture() -> str:
-    """Return the kind of processor: "x86_64", "aarch64"."""
+    """Return the architecture: "x86_64", "aarch64"."""
     return platform.machine()
 
 
 @cache
 def identity() -> str:
-    """Return what tells this processor from others: its kind and model, and all features that it shows."""
+    """Return a text that identifies this processor: its model and all its features."""
     described = _described()
     words = (f"{name}={described[name]}" for name in (*_IDENTITY, *_FLAGS) if name in described)
     return "; ".join((architecture(), *words))
@@ -38,7 +38,7 @@ def missing(features: Iterable[str]) -> list[str]:
 
 @cache
 def _described() -> dict[str, str]:
-    """Return what Linux says of the first processor; nothing where it does not say it."""
+    """Return the first processor's lines of /proc/cpuinfo; empty without that file."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

@@ -1,4 +1,4 @@
-"""Calling a kernel on a GPU: the prelude runs here, and arrays are copied there and back."""
+"""Calls of a kernel on a GPU: the prelude runs on the host, arrays are copied to the device and back."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ragged.runtime.memory import Array
 
 
 class CudaCaller:
-    """As `ragged.runtime.call.Caller`, of a kernel that runs on a GPU; the other stages of a call run here.
+    """A `ragged.runtime.call.Caller` for a kernel on a GPU; the other stages run on the host.
 
-    Parameters and bound tables are copied to the device by the first call and stay there; what else a call needs there
-    it allocates and gives back. One call at a time runs.
+    The first call copies parameters and bound tables to the device, where they stay; other memory is allocated for each
+    call. Calls are serialized.
     """
 
     def __init__(
         self, entries: Mapping[StageKind, Entry], bound: Mapping[str, Value], launch: Launch, cubin: bytes
     ) -> None:
-        """Take the stages of a program, of which the kernel is called on the device: `cubin` is its code there."""
+        """Prepare a program whose kernel stage is `cubin`, code for the device."""
         host = entries.get(StageKind.PRELUDE) or entries[StageKind.KERNEL]  # here that does nothing
         self._host = Caller([host], bound)
         self._signature = host.arguments
@@ -121,7 +121,7 @@ class CudaCaller:
                     driver.upload(words[-1], value)
             else:
                 raise InternalError(f"no array for argument '{argument.name}'")
-        words.append(memory.of(4))  # what the barrier counts with
+        words.append(memory.of(4))  # the barrier's counter
         driver.clear(words[-1], 4)
         begin = time.perf_counter_ns()
         driver.run(resident.function, self._launch, words)
@@ -131,7 +131,7 @@ class CudaCaller:
         return took
 
     def _on_device(self) -> _Resident:
-        """Return what stays on the device, the device being this thread's."""
+        """Return the data that stay on the device, and make its context current in this thread."""
         if self._resident is None:
             driver = the_driver()
             driver.enter()
@@ -146,7 +146,7 @@ class CudaCaller:
 
 
 class _Resident:
-    """What is on the device between calls: the kernel's function, and the addresses of what is bound by name."""
+    """Data on the device between calls: the kernel's function, and the addresses of bound arrays by name."""
 
     __slots__ = ("addresses", "driver", "function")
 
@@ -157,7 +157,7 @@ class _Resident:
 
 
 class _Memory:
-    """What one call has of the device's memory."""
+    """Device memory of one call."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -192,6 +192,6 @@ def _number(value: Value | None) -> int:
 
 
 def _stored(argument: Argument, array: Array) -> Array:
-    """Return an output in the order of its memory, whatever the order of its dimensions."""
+    """Return an output with its dimensions in storage order."""
     assert isinstance(argument.symbol, Buffer)
     return array.transpose(argument.symbol.order)

@@ -1,7 +1,4 @@
-"""The CUDA driver's own library, as far as calls of kernels need it: no runtime, and nothing that is compiled here.
-
-It comes with the driver of a GPU, so it is opened when a kernel is called, never when something is imported.
-"""
+"""The CUDA driver API, through ctypes. The library is opened at the first call of a kernel, not at import."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ def the_driver() -> Driver:
 
 
 class Driver:
-    """The driver and its context on one device; every method raises `UserError` for what the driver refuses."""
+    """The driver's context on one device; every method raises `UserError` where the driver fails."""
 
     def __init__(self, library: Any) -> None:
         self._cuda = library
@@ -53,11 +50,11 @@ class Driver:
         self._do("cuDevicePrimaryCtxRetain", byref(self._context), device)
 
     def enter(self) -> None:
-        """Make the device that of the calling thread: comes before all else in each thread."""
+        """Make the context current in the calling thread; call it first in each thread."""
         self._do("cuCtxSetCurrent", self._context)
 
     def load(self, cubin: bytes, launch: Launch) -> c_void_p:
-        """Return the kernel's function in `cubin`, for good."""
+        """Load `cubin` and return the kernel's function."""
         module, function = c_void_p(), c_void_p()
         self._do("cuModuleLoadData", byref(module), c_char_p(cubin), launch=launch)
         self._do("cuModuleGetFunction", byref(function), module, c_char_p(launch.function.encode()))
@@ -65,13 +62,13 @@ class Driver:
         return function
 
     def allocate(self, size: int) -> int:
-        """Return the address of `size` bytes of the device's memory, one at least; `free` gives them back."""
+        """Allocate `size` bytes on the device, at least one, and return their address."""
         address = c_uint64()
         self._do("cuMemAlloc_v2", byref(address), c_size_t(max(size, 1)))
         return address.value
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory of `allocate`."""
         self._do("cuMemFree_v2", c_uint64(address))
 
     def clear(self, address: int, size: int) -> None:

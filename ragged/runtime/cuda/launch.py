@@ -1,4 +1,4 @@
-"""How a kernel for a GPU is launched, as data: what has to be known of the code besides the code."""
+"""The launch configuration of a GPU kernel."""
 
 from __future__ import annotations
 
