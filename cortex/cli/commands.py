@@ -10,6 +10,12 @@ import click
 from cortex.cli.failure import reported
 
 
+def _bisect() -> click.Command:
+    from cortex.cli.bisect import bisect
+
+    return bisect
+
+
 def _demo() -> click.Command:
     from cortex.cli.demo import demo
 
@@ -42,6 +48,7 @@ def _tune() -> click.Command:
 
 # A command is imported when it is asked for: `doctor` has to run where the compiler cannot be imported.
 _COMMANDS: dict[str, Callable[[], click.Command]] = {
+    "bisect": _bisect,
     "demo": _demo,
     "doctor": _doctor,
     "run": _run,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -20,6 +22,19 @@ from ragged.schedule.names import index_text, read_index
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_RECORDED: ContextVar[list[LoopSchedule] | None] = ContextVar("_RECORDED", default=None)
+
+
+@contextmanager
+def recorded_schedules() -> Iterator[list[LoopSchedule]]:
+    """Collect the schedules that are made inside the `with`, each of which then keeps the program after each step."""
+    schedules: list[LoopSchedule] = []
+    token = _RECORDED.set(schedules)
+    try:
+        yield schedules
+    finally:
+        _RECORDED.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,10 @@ class LoopSchedule:
         self.program = program
         self.forwarding = Rewriter().finish(program, program).forwarding
         self._log: list[str] = []
+        recorded = _RECORDED.get()
+        self._programs: list[Program] | None = None if recorded is None else []
+        if recorded is not None:
+            recorded.append(self)
         self._assumed: frozenset[Fact] = frozenset()
 
     def loop(self, name: str, nth: int | None = None) -> Var:
@@ -123,6 +142,8 @@ class LoopSchedule:
         texts = (self._text(value, at) for value in args)
         self._log.append(f"s.apply({', '.join([primitive.__name__, *texts, *named])})")
         self.program = rewritten.program
+        if self._programs is not None:
+            self._programs.append(self.program)
         self._assumed |= facts
         self.forwarding = self.forwarding.then(rewritten.forwarding)
         return rewritten.forwarding
@@ -140,11 +161,17 @@ class LoopSchedule:
         self.program = checkpoint.program
         self.forwarding = checkpoint.forwarding
         self._log = list(checkpoint.log)
+        if self._programs is not None:
+            del self._programs[len(self._log) :]
         self._assumed = checkpoint.assumed
 
     def log(self) -> str:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""
         return "\n".join(self._log)
+
+    def steps(self) -> tuple[tuple[str, Program], ...]:
+        """Return each step as code, and the program after it; only of a schedule in `recorded_schedules`."""
+        return tuple(zip(self._log, self._programs or (), strict=True))
 
     def _text(self, value: object, at: Var | None) -> str:
         """Return an argument as code; an index is one of the place of the loop `at`."""
