@@ -11,7 +11,7 @@ from cortex.cli.failure import reported
 from ragged.errors import DataError, InternalError
 
 
-@pytest.mark.parametrize("name", ["demo", "doctor", "run", "show", "tune"])
+@pytest.mark.parametrize("name", ["bisect", "demo", "doctor", "run", "show", "tune"])
 def test_every_command_has_help_and_json(cortex, name):
     result = cortex(name, "--help")
     assert result.exit_code == 0
@@ -24,6 +24,7 @@ def test_help_lists_the_commands(cortex):
     assert [
         line.split()[0] for line in result.stdout.partition("Commands:")[2].split("\n") if line.strip()
     ] == [
+        "bisect",
         "demo",
         "doctor",
         "run",
