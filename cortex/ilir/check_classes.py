@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.ir.facts import Uniform
+from ragged.ir.pointer_facts import Uniform
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.passes.assume import assume

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from cortex.ilir.classes import NodeClass
 from cortex.ilir.plan import Plan
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, sub
-from ragged.ir.facts import Fact, Range, Uniform
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Range
 from ragged.ir.ops import BinaryOp
+from ragged.ir.pointer_facts import Uniform
 
 _LENGTH = "class_length_"
 
@@ -81,11 +83,11 @@ def class_facts(
             left = _left(part.begin, *batches, Ref(part.length.params[0].var))
             yield Range(part.length, Const(0), add(left, 1))
         for asked in each.conditions:
-            yield Uniform(subject(asked.payload), asked.op, Const(asked.value), part.begin, part.length)
+            yield Uniform.of(subject(asked.payload), asked.op, Const(asked.value), part.begin, part.length)
         if _has_all_children(plan, each):
             for position, pointer in positions.items():
                 if plan.min_children <= position < (plan.most_children or 0):
-                    yield Uniform(pointer, BinaryOp.GE, Const(0), part.begin, part.length)
+                    yield Uniform.of(pointer, BinaryOp.GE, Const(0), part.begin, part.length)
 
 
 def _has_all_children(plan: Plan, each: NodeClass) -> bool:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from cortex.ilir.parts import Parts, class_facts, class_parts
 from cortex.ilir.plan import Payload, Plan
 from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
-from ragged.ir.facts import Descends, Fact, Follows, Layered, Monotone, PrefixSum, Range, Tiling
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
+from ragged.ir.pointer_facts import Descends, Follows, Layered
 
 NODE = Dim("N")
 """The dimension of all nodes of a batch of structures."""

@@ -18,7 +18,6 @@ from ragged.ir.facts import PrefixSum
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import all_expressions
 from ragged.layout.derived import derived_tables
 from ragged.layout.packed import PackedLayout
@@ -104,7 +103,7 @@ class _OperatorLowering:
         """Return the program of a body, with its functions."""
         shapes = [extent for buffer in self.buffers.values() for extent in buffer.shape]
         used = called((*shapes, *all_expressions(body)))
-        facts = [fact for fact in self.tables.facts if subject(fact) in used]
+        facts = [fact for fact in self.tables.facts if fact.subject in used]
         for fact in facts:
             if isinstance(fact, PrefixSum):
                 at = tuple(Const(0) for _ in fact.length.params)

@@ -1,46 +1,85 @@
-"""What is known of uninterpreted functions: a closed list.
+"""What is known of uninterpreted functions: assumptions about data, each said once, as formulas.
 
-A fact is an assumption about data. Each kind has a Z3 axiom (`ragged.prove`), a NumPy check
-(`ragged.ir.check_facts`) and a generated native check (`ragged.passes.check_facts`) that a call runs for the
-facts that proofs used. `CoRa` section 5 and `CORTEX` Appendix A name the properties that lowering relies on.
+The text of a fact is derived from its fields; its NumPy check (`ragged.ir.check_facts`), its native check
+(`ragged.passes.fact_checks`) and its instances for the prover (`ragged.prove.axioms`) are derived from its formulas. A
+call checks the facts that proofs used. `CoRa` section 5 and `CORTEX` Appendix A name the properties that lowering
+relies on. What does not follow from single instances is a lemma of `ragged.prove.lemmas`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from ragged.errors import InternalError
-from ragged.ir.expr import Expr, Function
+from ragged.ir.expr import Call, Expr, Function, Ref, Var, add, sub, within
+from ragged.ir.fact import Fact
+from ragged.ir.formula import ONE, ZERO, Claim, Each, Forall, Trigger, at, compare, domain, extent
 from ragged.ir.ops import BinaryOp
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(Fact):
     """`lower <= f(args) < upper` over the whole domain; the bounds may use the function's own parameters and sizes."""
 
     function: Function
     lower: Expr
     upper: Expr
 
+    def formulas(self) -> Iterator[Forall]:
+        """Yield the bounds of each value."""
+        f, params = self.function, tuple(param.var for param in self.function.params)
+        value = Call(f, tuple(map(Ref, params)))
+        shown = (
+            "".join((f.name, "(", ", ".join(f"{{{i}}}" for i in range(len(params))), ")"))
+            if params
+            else f.name
+        )
+        first = len(params)
+        message = f"{shown} = {{{first}}} is not in [{{{first + 1}}}, {{{first + 2}}})"
+        claim = Claim(
+            within(value, self.lower, self.upper), message, (*value.args, value, self.lower, self.upper)
+        )
+        variables = tuple(Each(param.var, ((ZERO, param.extent),)) for param in f.params)
+        yield Forall(variables, (claim,), (Trigger((f,), params),))
+
 
 @dataclass(frozen=True, slots=True)
-class Monotone:
+class Monotone(Fact):
     """`f(i) <= f(i + 1)` (`<` if strict), for a function of one parameter."""
 
     function: Function
     strict: bool = False
 
+    def formulas(self) -> Iterator[Forall]:
+        """Yield the comparison of neighbours; `lemmas.monotone` compares any two values."""
+        f, i = self.function, Var("i")
+        op = BinaryOp.LT if self.strict else BinaryOp.LE
+        after = add(Ref(i), 1)
+        text = f"{f.name}({{0}}) = {{1}} is not {op.value} {f.name}({{2}}) = {{3}}"
+        claim = Claim(compare(at(f, i), op, at(f, after)), text, (Ref(i), at(f, i), after, at(f, after)))
+        yield Forall((Each(i, ((ZERO, sub(extent(f), 1)),)),), (claim,))
+
 
 @dataclass(frozen=True, slots=True)
-class Injective:
-    """Different arguments give different values, for a function of one parameter."""
+class Injective(Fact):
+    """Different arguments give different values, for a function of one parameter.
+
+    The native check goes through a table of values (`ragged.passes.check_injective`), in linear time.
+    """
 
     function: Function
 
+    def formulas(self) -> Iterator[Forall]:
+        """Yield that the values of two arguments differ."""
+        f, i, j = self.function, Var("i"), Var("j")
+        text = f"{f.name}({{0}}) = {f.name}({{1}}) = {{2}}, which should differ"
+        claim = Claim(compare(at(f, i), BinaryOp.NE, at(f, j)), text, (Ref(j), Ref(i), at(f, i)))
+        later = Each(i, domain(f)), Each(j, ((ZERO, Ref(i)),))
+        yield Forall(later, (claim,), (Trigger((f,), (i,)), Trigger((f,), (j,))))
+
 
 @dataclass(frozen=True, slots=True)
-class PrefixSum:
+class PrefixSum(Fact):
     """`offset(0) = 0`, `offset(i + 1) = offset(i) + length(i)` and `length(i) >= 0`.
 
     `offset` has one argument more in its domain than `length`, whose source may be an expression of `offset`.
@@ -49,9 +88,35 @@ class PrefixSum:
     offset: Function
     length: Function
 
+    def formulas(self) -> Iterator[Forall]:
+        """Yield the first offset, and each step."""
+        f, g, i = self.offset, self.length, Var("i")
+        first, step, after = at(f, ZERO), at(g, i), add(Ref(i), 1)
+        counts = compare(extent(f), BinaryOp.EQ, add(extent(g), 1))
+        yield Forall(
+            (),
+            (
+                Claim(counts, f"{f.name} has {{0}} values, and {g.name} has {{1}}", (extent(f), extent(g))),
+                Claim(compare(first, BinaryOp.EQ, ZERO), f"{f.name}(0) = {{0}} is not 0", (first,)),
+            ),
+            (Trigger((f, g)),),
+        )
+        end = add(at(f, i), step)
+        text = f"{f.name}({{0}}) = {{1}} is not {f.name}({{2}}) + {g.name}({{2}}) = {{3}}"
+        yield Forall(
+            (Each(i, domain(g)),),
+            (
+                Claim(
+                    compare(ZERO, BinaryOp.LE, step), f"{g.name}({{0}}) = {{1}} is negative", (Ref(i), step)
+                ),
+                Claim(compare(at(f, after), BinaryOp.EQ, end), text, (after, at(f, after), Ref(i), end)),
+            ),
+            (Trigger((f, g), (i,)),),
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Fact):
     """`owner(f)` is a row of `offset` that place f is in: `offset(owner(f)) <= f < offset(owner(f) + 1)`.
 
     A row is an argument of `offset` but the last one. This is CoRa's map f_fo from a fused loop to the outer one.
@@ -60,9 +125,28 @@ class Owner:
     owner: Function
     offset: Function
 
+    def formulas(self) -> Iterator[Forall]:
+        """Yield that each place has a row, and is in it."""
+        f, rows = Var("f"), sub(extent(self.offset), 1)
+        row = at(self.owner, f)
+        begin, end = at(self.offset, row), at(self.offset, add(row, 1))
+        text = f"{self.owner.name}({{0}}) = {{1}}"
+        yield Forall(
+            (Each(f, domain(self.owner)),),
+            (
+                Claim(within(row, ZERO, rows), f"{text} is not in [0, {{2}})", (Ref(f), row, rows)),
+                Claim(
+                    within(Ref(f), begin, end),
+                    f"{text}, whose places are in [{{2}}, {{3}})",
+                    (Ref(f), row, begin, end),
+                ),
+            ),
+            (Trigger((self.owner,), (f,)),),
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class Tiling(Fact):
     """The ranges `begin(b) .. begin(b) + length(b)` tile `[0, total)`, the first at its end, each next one below.
 
     `begin(0) = first`, `begin(0) + length(0) = total`, `begin(b + 1) + length(b + 1) = begin(b)`,
@@ -74,76 +158,38 @@ class Tiling:
     first: Expr
     total: Expr
 
-
-@dataclass(frozen=True, slots=True)
-class Follows:
-    """What a node points to lies in an earlier batch, which is numbered higher.
-
-    For every batch `b` and every `n` in `begin(b) .. begin(b) + length(b)` in the domain: `pointer(n)` (or
-    `pointer(e)` for `via(n) <= e < via(n + 1)`, if `via` is given) is at least `begin(b) + length(b)`; where it is
-    `optional`, it may be negative instead, and points nowhere.
-    """
-
-    pointer: Function
-    begin: Function
-    length: Function
-    via: Function | None = None
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
-    """What the places of some ranges have in common: one comparison of what `function` is there, `op` and `value`.
-
-    For every `p` in the domains of `begin` and `length` and every `n` in `begin(p) .. begin(p) + length(p)` in the
-    domain of `function`: `function(n) op value`. The value may use the function's own parameter and sizes. So a range
-    of sorted places says what they were sorted by.
-    """
-
-    function: Function
-    op: BinaryOp
-    value: Expr
-    begin: Function
-    length: Function
-
-    def __post_init__(self) -> None:
-        if not self.op.is_comparison:
-            raise InternalError(f"Uniform: '{self.op.value}' compares nothing")
-
-
-@dataclass(frozen=True, slots=True)
-class Layered:
-    """The tops of step `s` are each of a group of its own, and their heights are in layer `s`.
-
-    For every `s` and every `t` in `begin(s) .. begin(s + 1)` in the domain: `group(top(t)) = t` and
-    `s * layers < height(top(t)) <= (s + 1) * layers`.
-    """
-
-    top: Function
-    begin: Function
-    group: Function
-    height: Function
-    layers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Descends:
-    """What a node points to is lower, and of the node's group unless it lies in a layer below.
-
-    For every `n` in the domain of `height`, with `m = pointer(n)` (or `pointer(e)` for `via(n) <= e < via(n + 1)`, if
-    `via` is given): `height(m) < height(n)`, and `group(m) = group(n)` or
-    `height(m) <= (height(n) - 1) // layers * layers`. Where it is `optional`, `m` may be negative instead, and points
-    nowhere.
-    """
-
-    pointer: Function
-    group: Function
-    height: Function
-    layers: int
-    via: Function | None = None
-    optional: bool = False
-
-
-Fact: TypeAlias = (
-    Range | Monotone | Injective | PrefixSum | Owner | Tiling | Follows | Layered | Descends | Uniform
-)
+    def formulas(self) -> Iterator[Forall]:
+        """Yield where the first range is, that each ends where the one before it begins, and where the last begins."""
+        f, g, b = self.begin, self.length, Var("b")
+        count, here, size, before = extent(f), at(f, b), at(g, b), at(f, sub(Ref(b), 1))
+        first, last = at(f, ZERO), add(at(f, ZERO), at(g, ZERO))
+        ends = f"{f.name}({{0}}) + {g.name}({{0}}) = {{1}} is not {{2}}"
+        counts = compare(count, BinaryOp.EQ, extent(g))
+        occurs = (Trigger((f, g)),)
+        yield Forall(
+            (),
+            (
+                Claim(counts, f"{f.name} has {{0}} values, and {g.name} has {{1}}", (count, extent(g))),
+                Claim(
+                    compare(ONE, BinaryOp.LE, count), f"{f.name} has {{0}} values, and needs one", (count,)
+                ),
+                Claim(
+                    compare(first, BinaryOp.EQ, self.first),
+                    f"{f.name}(0) = {{0}} is not {{1}}",
+                    (first, self.first),
+                ),
+                Claim(compare(last, BinaryOp.EQ, self.total), ends, (ZERO, last, self.total)),
+            ),
+            occurs,
+        )
+        negative = Claim(
+            compare(ZERO, BinaryOp.LE, size), f"{g.name}({{0}}) = {{1}} is negative", (Ref(b), size)
+        )
+        goes_on = Claim(
+            compare(add(here, size), BinaryOp.EQ, before), ends, (Ref(b), add(here, size), before)
+        )
+        at_zero = Claim(compare(here, BinaryOp.EQ, ZERO), f"{f.name}({{0}}) = {{1}} is not 0", (Ref(b), here))
+        for low, claim in ((ZERO, negative), (ONE, goes_on), (sub(count, 1), at_zero)):
+            yield Forall(
+                (Each(b, tuple((low, high) for _, high in domain(f, g))),), (claim,), (Trigger((f, g), (b,)),)
+            )

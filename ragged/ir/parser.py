@@ -6,7 +6,7 @@ import ast
 
 from ragged.errors import Location, ModelError
 from ragged.ir.expr import Buffer, Function
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.text.decl_in import read_declaration, read_facts
 from ragged.ir.text.scope import Scope, called

@@ -24,11 +24,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragged.ir.expr import Buffer, Expr, Function
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.nesting import Nesting
 from ragged.ir.stage import Stage
 from ragged.ir.stmt import Block, Label, Stmt
-from ragged.ir.text.decl_out import buffer_text, fact_text, facts_by_function, function_text, subject
+from ragged.ir.text.decl_out import buffer_text, fact_text, facts_by_function, function_text
 from ragged.ir.text.expr_out import show
 from ragged.ir.text.names import Names
 from ragged.ir.text.stmt_out import Line, StmtPrinter, flat, quoted
@@ -59,7 +59,7 @@ def expr_text(expr: Expr) -> str:
 
 def known_text(fact: Fact) -> str:
     """Return the text of a fact alone, over the parameters of the function that it is about."""
-    names, function = Names(), subject(fact)
+    names, function = Names(), fact.subject
     with names.scope(*(param.var for param in function.params)):
         return fact_text(names, fact)
 
@@ -88,7 +88,7 @@ def _is_of(node: object, at: Culprit) -> bool:
         case Function() | Buffer() | Stage():
             return node is at
         case _ if isinstance(at, Fact):
-            return node is subject(at)
+            return node is at.subject
         case _:
             return node is at
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragged.ir.expr import Buffer, Function
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.printer import to_text
 from ragged.ir.stage import Stage as Stage
 from ragged.ir.stage import StageKind as StageKind

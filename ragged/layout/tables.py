@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from ragged.arith.fold import plus
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
-from ragged.ir.facts import Fact, Monotone, PrefixSum
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Monotone, PrefixSum
 from ragged.ir.rewrite import substitute
 
 Extents: TypeAlias = Sequence[tuple[Var, Expr]]

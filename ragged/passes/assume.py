@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from ragged.errors import InternalError
 from ragged.ir.equal import alike
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Source, Var
-from ragged.ir.facts import Fact, Injective, Monotone, Owner, PrefixSum
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Buffer, Call, Expr, Function, Source
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum
 from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.stmt import Block, Check, For, If, Label, Let, Stmt, block
-from ragged.ir.text.decl_out import subject
+from ragged.ir.stmt import Block, Check, For, If, Let, Stmt, block
 from ragged.ir.walk import all_expressions, expressions, statements, subexpressions, written
 from ragged.passes.check_injective import check_injective
 from ragged.passes.fact_checks import fact_check
@@ -47,7 +46,7 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
     for fact in program.facts:
         if fact not in facts:
             continue
-        stmt, table = _check(program, fact, f"{subject(fact).name}_seen")
+        stmt, table = _check(program, fact, f"{fact.subject.name}_seen")
         missing = _missing(stmt, known)
         if missing and table is not None:
             stmt, table = _check(program, fact, program.free_name(table.name))
@@ -62,43 +61,18 @@ def assume(program: Program, facts: Collection[Fact]) -> Program:
     return replace(program, buffers=tuple(buffers), stages=stages)
 
 
-def because(facts: Iterable[Fact]) -> str:
-    """Return by what something is proven, in words."""
-    names = sorted(map(name_of, facts))
-    return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
-
-
-def name_of(fact: Fact) -> str:
-    """Return what a fact is called in lists: its kind, and the function that it is about."""
-    return f"{type(fact).__name__} of {subject(fact).name}"
-
-
 def _check(program: Program, fact: Fact, name: str) -> tuple[Stmt, Buffer | None]:
     """Return the statements that check `fact`, and the table of that name if they need one."""
-    if subject(fact).source is Source.PRELUDE:
-        return _established(fact), None
+    subject = fact.subject
+    is_filled = subject.source is Source.PRELUDE
     if isinstance(fact, Injective):
-        made = check_injective(fact.function, program.facts, name)
+        if is_filled:
+            raise InternalError(f"no prelude fills '{subject.name}' so that it is injective")
+        made = check_injective(subject, program.facts, name)
         return made.stmt, made.table
-    return fact_check(fact), None
-
-
-def _established(fact: Fact) -> Stmt:
-    """Return what is left to check of a table that a prelude fills with what its fact says: that lengths are some."""
-    match fact:
-        case PrefixSum(length=length):
-            step = Var("i")
-            own = Call(length, (Ref(step),))
-            text = f"{length.name}({{0}}) = {{1}} is negative"
-            holds = Binary(BinaryOp.LE, Const(0), own)
-            check = Check(Label(f"{length.name}.fact"), holds, text, (Ref(step), own))
-            return For(step, length.params[0].extent, check)
-        case Owner() | Monotone():
-            return Block()
-        case Injective():
-            raise InternalError(f"no prelude fills '{subject(fact).name}' so that it is injective")
-        case _:
-            return fact_check(fact)
+    return fact_check(
+        fact, subject if is_filled and isinstance(fact, PrefixSum | Owner | Monotone) else None
+    ), None
 
 
 def _in_read_order(parts: Sequence[Stmt]) -> list[Stmt]:

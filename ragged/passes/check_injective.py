@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, sub, within
-from ragged.ir.facts import Fact, Range
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Range
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import Check, For, If, Label, Stmt, Store, block
 from ragged.ir.walk import subexpressions

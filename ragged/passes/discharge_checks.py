@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ragged.ir.expr import Binary, Expr, Unary
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewritten

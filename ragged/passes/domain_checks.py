@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ragged.arith.affine import AffineForm, affine
 from ragged.ir.expr import Binary, Call, Const, Expr, Select, Var, both, within
 from ragged.ir.ops import BinaryOp
-from ragged.ir.rewrite import substitute
+from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.sites import negated
 from ragged.ir.walk import operands
 
@@ -27,19 +27,45 @@ class KnownBounds:
         else:
             self.forms += _non_negative(condition)
 
+    def copy(self) -> KnownBounds:
+        """Return the same bounds, to add others to."""
+        return KnownBounds(list(self.forms))
+
     def imply(self, condition: Expr) -> bool:
-        """Return whether a conjunction of comparisons follows from one known bound each."""
+        """Return whether a conjunction of comparisons follows, each from two known bounds at most."""
         if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
             return self.imply(condition.lhs) and self.imply(condition.rhs)
         goals = _non_negative(condition)
-        return bool(goals) and all(
-            any(not (rest := goal.plus(form, -1)).terms and rest.constant >= 0 for form in self._facts())
-            for goal in goals
+        return bool(goals) and all(self._imply(goal) for goal in goals)
+
+    def _imply(self, goal: AffineForm) -> bool:
+        """Return whether a form is not negative: as it is, or less one known form, or two."""
+        rest = [goal, *(goal.plus(form, -1) for form in self.forms)]
+        return any(map(_is_never_negative, rest)) or any(
+            _is_never_negative(each.plus(form, -1)) for each in rest[1:] for form in self.forms
         )
 
-    def _facts(self) -> Iterator[AffineForm]:
-        yield AffineForm()
-        yield from self.forms
+
+def is_identity(condition: Expr) -> bool:
+    """Return whether a condition holds for all data, with the bodies of functions unfolded."""
+    return KnownBounds().imply(_Unfold().expr(condition))
+
+
+class _Unfold(Rewriter):
+    """Puts bodies in the place of the calls of functions that have one."""
+
+    def expr(self, expr: Expr) -> Expr:
+        new = super().expr(expr)
+        if not isinstance(new, Call) or new.function.body is None:
+            return new
+        values = {param.var: arg for param, arg in zip(new.function.params, new.args, strict=True)}
+        return self.expr(substitute(new.function.body, values))
+
+
+def _is_never_negative(form: AffineForm) -> bool:
+    """Return whether a form is a sum of numbers and sizes, none of which is negative."""
+    sizes = (isinstance(term, Call) and term.function.is_size and by > 0 for term, by in form.terms.items())
+    return form.constant >= 0 and all(sizes)
 
 
 def _non_negative(condition: Expr) -> list[AffineForm]:
@@ -101,6 +127,6 @@ def domain_conditions(
 
 def _under(condition: Expr, expr: Expr, known: KnownBounds, path: Expr | None) -> Iterator[tuple[Call, Expr]]:
     """Yield the conditions of an expression that is evaluated only where `condition` holds."""
-    inner = KnownBounds(list(known.forms))
+    inner = known.copy()
     inner.add(condition)
     yield from domain_conditions(expr, inner, both(path, condition))

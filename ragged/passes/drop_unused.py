@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ragged.ir.checks.declarations import bounds_of_fact, functions_of_fact
 from ragged.ir.expr import Call, Expr, Function
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.text.decl_out import subject
 from ragged.ir.walk import all_expressions, subexpressions
 
 
@@ -35,9 +33,9 @@ def drop_unused(program: Program) -> Rewritten:
     shapes = (extent for buffer in program.buffers for extent in buffer.shape)
     used = called((*shapes, *(expr for stage in program.stages for expr in all_expressions(stage.body))))
     while True:
-        facts = tuple(fact for fact in program.facts if subject(fact) in used)
-        named = [function for fact in facts for function in functions_of_fact(fact)]
-        exprs = [expr for fact in facts for expr in bounds_of_fact(fact)]
+        facts = tuple(fact for fact in program.facts if fact.subject in used)
+        named = [function for fact in facts for function in fact.functions]
+        exprs = [expr for fact in facts for expr in fact.exprs]
         grown = used | set(named) | called((*exprs, *(expr for function in named for expr in _own(function))))
         if grown == used:
             break

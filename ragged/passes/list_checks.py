@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ragged.ir.expr import Binary, Const, Expr, Load, Unary
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text, known_text
 from ragged.ir.stmt import Check
 from ragged.ir.walk import subexpressions
-from ragged.passes.assume import because, name_of
 from ragged.prove import Proof, Unproven
 
 
@@ -47,6 +46,12 @@ def list_checks(findings: Sequence[Finding]) -> tuple[str, ...]:
     return (*lines, *sorted(map(_said, {fact for proof in proven for fact in proof.facts})))
 
 
+def because(facts: Iterable[Fact]) -> str:
+    """Return by what something is proven, in words."""
+    names = sorted(fact.name for fact in facts)
+    return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
+
+
 def condition_text(condition: Expr) -> str:
     """Return a check's condition: a range as `low <= index < high`, and where it is asked for."""
     match condition:
@@ -80,4 +85,4 @@ def _unknown(condition: Expr) -> Iterable[str]:
 
 
 def _said(fact: Fact) -> str:
-    return f"{name_of(fact)}: {known_text(fact)}"
+    return f"{fact.name}: {known_text(fact)}"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import z3
 
 from ragged.ir.expr import Expr, Var
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.prove.axioms import instances
 from ragged.prove.context import Context, relevant

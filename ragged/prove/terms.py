@@ -32,6 +32,7 @@ from ragged.ir.expr import (
     Unary,
     Var,
 )
+from ragged.ir.formula import Forall
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.walk import subexpressions
 
@@ -59,6 +60,7 @@ class Translator:
     calls: dict[tuple[object, ...], Occurrence] = field(default_factory=dict)
     vars: dict[Var, Term] = field(default_factory=dict)
     known: list[Term] = field(default_factory=list)
+    instances: dict[tuple[int, ...], tuple[Forall, Scope, Term]] = field(default_factory=dict)
     _functions: dict[Function, Any] = field(default_factory=dict)
     _domains: dict[tuple[object, ...], tuple[tuple[Term, ...], Term]] = field(default_factory=dict)
     _opaque: dict[Expr, Term] = field(default_factory=dict)
@@ -122,6 +124,10 @@ class Translator:
     def every(self, conditions: list[Term]) -> Term:
         """Return the conjunction."""
         return z3.And([z3.BoolVal(True, self.context), *conditions])
+
+    def implies(self, premises: list[Term], claim: Term) -> Term:
+        """Return that `claim` holds where all premises do."""
+        return z3.Implies(z3.And(premises), claim) if premises else claim
 
     def _value(self, function: Function, args: tuple[Term, ...]) -> Term:
         if function.body is not None:
@@ -245,4 +251,6 @@ def _is_stable(expr: Expr) -> bool:
 
 def _floordiv(a: Term, b: Term) -> Term:
     """Return the quotient rounded toward minus infinity; the solver's leaves a remainder that is not negative."""
+    if z3.is_int_value(b) and b.as_long() > 0:
+        return a / b
     return z3.If(b > 0, a / b, (-a) / (-b))

@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from ragged.analysis.buffers import all_buffers
 from ragged.errors import Location, ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Var
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewriter, Rewritten, labels_of, loops_of
 from ragged.ir.stmt import Label

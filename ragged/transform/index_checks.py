@@ -8,7 +8,7 @@ from ragged.analysis.obligations import obligations
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Call, Expr, Load, Ref, Role
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site

@@ -12,11 +12,10 @@ from cortex.compiler.pipeline import lowering_steps
 from cortex.linearize import Linearized, linearize
 from cortex.ra.model import Model
 from cortex.ra.schedule import default_schedule
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.stmt import Check, Stmt
 from ragged.ir.walk import leaves
-from ragged.passes.assume import name_of
 from ragged.passes.list_checks import condition_text
 from ragged.passes.pipeline import Step
 from ragged.prove import recording
@@ -66,7 +65,7 @@ def compiled(name: str) -> Compiled:
     with recording() as facts:
         steps = lowering_steps(default_schedule(model).lower(), threads=2)
     function = cortex.compile(model, model.init_params(seed=0), threads=2)
-    return Compiled(model, function, steps, {name_of(fact): fact for fact in facts})
+    return Compiled(model, function, steps, {fact.name: fact for fact in facts})
 
 
 @cache

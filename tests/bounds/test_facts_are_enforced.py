@@ -21,7 +21,7 @@ from cortex.linearize.values import reader_of
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Source
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.interpret import CheckFailed, interpret
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cortex import models, ra
 from cortex.ilir.check_classes import check_classes
-from ragged.ir.facts import Uniform
+from ragged.ir.pointer_facts import Uniform
 from ragged.ir.program import StageKind
 from ragged.ir.stmt import Check
 from ragged.ir.verify import verify

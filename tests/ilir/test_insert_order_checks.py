@@ -41,7 +41,7 @@ def test_every_read_of_a_child_is_checked_and_proven(batched, conditions):
 def test_without_its_fact_the_check_stays():
     from dataclasses import replace
 
-    from ragged.ir.facts import Follows
+    from ragged.ir.pointer_facts import Follows
 
     model, _ = running_example()
     schedule = RecursionSchedule(model)

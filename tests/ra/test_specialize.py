@@ -20,9 +20,9 @@ from cortex.models import tree_rnn
 from cortex.ra.schedule import default_schedule
 from cortex.ra.widest import widest_batch
 from ragged.errors import DataError, ScheduleError
-from ragged.ir.facts import Uniform
 from ragged.ir.interpret import CheckFailed
 from ragged.ir.ops import BinaryOp
+from ragged.ir.pointer_facts import Uniform
 from ragged.ir.program import StageKind
 from tests.support.agreement import interpreted
 from tests.support.random_cells import cells
@@ -350,10 +350,10 @@ def test_a_class_is_checked_on_the_way_in():
     node = int(np.flatnonzero(linearized.payloads["kind"][: linearized.num_inner] == 2)[0])
     interpreted(program, linearized, params)
     linearized.payloads["kind"][node] = 0
-    with pytest.raises(CheckFailed, match=rf"kind\({node}\) = 0 in a range where it has to be 2"):
+    with pytest.raises(CheckFailed, match=rf"kind\({node}\) = 0 is not == 2, and"):
         interpreted(program, linearized, params)
     function = cortex.compile(schedule, params, threads=1)
-    with pytest.raises(DataError, match=rf"kind\({node}\) = 0 in a range where it has to be 2"):
+    with pytest.raises(DataError, match=rf"kind\({node}\) = 0 is not == 2, and"):
         function(linearized)
 
 

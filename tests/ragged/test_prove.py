@@ -35,23 +35,13 @@ from ragged.ir.expr import (
     sub,
     within,
 )
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.interpret import Fault
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
 from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 from ragged.ir.program import Program
 from ragged.prove import Proof, Prover, Unproven
 from ragged.prove.axioms import instances
@@ -409,8 +399,8 @@ KINDS: dict[str, Fact] = {
     "follows": Follows(P, F, G),
     "follows via": Follows(P, F, G, V),
     "follows or points nowhere": Follows(P, F, G, optional=True),
-    "uniform": Uniform(P, BinaryOp.LE, Call(LOW), F, G),
-    "uniform by the place": Uniform(P, BinaryOp.NE, own(P), F, G),
+    "uniform": Uniform.of(P, BinaryOp.LE, Call(LOW), F, G),
+    "uniform by the place": Uniform.of(P, BinaryOp.NE, own(P), F, G),
     "layered": Layered(F, P, G, V, 2),
     "descends": Descends(F, V, P, 2),
     "descends via": Descends(F, V, P, 2, G),

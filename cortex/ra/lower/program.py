@@ -23,7 +23,7 @@ from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.roots import gathered_roots
 from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.translate import Point
-from cortex.ra.lower.used import subjects, used_functions
+from cortex.ra.lower.used import used_functions
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
 from ragged.ir.expr import Binary, Call, Const, Expr
@@ -80,7 +80,7 @@ def lower(model: Model, choices: Choices, name: str = "model") -> LoweredModel:
         used |= {functions.batch_edges, functions.widest_edges}
     if functions.storage is not None:  # for `recycle_storage`, where that can be
         used |= {*functions.storage.all()}
-    facts = tuple(fact for fact in functions.facts if subjects(fact) <= used)
+    facts = tuple(fact for fact in functions.facts if fact.required <= used)
     declared = tuple(function for function in functions.all() if function in used)
     bound = (*lowering.constants.parts, *lowering.tables.parts)
     stages = (Stage(StageKind.BIND, block(*bound)),) if bound else ()

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 
+from ragged.errors import InternalError
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Ref, Role, Var
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.fact import formulas_of
 from ragged.ir.printer import Culprit, expr_text
 from ragged.ir.program import Program
 from ragged.ir.walk import subexpressions
@@ -67,61 +56,18 @@ def check_buffers(program: Program) -> None:
 
 
 def check_facts(program: Program) -> None:
-    """Facts are about declared functions, of as many parameters as each kind of fact says."""
+    """Facts are about declared functions, and their formulas are closed."""
     declared = set(program.functions)
     for fact in program.facts:
-        if isinstance(fact, Layered | Descends) and fact.layers < 1:
-            raise refusal(program, fact, f"{fact.layers} heights make no step")
-        for function in functions_of_fact(fact):
+        for function in fact.functions:
             if function not in declared:
                 raise refusal(program, fact, f"a fact is about '{function.name}', which is not declared")
-            if not isinstance(fact, Range) and len(function.params) != 1:
-                kind = type(fact).__name__
-                raise refusal(
-                    program, fact, f"{kind} is for one parameter; '{function.name}' has another number"
-                )
-        owned = fact.function.params if isinstance(fact, Range | Uniform) else ()
-        params = {param.var for param in owned}
-        for expr in bounds_of_fact(fact):
-            _check_closed(program, fact, expr, declared, params)
-
-
-def functions_of_fact(fact: Fact) -> Iterator[Function]:
-    """Yield the functions that a fact names, apart from what its bounds call."""
-    match fact:
-        case Range(function=function) | Monotone(function=function) | Injective(function=function):
-            yield function
-        case PrefixSum(offset=offset, length=length):
-            yield from (offset, length)
-        case Owner(owner=owner, offset=offset):
-            yield from (owner, offset)
-        case Tiling(begin=begin, length=length):
-            yield from (begin, length)
-        case Follows(pointer=pointer, begin=begin, length=length, via=via):
-            yield from (pointer, begin, length)
-            if via is not None:
-                yield via
-        case Uniform(function=function, begin=begin, length=length):
-            yield from (function, begin, length)
-        case Layered(top=top, begin=begin, group=group, height=height):
-            yield from (top, begin, group, height)
-        case Descends(pointer=pointer, group=group, height=height, via=via):
-            yield from (pointer, group, height)
-            if via is not None:
-                yield via
-
-
-def bounds_of_fact(fact: Fact) -> tuple[Expr, ...]:
-    """Return the expressions that a fact has in it."""
-    match fact:
-        case Range(lower=lower, upper=upper):
-            return (lower, upper)
-        case Tiling(first=first, total=total):
-            return (first, total)
-        case Uniform(value=value):
-            return (value,)
-        case _:
-            return ()
+        try:
+            bound = {each.var for formula in formulas_of(fact) for each in formula.variables}
+        except InternalError as fault:
+            raise refusal(program, fact, f"{fact.name}: {fault.what}") from None
+        for expr in fact.exprs:
+            _check_closed(program, fact, expr, declared, bound)
 
 
 def _check_closed(

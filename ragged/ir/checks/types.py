@@ -10,7 +10,6 @@ import numpy as np
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary
-from ragged.ir.facts import Range, Tiling, Uniform
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -32,25 +31,13 @@ from ragged.ir.walk import statements, subexpressions
 
 
 def check_declared_types(program: Program) -> None:
-    """Domains, shapes and the bounds in facts are indices; a function is of its body's dtype."""
+    """Domains and shapes are indices; a function is of its body's dtype."""
     for function in program.functions:
         for fault in _function_faults(function):
             raise refusal(program, function, fault)
     for buffer in program.buffers:
         for fault in _index_faults("a shape", *buffer.shape):
             raise refusal(program, buffer, fault)
-    for fact in program.facts:
-        match fact:
-            case Range(function=function, lower=lower, upper=upper):
-                faults = _typed("a bound", function.dtype, lower, upper)
-            case Tiling(first=first, total=total):
-                faults = _index_faults("a tiling's end", first, total)
-            case Uniform(function=function, value=value):
-                faults = _typed("what places are compared with", function.dtype, value)
-            case _:
-                continue
-        for fault in faults:
-            raise refusal(program, fact, fault)
 
 
 def check_types(program: Program) -> None:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import MISSING, Field
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import ragged.ir.pointer_facts  # noqa: F401  so that its kinds can be read
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Binary, Buffer, Call, Function, Param, Ref, Role, Source, Var
+from ragged.ir.expr import Buffer, Call, Expr, Function, Param, Ref, Role, Source, Var
 from ragged.ir.expr import Scope as Memory
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Range
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
 from ragged.ir.text.names import DTYPES
@@ -132,57 +124,34 @@ def _fact(scope: Scope, function: Function, node: ast.expr) -> Fact:
 
 
 def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
-    match called(node):
-        case "monotone":
-            scope.arguments(node, 0, 0)
-            options = scope.options(node, "strict")
-            return Monotone(function, "strict" in options and _true(scope, options["strict"]))
-        case "injective":
-            scope.arguments(node, 0, 0)
-            return Injective(function)
-        case "prefix_sum":
-            (length,) = scope.arguments(node, 1, 1)
-            return PrefixSum(function, scope.function(length))
-        case "owner":
-            (offset,) = scope.arguments(node, 1, 1)
-            return Owner(function, scope.function(offset))
-        case "tiling":
-            length, first, total = scope.arguments(node, 3, 3)
-            return Tiling(function, scope.function(length), read(scope, first), read(scope, total))
-        case "follows":
-            begin, length = scope.arguments(node, 2, 2)
-            options = scope.options(node, "via", "optional")
-            via = scope.function(options["via"]) if "via" in options else None
-            optional = "optional" in options and _true(scope, options["optional"])
-            return Follows(function, scope.function(begin), scope.function(length), via, optional)
-        case "uniform":
-            return _uniform(scope, function, node)
-        case "layered":
-            begin, group, height, layers = scope.arguments(node, 4, 4)
-            tops = scope.function(begin), scope.function(group), scope.function(height)
-            return Layered(function, *tops, _int(scope, layers))
-        case "descends":
-            group, height, layers = scope.arguments(node, 3, 3)
-            options = scope.options(node, "via", "optional")
-            via = scope.function(options["via"]) if "via" in options else None
-            optional = "optional" in options and _true(scope, options["optional"])
-            own = scope.function(group), scope.function(height), _int(scope, layers)
-            return Descends(function, *own, via, optional)
-        case _:
-            raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
+    kind = Fact.kinds.get(called(node) or "")
+    if kind is None or kind is Range:
+        raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
+    required = [each for each in kind.declared()[1:] if each.default is MISSING]
+    optional = {each.name: each for each in kind.declared()[1:] if each.default is not MISSING}
+    args = scope.arguments(node, len(required), len(required))
+    values = [_field(scope, each, arg) for each, arg in zip(required, args, strict=True)]
+    options = {
+        name: _field(scope, optional[name], arg) for name, arg in scope.options(node, *optional).items()
+    }
+    try:
+        make: Callable[..., Fact] = kind
+        return make(function, *values, **options)
+    except InternalError as fault:
+        raise scope.error(node, f"'{ast.unparse(node)}': {fault.what}") from None
 
 
-def _uniform(scope: Scope, function: Function, node: ast.Call) -> Uniform:
-    begin, length, holds = scope.arguments(node, 3, 3)
-    compared = read(scope, holds)
-    whole = Call(function, tuple(Ref(param.var) for param in function.params))
-    match compared:
-        case Binary(op=op, lhs=lhs, rhs=value) if op.is_comparison and lhs == whole:
-            return Uniform(function, op, value, scope.function(begin), scope.function(length))
+def _field(scope: Scope, declared: Field[Any], node: ast.expr) -> Function | Expr | int:
+    """Return what a field of a fact is, by its declared type."""
+    match declared.type:
+        case "Function" | "Function | None":
+            return scope.function(node)
+        case "int":
+            return _int(scope, node)
+        case "bool":
+            return _true(scope, node)
         case _:
-            raise scope.error(
-                holds, f"'{ast.unparse(holds)}' does not compare '{function.name}' of its parameters"
-            )
+            return read(scope, node)
 
 
 def _choice(scope: Scope, kind: type[Choice], node: ast.expr) -> Choice:

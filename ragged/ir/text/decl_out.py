@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from dataclasses import MISSING
 
+from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Function, Ref, Scope
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.expr import Buffer, Call, Expr, Function, Ref, Scope
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Range
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
 
 DEFAULT_ALIGN = 64
 
 
-def subject(fact: Fact) -> Function:
-    """Return the function that a fact is about: it is written where that one is declared."""
-    match fact:
-        case Range() | Monotone() | Injective() | Uniform():
-            return fact.function
-        case PrefixSum(offset=offset):
-            return offset
-        case Owner(owner=owner):
-            return owner
-        case Tiling(begin=begin):
-            return begin
-        case Follows(pointer=pointer) | Descends(pointer=pointer):
-            return pointer
-        case Layered(top=top):
-            return top
-        case _:
-            assert_never(fact)
-
-
 def facts_by_function(functions: Iterable[Function], facts: Iterable[Fact]) -> dict[Function, list[Fact]]:
     """Return each declared function's facts, in their order."""
     found: dict[Function, list[Fact]] = {function: [] for function in functions}
     for fact in facts:
-        found.setdefault(subject(fact), []).append(fact)
+        found.setdefault(fact.subject, []).append(fact)
     return found
 
 
@@ -69,38 +40,33 @@ def function_text(names: Names, function: Function, facts: list[Fact]) -> str:
 
 
 def fact_text(names: Names, fact: Fact) -> str:
-    """Return a fact as it stands in the declaration of its subject, whose parameters are named."""
-    match fact:
-        case Range(function=function, lower=lower, upper=upper):
-            value = show(names, Call(function, tuple(Ref(param.var) for param in function.params)))
-            return f"{show(names, lower, Level.SUM)} <= {value} < {show(names, upper, Level.SUM)}"
-        case Monotone(strict=strict):
-            return "monotone(strict=True)" if strict else "monotone()"
-        case Injective():
-            return "injective()"
-        case PrefixSum(length=length):
-            return f"prefix_sum({names.value(length)})"
-        case Owner(offset=offset):
-            return f"owner({names.value(offset)})"
-        case Tiling(length=length, first=first, total=total):
-            return f"tiling({names.value(length)}, {show(names, first)}, {show(names, total)})"
-        case Follows(begin=begin, length=length, via=via, optional=optional):
-            between = "" if via is None else f", via={names.value(via)}"
-            nowhere = ", optional=True" if optional else ""
-            return f"follows({names.value(begin)}, {names.value(length)}{between}{nowhere})"
-        case Uniform(function=function, op=op, value=value, begin=begin, length=length):
-            here = Call(function, tuple(Ref(param.var) for param in function.params))
-            holds = f"{show(names, here)} {op.value} {show(names, value, Level.SUM)}"
-            return f"uniform({names.value(begin)}, {names.value(length)}, {holds})"
-        case Layered(begin=begin, group=group, height=height, layers=layers):
-            given = ", ".join(names.value(each) for each in (begin, group, height))
-            return f"layered({given}, {layers})"
-        case Descends(group=group, height=height, layers=layers, via=via, optional=optional):
-            between = "" if via is None else f", via={names.value(via)}"
-            nowhere = ", optional=True" if optional else ""
-            return f"descends({names.value(group)}, {names.value(height)}, {layers}{between}{nowhere})"
+    """Return a fact as it stands in the declaration of its subject, whose parameters are named.
+
+    A field with a default is written with its name, and only where it differs.
+    """
+    if isinstance(fact, Range):
+        value = show(names, Call(fact.function, tuple(Ref(param.var) for param in fact.function.params)))
+        return f"{show(names, fact.lower, Level.SUM)} <= {value} < {show(names, fact.upper, Level.SUM)}"
+    parts = []
+    for each in fact.declared()[1:]:
+        value = getattr(fact, each.name)
+        if each.default is MISSING:
+            parts.append(_field_text(names, value))
+        elif value != each.default:
+            parts.append(f"{each.name}={_field_text(names, value)}")
+    return f"{type(fact).kind()}({', '.join(parts)})"
+
+
+def _field_text(names: Names, value: object) -> str:
+    match value:
+        case Function():
+            return names.value(value)
+        case bool() | int():
+            return str(value)
+        case _ if isinstance(value, Expr):
+            return show(names, value)
         case _:
-            assert_never(fact)
+            raise InternalError(f"a fact has a field of {type(value).__name__}")
 
 
 def buffer_text(names: Names, buffer: Buffer) -> str:

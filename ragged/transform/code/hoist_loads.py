@@ -9,7 +9,7 @@ from ragged.analysis.dependence import storage
 from ragged.analysis.obligations import index_obligations
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, held

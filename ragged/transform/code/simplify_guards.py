@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from ragged.arith.fold import ZERO
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Expr, Select, Unary, Var
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import negated
 from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
-from ragged.passes.assume import assume, because
+from ragged.passes.assume import assume
+from ragged.passes.list_checks import because
 from ragged.prove import Proof, Prover, prover_of
 from ragged.prove.context_rewriter import Placed
 from ragged.transform.locate import the_loop

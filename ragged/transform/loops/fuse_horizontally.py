@@ -8,7 +8,7 @@ from ragged.analysis.dependence import any_two, find_conflict
 from ragged.arith.fold import ZERO, at_least_zero, plus
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Expr, Ref, Var
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten

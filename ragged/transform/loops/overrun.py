@@ -11,7 +11,7 @@ from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var, both
-from ragged.ir.facts import Fact
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program

@@ -9,7 +9,8 @@ from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ONE, ZERO, at_least_zero, plus
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Call, Expr, Function, Load, Param, Ref, Source, Var
-from ragged.ir.facts import Fact, Monotone, Owner, PrefixSum
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Monotone, Owner, PrefixSum
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind

@@ -7,7 +7,8 @@ from dataclasses import replace
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var, both, within
-from ragged.ir.facts import Fact, Injective
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Injective
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind

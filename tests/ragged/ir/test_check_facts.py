@@ -10,20 +10,10 @@ from hypothesis import strategies as st
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
+from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 
 
 def size(name: str) -> Function:
@@ -66,7 +56,7 @@ OWN = Ref(F.params[0].var)
     [
         (Range(F, add(OWN, 1), Const(9)), {"n": 4, "f": [1, 8, 5, 2]}, "f(3) = 2 is not in [4, 9)"),
         (Range(F, Const(0), Call(N)), {"n": 2, "f": [1, 2]}, "f(1) = 2 is not in [0, 2)"),
-        (Range(N, Const(1), Const(9)), {"n": 0}, "n() = 0 is not in [1, 9)"),
+        (Range(N, Const(1), Const(9)), {"n": 0}, "n = 0 is not in [1, 9)"),
         (
             Range(F, Const(0), Call(F, (add(OWN, 1),))),
             {"n": 2, "f": [1, 2]},
@@ -74,7 +64,7 @@ OWN = Ref(F.params[0].var)
         ),
         (Monotone(F), {"n": 3, "f": [1, 1, 0]}, "f(1) = 1 is not <= f(2) = 0"),
         (Monotone(F, strict=True), {"n": 3, "f": [1, 1, 2]}, "f(0) = 1 is not < f(1) = 1"),
-        (Injective(F), {"n": 4, "f": [7, 1, 2, 7]}, "f(0) = f(3) = 7"),
+        (Injective(F), {"n": 4, "f": [7, 1, 2, 7]}, "f(0) = f(3) = 7, which should differ"),
         (PrefixSum(OFFSET, STEP), {"n": 1, "offset": [1, 2], "step": [1]}, "offset(0) = 1 is not 0"),
         (PrefixSum(OFFSET, STEP), {"n": 1, "offset": [0, -1], "step": [-1]}, "step(0) = -1 is negative"),
         (
@@ -90,7 +80,7 @@ OWN = Ref(F.params[0].var)
         ),
         (Owner(F, OFFSET), {"n": 2, "f": [1, 2], "offset": [0, 0, 2]}, "f(1) = 2 is not in [0, 2)"),
         (Owner(F, OFFSET), {"n": 1, "f": [-1], "offset": [0, 1]}, "f(0) = -1 is not in [0, 1)"),
-        (TILING, {"batches": 0, "begin": [], "length": []}, "begin has 0 values, and length has 0"),
+        (TILING, {"batches": 0, "begin": [], "length": []}, "begin has 0 values, and needs one"),
         (TILING, {"batches": 1, "begin": [1], "length": [2]}, "begin(0) = 1 is not 2"),
         (TILING, {"batches": 1, "begin": [2], "length": [2]}, "begin(0) + length(0) = 4 is not 5"),
         (TILING, {"batches": 2, "begin": [2, 1], "length": [3, 2]}, "begin(1) + length(1) = 3 is not 2"),
@@ -119,12 +109,12 @@ OWN = Ref(F.params[0].var)
             "edge(2) = 1 is below begin(1) + length(1) = 2",
         ),
         (
-            Uniform(F, BinaryOp.EQ, Const(7), BEGIN, LENGTH),
+            Uniform.of(F, BinaryOp.EQ, Const(7), BEGIN, LENGTH),
             {"n": 4, "f": [7, 7, 8, 7], "batches": 2, "begin": [3, 0], "length": [1, 3]},
             "f(2) = 8 is not == 7, and 2 is in [0, 3)",
         ),
         (
-            Uniform(F, BinaryOp.GE, OWN, BEGIN, LENGTH),
+            Uniform.of(F, BinaryOp.GE, OWN, BEGIN, LENGTH),
             {"n": 4, "f": [1, 0, 2, 9], "batches": 1, "begin": [-1], "length": [9]},
             "f(1) = 0 is not >= 1, and 1 is in [-1, 8)",
         ),
@@ -191,7 +181,7 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
         ),
         # What is in no range, or out of the function's domain, may be anything.
         (
-            Uniform(F, BinaryOp.NE, Const(7), BEGIN, LENGTH),
+            Uniform.of(F, BinaryOp.NE, Const(7), BEGIN, LENGTH),
             {"n": 3, "f": [7, 1, 2], "batches": 3, "begin": [1, 0, 2], "length": [2, 0, 5]},
         ),
         (LAYERED, {"top": [0], "start": [0, 0]}),

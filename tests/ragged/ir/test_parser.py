@@ -48,8 +48,9 @@ REFUSED = {
     'program("p")\nf: structure() = 3\n': "'3' states no facts\n  at p.txt:2\n  fix: = facts(...)",
     'program("p")\nf: structure() = facts(f > 3)\n': "'f > 3' is no fact\n  at p.txt:2",
     'program("p")\nf: structure() = facts(0 <= 1 < f)\n': "'1' is not 'f' of its parameters\n  at p.txt:2",
-    'program("p")\nf: structure(i < 2) = facts(uniform(f, f, 1 + f(i)))\n': "'1 + f(i)' does not compare 'f' of its "
-    "parameters\n  at p.txt:2",
+    'program("p")\nf: structure(i < 2) = facts(uniform(f, f, 1 + f(i)))\n': (
+        "'uniform(f, f, 1 + f(i))': the condition does not compare 'f' of its parameters\n  at p.txt:2"
+    ),
     'program("p")\nf: structure() = facts(even())\n': "'even()' is no fact\n  at p.txt:2",
     'program("p")\nf: structure(n < 2) = facts(monotone(strict=1))\n': (
         "'1' is neither True nor False\n  at p.txt:2"

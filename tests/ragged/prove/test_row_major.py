@@ -9,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, add, both
-from ragged.ir.facts import Fact, PrefixSum, Range
+from ragged.ir.fact import Fact
+from ragged.ir.facts import PrefixSum, Range
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
 from ragged.ir.ops import BinaryOp
@@ -22,7 +23,8 @@ from tests.ragged.test_prove import op, own, size, table
 
 R, J, K, L, B, N, M = (Var(name) for name in "rjklbnm")
 BATCHES = size("batches")
-WIDTH, HEIGHT, START = (table(name, Call(BATCHES)) for name in ("width", "height", "start"))
+WIDTH, HEIGHT = (table(name, Call(BATCHES)) for name in ("width", "height"))
+START = table("start", op(BinaryOp.ADD, Call(BATCHES), 1))
 
 
 def of(function: Function) -> Expr:

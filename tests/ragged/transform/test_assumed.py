@@ -44,11 +44,11 @@ def test_the_fact_of_a_proof_is_checked_before_the_kernel():
     assert prelude(s) == (
         "with prelude:\n"
         "    for i in serial(rows - 1):\n"
-        '        check(order(i) < order(i + 1), "order does not rise at {0}: {1}, then {2}", '
-        "i, order(i), order(i + 1), label=order.fact)"
+        '        check(order(i) < order(i + 1), "order({0}) = {1} is not < order({2}) = {3}", '
+        "i, order(i), i + 1, order(i + 1), label=order.fact)"
     )
     assert scatter(s, [0, 1, 2]).tolist() == [1.0, 1.0, 1.0]
-    with pytest.raises(CheckFailed, match="order does not rise at 1: 2, then 2"):
+    with pytest.raises(CheckFailed, match=r"order\(1\) = 2 is not < order\(2\) = 2"):
         scatter(s, [1, 2, 2])
 
 
@@ -68,6 +68,6 @@ def test_it_is_checked_once_and_goes_with_the_step():
         outer, inner = s.apply(split, i, 4).loops[i][:2]
         s.apply(parallel, outer)
         s.apply(parallel, inner)
-        assert str(s.checked()).count("order does not rise") == 1
+        assert str(s.checked()).count("is not < order") == 1
         s.restore(before)
         assert s.checked().stage(StageKind.PRELUDE) is None

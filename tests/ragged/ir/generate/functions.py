@@ -7,20 +7,10 @@ from hypothesis import strategies as st
 
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
-from ragged.ir.facts import (
-    Descends,
-    Fact,
-    Follows,
-    Injective,
-    Layered,
-    Monotone,
-    Owner,
-    PrefixSum,
-    Range,
-    Tiling,
-    Uniform,
-)
+from ragged.ir.fact import Fact
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp
+from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 
 
 @dataclass
@@ -147,7 +137,7 @@ def _batches(world: World, rows: Function) -> None:
     world.fact(Tiling(begin, length, index(inner), index(nodes)))
     world.fact(Follows(child, begin, length, optional=world.flag()))
     world.fact(Range(child, add(Ref(child.params[0].var), 1), index(nodes)))
-    world.fact(Uniform(child, BinaryOp.GE, Const(0), begin, length))
+    world.fact(Uniform.of(child, BinaryOp.GE, Const(0), begin, length))
 
 
 def _steps(world: World, rows: Function) -> None:
