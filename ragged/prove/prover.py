@@ -76,7 +76,7 @@ class Prover:
         question, variables = numbered(goal, about)
         answer = self._answer(question)
         if isinstance(answer, Proof):
-            for facts in _recordings():
+            for facts in _recordings()[-1:]:
                 facts |= answer.facts
             return answer
         return answer.of(variables, about)
@@ -108,13 +108,18 @@ class Prover:
 
 @contextmanager
 def recording() -> Iterator[set[Fact]]:
-    """Give the set that the facts of every proof found meanwhile, by this thread, are put into."""
+    """Give the set that the facts of every proof found meanwhile, by this thread, are put into.
+
+    Those of a recording inside of it count if that one ended without an exception: a refused step relies on nothing.
+    """
     facts: set[Fact] = set()
     _recordings().append(facts)
     try:
         yield facts
     finally:
         _recordings().pop()
+    for outer in _recordings()[-1:]:
+        outer |= facts
 
 
 def _recordings() -> list[set[Fact]]:

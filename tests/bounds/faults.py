@@ -120,10 +120,6 @@ BREAK: dict[str, list[Break]] = {
         lambda given: replace(given, batch_begin=given.batch_begin + np.int32(1)),
         lambda given: replace(given, batch_begin=np.roll(given.batch_begin, 1)),
     ],
-    "Range of batch_length": [
-        lambda given: replace(given, widest_nodes=int(given.batch_length[1:].max()) - 1),
-        lambda given: replace(given, widest_nodes=-1),
-    ],
     "Range of batch_edges": [
         lambda given: replace(given, widest_edges=given.widest_edges - 1),
         lambda given: replace(given, widest_edges=-1),

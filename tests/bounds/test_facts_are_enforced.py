@@ -218,7 +218,6 @@ def test_facts_that_no_structure_can_break_are_about_the_numbering():
     used = set().union(*(compiled(name).used for name in MODELS))
     assert used - said == {
         "Range of batch_edges",
-        "Range of batch_length",
         "Range of begin_of_x",
         "Range of num_batches",
         "Range of num_inner_with_word",
