@@ -86,17 +86,31 @@ class Bounds:
         goal = self.functions.expr(Binary(BinaryOp.LT, Ref(var), there))
         answer = self.prover.prove(goal, loops=loops)
         if isinstance(answer, Unproven):
-            name, multiple = tensor.loops[position].name, self.decisions.loops[tensor, position]
-            kept = self.decisions.storage.get((tensor, position), 1)
-            raise ScheduleError(
-                f"pad_loop: cannot pad loop '{name}' to a multiple of {multiple}: '{tensor.name}' is stored "
-                + (f"to a multiple of {kept}" if kept > 1 else "without padding"),
-                at=tensor.at,
-                because=f"'{tensor.name}' is written for {name} < {expr_text(extent)}, "
-                f"and a row holds {expr_text(there)}",
-                example=answer.example,
-                fix=f"pad_dimension({tensor.name}.dims[{position}], {multiple})",
-            )
+            name = tensor.loops[position].name
+            because = f"'{tensor.name}' is written for {name} < {expr_text(extent)}, and a row holds {expr_text(there)}"
+            raise self._beyond_storage(tensor, position, tensor, position, because, answer)
+
+    def _beyond_storage(
+        self,
+        tensor: RaggedTensor,
+        padded_at: int,
+        accessed: RaggedTensor,
+        position: int,
+        because: str,
+        answer: Unproven,
+    ) -> ScheduleError:
+        """Return the error of a padded loop of `tensor` that accesses a dimension beyond its storage."""
+        multiple = self.decisions.multiple(tensor, padded_at)
+        name = self.decisions.owner(tensor, padded_at).loops[padded_at].name
+        stored = self.decisions.storage.get((accessed, position), 1)
+        return ScheduleError(
+            f"pad_loop: cannot pad loop '{name}' to a multiple of {multiple}: '{accessed.name}' is stored "
+            + (f"to a multiple of {stored}" if stored > 1 else "without padding"),
+            at=tensor.at,
+            because=because,
+            example=answer.example,
+            fix=f"pad_dimension({accessed.name}.dims[{position}], {multiple})",
+        )
 
     def require_extents(self, tensor: RaggedTensor) -> None:
         """Refuse padded storage in which the extent of an inner dimension would be negative.
@@ -136,37 +150,26 @@ class Bounds:
             if self._plain(tensor, access):
                 continue
             if not isinstance(self._answer(tensor, access), Proof):
-                if _is_data(access.index):
-                    own = self._unpadded(tensor)
-                    assert own is not None, "some loop is padded"
-                    missing.setdefault(load, []).append(own)
-                    continue
-                self._require_guardable(tensor, access)
-                missing.setdefault(load, []).append(access.inside)
+                inside = self._unpadded(tensor) if _is_data(access.index) else self._guard(tensor, access)
+                assert inside is not None, "some loop is padded"
+                missing.setdefault(load, []).append(inside)
             elif access.tensor.kind is Kind.COMPUTED:
                 written = self._written(load, access)
                 if not isinstance(self._answer(tensor, written), Proof):
                     missing.setdefault(load, []).append(written.inside)
         return _Guarded(missing).expr(value.expr) if missing else value.expr
 
-    def _require_guardable(self, tensor: RaggedTensor, access: IndexAccess) -> None:
+    def _guard(self, tensor: RaggedTensor, access: IndexAccess) -> Expr:
         other, position = access.tensor, access.position
         if other.kind is not Kind.COMPUTED and (other, position) not in self.decisions.storage:
-            return
+            return access.inside
         answer = self._answer(tensor, access)
         assert isinstance(answer, Unproven)
-        kept = self.decisions.storage.get((other, position), 1)
-        padded_at = [p for p in range(len(tensor.dims)) if self.decisions.multiple(tensor, p) > 1]
-        multiple = self.decisions.multiple(tensor, padded_at[-1])
-        loop = self.decisions.owner(tensor, padded_at[-1]).loops[padded_at[-1]]
-        raise ScheduleError(
-            f"pad_loop: cannot pad loop '{loop.name}' to a multiple of {multiple}: '{other.name}' is stored "
-            + (f"to a multiple of {kept}" if kept > 1 else "without padding"),
-            at=tensor.at,
-            because=f"'{other.name}' is read at {expr_text(access.index)}, and a row holds {expr_text(access.extent)}",
-            example=answer.example,
-            fix=f"pad_dimension({other.name}.dims[{position}], {multiple})",
+        padded_at = max(p for p in range(len(tensor.dims)) if self.decisions.multiple(tensor, p) > 1)
+        because = (
+            f"'{other.name}' is read at {expr_text(access.index)}, and a row holds {expr_text(access.extent)}"
         )
+        raise self._beyond_storage(tensor, padded_at, other, position, because, answer)
 
     def checks(self, tensor: RaggedTensor, value: Value, placed: Callable[[Expr], Expr]) -> Iterator[Check]:
         """Yield the checks of divisors and of computed indices; `placed` lowers their expressions."""
@@ -183,8 +186,7 @@ class Bounds:
             label = Label(f"{access.tensor.name}.bound{access.position}")
             witness = (placed(access.index), placed(access.extent))
             yield Check(label, placed(access.condition), message, witness, tensor.at)
-        within_own = self._unpadded(tensor)
-        for division in divisions(value.expr, within_own):
+        for division in divisions(value.expr, self._unpadded(tensor)):
             if division.condition not in seen:
                 seen.add(division.condition)
                 made = check_of(division, tensor.at)
@@ -194,13 +196,10 @@ class Bounds:
 
     def _unpadded(self, tensor: RaggedTensor) -> Expr | None:
         """Return the condition that padded loops are inside a tensor's extents, or None if no loop is padded."""
-        own: dict[Var, Expr] = {
-            each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
-        }
         inside: Expr | None = None
         for position, (each, index) in enumerate(zip(tensor.dims, tensor.indices, strict=True)):
             if self.decisions.multiple(tensor, position) > 1:
-                end = substitute(each.extent.expr, own)
+                end = substitute(each.extent.expr, tensor.index_of_dim)
                 inside = both(inside, Binary(BinaryOp.LT, Ref(index), end))
         return inside
 
@@ -208,9 +207,7 @@ class Bounds:
         """Return the checks of divisors in extents, in loops over the dimensions before."""
         extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
         if isinstance(tensor.body, Reduction):
-            own: dict[Var, Expr] = {
-                index: Ref(each.dim.var) for each, index in zip(tensor.dims, tensor.indices, strict=True)
-            }
+            own = dict(zip(tensor.indices, (Ref(each.dim.var) for each in tensor.dims), strict=True))
             extents += [(axis.var, substitute(axis.extent.expr, own)) for axis in tensor.body.axes]
         domain = [(var, self.functions.expr(extent)) for var, extent in extents]
         found: list[Stmt] = []
@@ -255,11 +252,8 @@ class Bounds:
 
     def _loops(self, tensor: RaggedTensor) -> list[tuple[Var, Expr]]:
         """Return the loops around a tensor's body, over its indices and its reduction's axes."""
-        own: dict[Var, Expr] = {
-            each.dim.var: Ref(index) for each, index in zip(tensor.dims, tensor.indices, strict=True)
-        }
         loops = [
-            (index, substitute(self.loop_extent(tensor, position), own))
+            (index, substitute(self.loop_extent(tensor, position), tensor.index_of_dim))
             for position, index in enumerate(tensor.indices)
         ]
         if isinstance(tensor.body, Reduction):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ragged.api.values import Source, Symbol, Value, ValueLike, as_index, lift
+from ragged.api.values import Symbol, Value, ValueLike, ValueSource, as_index, lift
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.walk import subexpressions
@@ -25,7 +25,7 @@ class RaggedDim(Symbol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LengthFn(Source):
+class LengthFn(ValueSource):
     """A function of outer dimensions that is known at the call: the extent of an inner one (CoRa, section 4).
 
     Calling it with dimensions, or with indices along them, gives its value there, an integer.

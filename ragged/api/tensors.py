@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from ragged.api.dims import RaggedDim
-from ragged.api.values import Source, Value, ValueLike, as_index
+from ragged.api.values import Value, ValueLike, ValueSource, as_index
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.dtype import INDEX, DType
@@ -31,7 +31,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduction(Source):
+class Reduction(ValueSource):
     """`body` combined over `axes`, outermost first, in their order. `buffer` stands for it in expressions."""
 
     combiner: Combiner
@@ -65,7 +65,7 @@ class Loop:
 
 
 @dataclass(slots=True, eq=False)
-class RaggedTensor(Source):
+class RaggedTensor(ValueSource):
     """A tensor: named dimensions, a dtype, and the body that computes its elements.
 
     `indices` are the index variables of `body`. `part` marks a reduction inside another tensor's expression, computed
@@ -101,6 +101,12 @@ class RaggedTensor(Source):
         if self.dtype.is_int and self.dtype is not INDEX:
             load = ir.Cast(INDEX, load)
         return Value(load, {**sources, self.buffer: self})
+
+    @property
+    def index_of_dim(self) -> dict[ir.Var, ir.Expr]:
+        """The index in `body` for the variable of each dimension."""
+        pairs = zip(self.dims, self.indices, strict=True)
+        return {each.dim.var: ir.Ref(index) for each, index in pairs}
 
     @property
     def loop_vars(self) -> tuple[ir.Var, ...]:

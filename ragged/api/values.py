@@ -20,7 +20,7 @@ FLOAT = DType.FLOAT32
 """The type of all arithmetic on floats."""
 
 
-class Source:
+class ValueSource:
     """What a value reads: a tensor, a reduction or a length function."""
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class Value(Symbol):
     """
 
     expr: Expr
-    sources: Mapping[Buffer | Function, Source] = field(default_factory=dict)
+    sources: Mapping[Buffer | Function, ValueSource] = field(default_factory=dict)
 
     @property
     def value(self) -> Value:
