@@ -12,7 +12,8 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For
 from ragged.schedule.loop_schedule import LoopSchedule
-from ragged.transform.storage.recycle_storage import Kept, Pointer, Rows, recycle_storage
+from ragged.transform.storage.recycle_storage import recycle_storage
+from ragged.transform.storage.row_map import Pointer, RowMap, RowRange
 
 
 def recycle_states(program: Program) -> Rewritten:
@@ -42,7 +43,7 @@ def recycle_states(program: Program) -> Rewritten:
     first = _rows(functions, Const(0))
     last = (functions["roots"],)
     pointers = tuple(Pointer(f.pointer, f.via) for f in program.facts if isinstance(f, Follows))
-    kept = Kept(functions["storage_row"], Call(functions["storage_rows"]), pointers, last)
+    kept = RowMap(functions["storage_row"], Call(functions["storage_rows"]), pointers, last)
     whole: list[str] = []
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and NODE in buffer.dims:
@@ -64,8 +65,8 @@ def _batch(loop: For) -> Expr:
             return Ref(loop.var)
 
 
-def _rows(functions: dict[str, Function], batch: Expr) -> Rows:
+def _rows(functions: dict[str, Function], batch: Expr) -> RowRange:
     begin, length, first = (
         Call(functions[name], (batch,)) for name in ("batch_begin", "batch_length", "storage_begin")
     )
-    return Rows(begin, length, first)
+    return RowRange(begin, length, first)

@@ -31,7 +31,7 @@ from ragged.passes.contract_storage import contract_storage
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
-from ragged.transform.storage.rolling_buffers import Room
+from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _MOST_ROOMS = 4
 """With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
@@ -77,7 +77,7 @@ class DefaultSchedule:
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
         batches = batches_of(schedule.program) if self.choices.rebase else ()
-        rooms: tuple[Room, ...] = ()
+        rooms: tuple[RollingBuffer, ...] = ()
         if wide is not None and self.threads > 1:
             rooms = rooms_of_shares(schedule.program, batches, columns.own)
         leave = {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
@@ -126,7 +126,7 @@ def share_out(
     threads: int,
     wide: int | None = None,
     own: tuple[Var, ...] = (),
-    rooms: tuple[Room, ...] = (),
+    rooms: tuple[RollingBuffer, ...] = (),
 ) -> str | None:
     """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
 

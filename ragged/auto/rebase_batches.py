@@ -19,7 +19,7 @@ from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.work_sharing import fitting_rooms
 from ragged.transform.storage.rebase_storage import rebase_storage
-from ragged.transform.storage.rolling_buffers import Room
+from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,24 @@ def rebase_batches(
                 schedule.apply(rebase_storage, *room)
 
 
-def rooms_of_shares(program: Program, batches: Sequence[Batches], own: Collection[Var]) -> tuple[Room, ...]:
+def rooms_of_shares(
+    program: Program, batches: Sequence[Batches], own: Collection[Var]
+) -> tuple[RollingBuffer, ...]:
     """Return the rooms that workspaces can have for each share of rows; the loops in `own` all run for themselves."""
     wanted = (room for each in batches for room in _rooms(program, each, 0))
     fitting = fitting_rooms(program, wanted, own)
     return tuple({room.buffer: room for room in reversed(fitting)}.values())
 
 
-def _rooms(program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()) -> Iterator[Room]:
+def _rooms(
+    program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()
+) -> Iterator[RollingBuffer]:
     for buffer in program.buffers:
         if buffer.role is not Role.WORKSPACE or dimension >= len(buffer.shape) or buffer in leave:
             continue
         extent = buffer.shape[dimension]
         if not isinstance(extent, Const) and extent != rows.widest:
-            yield Room(buffer, dimension, rows.loop, rows.begin, rows.length, rows.widest)
+            yield RollingBuffer(buffer, dimension, rows.loop, rows.begin, rows.length, rows.widest)
 
 
 def _rows(program: Program, site: Site) -> Iterator[Batches]:

@@ -22,7 +22,7 @@ from ragged.transform.legality import holds, require_fixed, require_no_team
 from ragged.transform.locate import Replace
 from ragged.transform.loops.loop_nests import Nest, find_nest
 from ragged.transform.loops.prefix_sum_rows import (
-    Rows,
+    PrefixSumRows,
     declare_owner,
     declare_rows,
     find_rows,
@@ -96,7 +96,7 @@ def _require_plain(nest: Nest, what: str) -> None:
             raise ScheduleError(what, because=f"'{stmt.label.name}' reduces over one of them")
 
 
-def _require_in_table(program: Program, nest: Nest, rows: Rows, what: str) -> None:
+def _require_in_table(program: Program, nest: Nest, rows: PrefixSumRows, what: str) -> None:
     for place in (rows.first, plus(rows.first, nest.extent(0))):
         if not holds(program, nest.site, within(place, ZERO, rows.param.extent)):
             text = expr_text(Call(rows.offset, (place,)))
@@ -110,7 +110,7 @@ class _Fuse:
     """Puts one loop in the place of a nest over `rows`; with `tables` it may ask in which row a place is."""
 
     nest: Nest
-    rows: Rows
+    rows: PrefixSumRows
     what: str
     tables: bool
 
@@ -184,7 +184,7 @@ def _kind(nest: Nest) -> LoopKind:
     return LoopKind.PARALLEL if at_once else LoopKind.SERIAL
 
 
-def _fused(nest: Nest, rows: Rows, place: Expr) -> Stmt:
+def _fused(nest: Nest, rows: PrefixSumRows, place: Expr) -> Stmt:
     known = {item.var: item.value for _, item in nest.between if isinstance(item, Let)}
     wanted = affine(Call(rows.offset, (rows.row,))).plus(AffineForm({Ref(nest.loops[1].var): 1}))
     return _Place(known=known, wanted=wanted, place=place).stmt(nest.body)

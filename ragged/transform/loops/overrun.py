@@ -34,7 +34,7 @@ def surroundings(site: Site) -> Context:
 
 
 @dataclass
-class Beyond(Rewriter):
+class PadExtent(Rewriter):
     """Rewrites a loop so that every iteration up to a longer extent has a meaning; `assumed` are the facts used.
 
     What nobody gave or wrote reads as zero.

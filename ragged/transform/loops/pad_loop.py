@@ -18,7 +18,7 @@ from ragged.ir.walk import leaves
 from ragged.passes.assume import assume
 from ragged.transform.legality import labelled, require_fixed
 from ragged.transform.locate import Replace, loop_site
-from ragged.transform.loops.overrun import Beyond, surroundings
+from ragged.transform.loops.overrun import PadExtent, surroundings
 
 
 def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
@@ -58,7 +58,7 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
     if modulo(old.extent, multiple) == ZERO:
         return Rewriter().program(program)
     extent = times(floordiv(plus(old.extent, Const(multiple - 1)), multiple), Const(multiple))
-    beyond = Beyond(asked=program, context=surroundings(site), loop=old, what=what)
+    beyond = PadExtent(asked=program, context=surroundings(site), loop=old, what=what)
     padded = beyond.loop_up_to(extent)
 
     def change(found: For, owner: Rewriter) -> Stmt:

@@ -24,7 +24,7 @@ from ragged.transform.loops.loop_nests import Nest
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PrefixSumRows:
     """Rows `first` and on of a prefix sum; `row` is the one that an iteration of the outer loop is at."""
 
     offset: Function
@@ -37,17 +37,17 @@ class Rows:
         return self.offset.params[0]
 
 
-def find_rows(program: Program, nest: Nest) -> Rows | None:
+def find_rows(program: Program, nest: Nest) -> PrefixSumRows | None:
     """Return the rows whose lengths the inner loop of `nest` has, if they are those of a prefix sum."""
     outer = nest.loops[0].var
     for offset, row in (*_differences(program, nest.extent(1)), *_lengths(program, nest.extent(1))):
         step = affine(row).plus(AffineForm({Ref(outer): 1}), -1)
         if not mentions(step.expr, (outer,)):
-            return Rows(offset, _folded(row, {outer: ZERO}), row)
+            return PrefixSumRows(offset, _folded(row, {outer: ZERO}), row)
     return None
 
 
-def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Rows, frozenset[Fact]]:
+def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, PrefixSumRows, frozenset[Fact]]:
     """Return the program with offsets of the inner loop's rows, which its prelude has to fill, and the facts used.
 
     Raises:
@@ -72,7 +72,7 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Rows
     )
     known = _declared(program, outer.var, extent, count)
     if known is not None:
-        return program, Rows(known, ZERO, Ref(outer.var)), facts
+        return program, PrefixSumRows(known, ZERO, Ref(outer.var)), facts
     p = Var("p")
     offset = Function(
         program.free_name(f"{inner.var.name}_begin"), (Param(p, plus(count, ONE)),), Source.PRELUDE
@@ -84,10 +84,10 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Rows
         functions=(*program.functions, *new),
         facts=(*program.facts, PrefixSum(offset, length)),
     )
-    return declared, Rows(offset, ZERO, Ref(outer.var)), facts
+    return declared, PrefixSumRows(offset, ZERO, Ref(outer.var)), facts
 
 
-def declare_owner(program: Program, rows: Rows) -> tuple[Program, Function]:
+def declare_owner(program: Program, rows: PrefixSumRows) -> tuple[Program, Function]:
     """Return the program with the function that says of a place in which row it is."""
     for fact in program.facts:
         if isinstance(fact, Owner) and fact.offset is rows.offset:
@@ -99,7 +99,7 @@ def declare_owner(program: Program, rows: Rows) -> tuple[Program, Function]:
     return replace(program, functions=(*program.functions, owner), facts=facts), owner
 
 
-def starts_at_zero(program: Program, rows: Rows) -> Fact | None:
+def starts_at_zero(program: Program, rows: PrefixSumRows) -> Fact | None:
     """Return the fact by which the first of the rows begins at place 0, if it does."""
     if rows.first != ZERO:
         return None

@@ -16,13 +16,16 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.transform.mapping.work_sharing import Serial, Share, Shareable
-from ragged.transform.storage.rolling_buffers import Room
+from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 
 def distribute_over_team(
-    program: Program, wide: int | None = None, own: tuple[Var, ...] = (), rooms: tuple[Room, ...] = ()
+    program: Program,
+    wide: int | None = None,
+    own: tuple[Var, ...] = (),
+    rooms: tuple[RollingBuffer, ...] = (),
 ) -> Rewritten:
     """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
 
@@ -121,7 +124,7 @@ def distribute_over_team(
         aligned=True,
         crossed=wide is not None,
         own=own,
-        rooms=tuple(Room(*each) for each in rooms),
+        rooms=tuple(RollingBuffer(*each) for each in rooms),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(

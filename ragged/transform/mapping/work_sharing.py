@@ -18,7 +18,7 @@ from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import leaves
-from ragged.transform.storage.rolling_buffers import Room, rebased
+from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
 
 def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
@@ -105,7 +105,7 @@ class Shareable:
         aligned: bool = False,
         crossed: bool = False,
         own: Iterable[Var] = (),
-        rooms: Sequence[Room] = (),
+        rooms: Sequence[RollingBuffer] = (),
     ) -> Shareable:
         """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
 
@@ -122,7 +122,7 @@ class Shareable:
         owned = Own.of(program, phases, own, refusal, crossed=crossed)
         apart: tuple[Buffer, ...] = ()
         if rooms:
-            program, apart = rebased(program, phases, owned, rooms, refusal)
+            program, apart = with_rolling_buffers(program, phases, owned, rooms, refusal)
             kernel, phases = _phases_of(program)
             owned = owned.among(phases)
         whole = Site(kernel, kernel.body)
@@ -133,17 +133,19 @@ class Shareable:
         return cls(program, kernel, loops, barriers, tuple(phases), owned, apart)
 
 
-def fitting_rooms(program: Program, rooms: Iterable[Room], own: Iterable[Var] = ()) -> tuple[Room, ...]:
+def fitting_rooms(
+    program: Program, rooms: Iterable[RollingBuffer], own: Iterable[Var] = ()
+) -> tuple[RollingBuffer, ...]:
     """Return those of `rooms` that `Shareable.of` would take with `crossed` and `own`."""
     _, phases = _phases_of(program)
     try:
         owned = Own.of(program, phases, own, "rooms: none", crossed=True)
     except ScheduleError:
         return ()
-    fitting: list[Room] = []
+    fitting: list[RollingBuffer] = []
     for room in rooms:
         with suppress(ScheduleError):
-            rebased(program, phases, owned, [room], "rooms: none")
+            with_rolling_buffers(program, phases, owned, [room], "rooms: none")
             fitting.append(room)
     return tuple(fitting)
 

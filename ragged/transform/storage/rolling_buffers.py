@@ -1,4 +1,4 @@
-"""Rooms: what a workspace holds of one round, one room for each share of rows, which the next round has again."""
+"""Rolling buffers: workspaces sized for one outer iteration, one copy per worker, reused in every iteration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ragged.ir.walk import read, written
 from ragged.transform.storage.rebase_storage import rebase_storage
 
 
-class Room(NamedTuple):
-    """A workspace with room for one iteration of `loop`: what `rebase_storage` is to be told."""
+class RollingBuffer(NamedTuple):
+    """A workspace that is sized for one iteration of `loop`: the arguments of `rebase_storage`."""
 
     buffer: Buffer
     dimension: int
@@ -28,58 +28,61 @@ class Room(NamedTuple):
     extent: Expr
 
 
-def rebased(
-    program: Program, phases: Sequence[Phase], own: Own, rooms: Sequence[Room], refusal: str
+def with_rolling_buffers(
+    program: Program, phases: Sequence[Phase], own: Own, buffers: Sequence[RollingBuffer], refusal: str
 ) -> tuple[Program, tuple[Buffer, ...]]:
-    """Return the program with rooms in place of workspaces, and these rooms.
+    """Return the program with rolling buffers in place of workspaces, and these buffers.
 
-    `phases` are those of the program, `own` those that each worker runs for himself.
+    `phases` are the program's, `own` those that each worker runs in full.
 
     Raises:
-        ScheduleError: a workspace is used in a phase whose rows are not shared out, or not as in others; an iteration
-            reads of it what another row or round has written; or `rebase_storage` refuses.
+        ScheduleError: a workspace is accessed in a phase whose rows are not distributed, or are other rows than in
+            the others; an iteration reads an element that another row or outer iteration wrote; or `rebase_storage`
+            refuses.
     """
-    for room in rooms:
-        check_known(program, room.buffer, "distribute_over_team")
-        _check(program, phases, own, room, refusal)
-    places = [program.buffers.index(room.buffer) for room in rooms]
-    for room in rooms:
-        program = rebase_storage(program, *room).program
+    for rolling in buffers:
+        check_known(program, rolling.buffer, "distribute_over_team")
+        _check(program, phases, own, rolling, refusal)
+    places = [program.buffers.index(rolling.buffer) for rolling in buffers]
+    for rolling in buffers:
+        program = rebase_storage(program, *rolling).program
     return program, tuple(program.buffers[place] for place in places)
 
 
-def _check(program: Program, phases: Sequence[Phase], own: Own, room: Room, refusal: str) -> None:
-    """Refuse unless who has some rows of all phases alike reads of a workspace what he wrote in the same round."""
-    name, buffer = room.buffer.name, frozenset([room.buffer])
+def _check(program: Program, phases: Sequence[Phase], own: Own, rolling: RollingBuffer, refusal: str) -> None:
+    """Refuse unless every read of the workspace is of an element that the same row of an outer iteration wrote."""
+    name, buffer = rolling.buffer.name, frozenset([rolling.buffer])
     stages = (stage.body for stage in program.stages if stage.kind is not StageKind.KERNEL)
-    if room.buffer in own.buffers or any(room.buffer in read(body) | written(body) for body in stages):
+    if rolling.buffer in own.buffers or any(rolling.buffer in read(body) | written(body) for body in stages):
         raise ScheduleError(
-            refusal, because=f"each worker has a copy of '{name}', or another stage uses it: it has no room"
+            refusal, because=f"each worker has a copy of '{name}', or another stage accesses it"
         )
-    users = [phase for phase in phases if room.buffer in read(phase.loop) | written(phase.loop)]
+    users = [phase for phase in phases if rolling.buffer in read(phase.loop) | written(phase.loop)]
     rows = [_rows(phase, own, name, refusal) for phase in users]
     for phase, loop in zip(users, rows, strict=True):
         same = phase.site.expand(loop.extent) == users[0].site.expand(rows[0].extent)
         if not same or not phase.is_beside(users[0]):
             raise ScheduleError(
                 refusal,
-                because=f"loops '{rows[0].var.name}' and '{loop.var.name}' use '{name}' and have not the same rows",
+                because=f"loops '{rows[0].var.name}' and '{loop.var.name}' access '{name}' and have different rows",
             )
     for (writer, others), (phase, loop) in product(zip(users, rows, strict=True), repeat=2):
-        if room.buffer not in written(writer.loop):
+        if rolling.buffer not in written(writer.loop):
             continue
         if leaves_row(program, buffer, (writer, others), (phase, loop)):
             raise ScheduleError(
-                refusal, because=f"loop '{loop.var.name}' may use of '{name}' what is of another row or round"
+                refusal,
+                because=f"loop '{loop.var.name}' may read of '{name}' what another row or iteration has written",
             )
 
 
 def _rows(phase: Phase, own: Own, name: str, refusal: str) -> For:
-    """Return the loop over a phase's rows of which a worker has some."""
+    """Return the loop over a phase's rows that is distributed over workers."""
     if phase.loop.var in own.by_rows:
         return phase.loop
     if phase.rows is None or phase in own.phases:
         raise ScheduleError(
-            refusal, because=f"loop '{phase.loop.var.name}' uses '{name}', and its rows are not shared out"
+            refusal,
+            because=f"loop '{phase.loop.var.name}' accesses '{name}', and its rows are not distributed",
         )
     return phase.rows

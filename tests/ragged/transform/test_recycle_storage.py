@@ -11,7 +11,8 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
-from ragged.transform.storage.recycle_storage import Kept, Pointer, Rows, recycle_storage
+from ragged.transform.storage.recycle_storage import recycle_storage
+from ragged.transform.storage.row_map import Pointer, RowMap, RowRange
 from tests.ragged.transform.support import accepted, body, check_same_compiled, check_team, loop, refused
 
 TREES = """\
@@ -113,7 +114,7 @@ def function(old, name):
 
 def rows(old, batch):
     names = ("batch_begin", "batch_length", "storage_begin")
-    return Rows(*(Call(function(old, name), (batch,)) for name in names))
+    return RowRange(*(Call(function(old, name), (batch,)) for name in names))
 
 
 def kept(old, pointers=("left", "child")):
@@ -122,7 +123,7 @@ def kept(old, pointers=("left", "child")):
         "child": Pointer(*(function(old, n) for n in ("child", "child_begin"))),
     }
     rows_there = Call(function(old, "storage_rows"))
-    return Kept(
+    return RowMap(
         function(old, "storage_row"),
         rows_there,
         tuple(led[name] for name in pointers),
@@ -216,7 +217,7 @@ def named(args):
     """Return arguments as they are typed: a log says tuples."""
     buffer, dimension, round_loop, own, start, (row, extent, pointers, last) = args
     led = tuple(Pointer(*each) for each in pointers)
-    return buffer, dimension, round_loop, Rows(*own), Rows(*start), Kept(row, extent, led, last)
+    return buffer, dimension, round_loop, RowRange(*own), RowRange(*start), RowMap(row, extent, led, last)
 
 
 WHAT = "recycle_storage: cannot keep rows of '{}' where rows of earlier rounds of '{}' were\n"
@@ -323,7 +324,7 @@ def test_a_row_that_no_let_of_the_round_names(let):
     text = FEW.replace("with kernel:\n", f"with kernel:\n{let}")
     old = parse(text.replace("h[n, i]", "h[k, i]") if let else text)
     batch = Ref(loop(old, "step"))
-    own = Rows(Const(0), Const(4), Call(function(old, "storage_begin"), (batch,)))
-    told = Kept(function(old, "storage_row"), Const(4), (), (function(old, "roots"),))
+    own = RowRange(Const(0), Const(4), Call(function(old, "storage_begin"), (batch,)))
+    told = RowMap(function(old, "storage_row"), Const(4), (), (function(old, "roots"),))
     new = accepted(recycle_storage, old, old.buffers[0], 0, loop(old, "step"), own, None, told).program
     assert f"h[storage_begin(step) + {'2' if let else 'n'}, i] = 1.0" in str(new)

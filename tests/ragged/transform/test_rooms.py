@@ -15,7 +15,7 @@ from ragged.ir.verify import verify
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.work_sharing import fitting_rooms
-from ragged.transform.storage.rolling_buffers import Room
+from ragged.transform.storage.rolling_buffers import RollingBuffer
 from tests.ragged.transform.support import body, check_team, check_team_compiled, loop, refused
 from tests.ragged.transform.test_rebase_storage import buffer, data
 from tests.ragged.transform.test_rebase_storage import program as parsed
@@ -126,7 +126,7 @@ def test_rows_of_edges_are_rows_too():
     made = LoopSchedule(old)
     step = made.loop("step")
     given = ("under(begin(step + 1))", "below(step + 1)", "most")
-    room = Room(made.buffer("t"), 0, step, *(made.index(each, step) for each in given))
+    room = RollingBuffer(made.buffer("t"), 0, step, *(made.index(each, step) for each in given))
     new = checked(old, (), (room,))
     assert "t: workspace(float32[workers, most, 4])" in str(new)
     for sizes, arrays in DATA:
@@ -176,7 +176,7 @@ def test_a_team_meets_before_a_room_is_used_again():
 def test_it_is_replayed():
     old = program()
     schedule = LoopSchedule(old)
-    schedule.apply(distribute_over_team, WIDE, (), (Room(buffer(old), *rows_of(old)),))
+    schedule.apply(distribute_over_team, WIDE, (), (RollingBuffer(buffer(old), *rows_of(old)),))
     again = LoopSchedule(old)
     exec(schedule.log(), {"s": again, "distribute_over_team": distribute_over_team})
     assert str(again.program) == str(schedule.program)
@@ -184,13 +184,13 @@ def test_it_is_replayed():
 
 def test_which_fit():
     old = program()
-    room = Room(buffer(old), *rows_of(old))
-    other = Room(buffer(old, "y"), *rows_of(old))
+    room = RollingBuffer(buffer(old), *rows_of(old))
+    other = RollingBuffer(buffer(old, "y"), *rows_of(old))
     assert fitting_rooms(old, [room, other]) == (room,)
     mirrored = program(MIRRORED)
-    assert fitting_rooms(mirrored, [Room(buffer(mirrored), *rows_of(mirrored))]) == ()
+    assert fitting_rooms(mirrored, [RollingBuffer(buffer(mirrored), *rows_of(mirrored))]) == ()
     assert fitting_rooms(old, [room], [loop(old, "s2")]) == ()  # what it writes is a result, and nobody's own
-    assert refusal(old, Room(buffer(mirrored), *rows_of(old))).startswith(
+    assert refusal(old, RollingBuffer(buffer(mirrored), *rows_of(old))).startswith(
         "distribute_over_team: the program has no buffer 't'"
     )
 
@@ -202,16 +202,19 @@ def test_refusals():
         "distribute_over_team: cannot share the kernel out to workers: rooms for shares of rows, and no rows are "
         "shared out\n  fix: say from how many rows on they are (wide); else rebase_storage gives room"
     )
-    assert refusal(program(MIRRORED)) == "  because: loop 'n2' may use of 't' what is of another row or round"
+    assert (
+        refusal(program(MIRRORED))
+        == "  because: loop 'n2' may read of 't' what another row or iteration has written"
+    )
     text = BATCHES.format(read=SAME, factor="2.0")
     plain = parsed(text.replace("for n2 in parallel", "for n2 in serial"))
-    assert refusal(plain) == "  because: loop 's2' uses 't', and its rows are not shared out"
+    assert refusal(plain) == "  because: loop 's2' accesses 't', and its rows are not distributed"
     fewer = parsed(text.replace("for n2 in parallel(length(b))", "for n2 in parallel(min(length(b), 2))"))
-    assert refusal(fewer) == "  because: loops 'n1' and 'n2' use 't' and have not the same rows"
+    assert refusal(fewer) == "  because: loops 'n1' and 'n2' access 't' and have different rows"
     conditional = parsed(text.replace("        for s2", "        if step > 0:\n          for s2"))
-    assert refusal(conditional) == "  because: loops 'n1' and 'n2' use 't' and have not the same rows"
+    assert refusal(conditional) == "  because: loops 'n1' and 'n2' access 't' and have different rows"
     copied = with_own_rows()
     given = ((buffer(copied, "u"), *rows_of(copied)),)
     assert refused(distribute_over_team, copied, WIDE, (loop(copied, "n3"),), given).endswith(
-        "  because: each worker has a copy of 'u', or another stage uses it: it has no room"
+        "  because: each worker has a copy of 'u', or another stage accesses it"
     )
