@@ -87,12 +87,12 @@ class PreludeCache:
                     break
         return found
 
-    def compute(self, given: InputLengths) -> BoundArguments:
+    def compute(self, inputs: InputLengths) -> BoundArguments:
         """Run the preludes on lengths. Raises as `find` does."""
-        known = _Known(self._signature, given, self._workers)
+        known = _Known(self._signature, inputs, self._workers)
         for step in self._tables:
             known.arrays |= step(known)
-        for table, lengths, what in given.computed:
+        for table, lengths, what in inputs.computed:
             if not np.array_equal(known.arrays[table], lengths):
                 raise _computed_differs(what, lengths, known.arrays[table])
         self._lengths.check(known)
@@ -114,12 +114,12 @@ class PreludeCache:
 class _Known:
     """Sizes and arrays of a batch by the names of their functions; orders are computed on demand."""
 
-    def __init__(self, signature: RaggedSignature, given: InputLengths, workers: int) -> None:
+    def __init__(self, signature: RaggedSignature, inputs: InputLengths, workers: int) -> None:
         self.name = signature.name
         self._orders = {order.name: order for order in signature.orders}
         self._workers = workers
-        self.sizes = {size: value for size, (value, _) in given.sizes.items()}
-        self.arrays = {array: values for array, (values, _) in given.lengths.items()}
+        self.sizes = {size: value for size, (value, _) in inputs.sizes.items()}
+        self.arrays = {array: values for array, (values, _) in inputs.lengths.items()}
 
     def values(self, wanted: Sequence[Argument]) -> dict[str, Value]:
         """Return arguments' values by the arguments' names; `DataError` if one is not known."""
@@ -164,9 +164,9 @@ class _LengthsCheck:
         """Raise `DataError` unless each array has a length for each row."""
         needed = self._shapes.compute(*(known.value(each.name) for each in self._shapes.functions))
         for name, shape in zip(self._names, needed, strict=True):
-            given = known.arrays[name].size if name in known.arrays else prod(shape)
-            if given != prod(shape):
-                raise DataError(f"{known.name}: '{name}' has {given} lengths, and {prod(shape)} are needed")
+            size = known.arrays[name].size if name in known.arrays else prod(shape)
+            if size != prod(shape):
+                raise DataError(f"{known.name}: '{name}' has {size} lengths, and {prod(shape)} are needed")
 
 
 class _Prelude:

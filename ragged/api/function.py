@@ -83,14 +83,14 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         """
         bound, values = self._arguments(arrays)
         _, found = self._read(arrays)
-        given = read_lengths(self.signature, found, arrays)
+        inputs = read_lengths(self.signature, found, arrays)
         timed = (self._caller.timed(values, spin_ns=bound.spin_ns) for _ in range(repeats + 1))
         kernel = [times[StageKind.KERNEL] for times in timed][1:]
         results = self._caller(values, spin_ns=bound.spin_ns)
         tables = [table for table in bound.values.values() if isinstance(table, np.ndarray)]
         moved = [*found.values(), *self._params.values(), *results.values()]
         return RaggedProfile(
-            spread(lambda: self._preludes.compute(given), repeats),
+            spread(lambda: self._preludes.compute(inputs), repeats),
             percentiles(kernel),
             spread(lambda: self(**arrays), repeats),
             bound.flops,

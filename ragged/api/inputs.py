@@ -109,16 +109,16 @@ def read_lengths(
     Raises:
         DataError: an array is unknown, of another dtype or shape, or disagrees with another one.
     """
-    given = InputLengths()
+    inputs = InputLengths()
     for tensor in signature.inputs:
-        _read(signature.name, tensor, found[tensor.name], given)
+        _read(signature.name, tensor, found[tensor.name], inputs)
     for key, value in arrays.items():
         if key not in found:
-            _read_named(signature, key, value, given)
-    return given
+            _read_named(signature, key, value, inputs)
+    return inputs
 
 
-def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, given: InputLengths) -> None:
+def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, inputs: InputLengths) -> None:
     what = f"{name}: '{tensor.name}'"
     if isinstance(own, RaggedArray):
         extents, values = own.extents, own.values
@@ -138,11 +138,11 @@ def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, given: InputL
     if len(extents) != len(tensor.extents):
         raise DataError(f"{what} has {len(extents)} dimensions, not {len(tensor.extents)}")
     for position, (extent, rule) in enumerate(zip(extents, tensor.extents, strict=True)):
-        _agree(what, tensor, position, extent, rule, given)
+        _agree(what, tensor, position, extent, rule, inputs)
 
 
 def _agree(
-    what: str, tensor: TensorSpec, position: int, extent: int | Lengths, rule: Rule, given: InputLengths
+    what: str, tensor: TensorSpec, position: int, extent: int | Lengths, rule: Rule, inputs: InputLengths
 ) -> None:
     """Note a dimension's extent, or refuse it if something else says otherwise."""
     dim = f"dimension '{tensor.dims[position]}'"
@@ -153,21 +153,26 @@ def _agree(
         case Sized(size=size):
             if isinstance(extent, Lengths):
                 raise DataError(f"{what} varies in {dim}, which has one extent")
-            known = given.sizes.setdefault(size, (extent, what))
+            known = inputs.sizes.setdefault(size, (extent, what))
             if known[0] != extent:
                 raise DataError(f"{what} extends {extent} in {dim}, and {known[1]} has {size} = {known[0]}")
         case Varying(over=over, array=name, given=is_given):
-            values = _lengths(what, dim, extent, over, given, tensor)
+            values = _lengths(what, dim, extent, over, inputs, tensor)
             if not is_given:
-                given.computed.append((name, values, f"{what} in {dim}"))
+                inputs.computed.append((name, values, f"{what} in {dim}"))
                 return
-            first = given.lengths.setdefault(name, (values, what))
+            first = inputs.lengths.setdefault(name, (values, what))
             if first[0] is not values and not np.array_equal(first[0], values):
                 raise _differ(what, dim, values, *first)
 
 
 def _lengths(
-    what: str, dim: str, extent: int | Lengths, over: tuple[int, ...], given: InputLengths, tensor: TensorSpec
+    what: str,
+    dim: str,
+    extent: int | Lengths,
+    over: tuple[int, ...],
+    inputs: InputLengths,
+    tensor: TensorSpec,
 ) -> Array:
     """Return a dimension's lengths over the dimensions `over`; one extent everywhere counts as well."""
     if not over and not isinstance(extent, Lengths):
@@ -181,7 +186,7 @@ def _lengths(
         count = (
             first.extent
             if isinstance(first, Fixed)
-            else given.sizes[first.size][0]
+            else inputs.sizes[first.size][0]
             if isinstance(first, Sized)
             else 0
         )
@@ -199,13 +204,13 @@ def _differ(what: str, dim: str, values: Array, known: Array, other: str) -> Dat
     )
 
 
-def _read_named(signature: RaggedSignature, key: str, value: Any, given: InputLengths) -> None:
+def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputLengths) -> None:
     """Read a size or lengths that are given by name."""
     what = f"{signature.name}: '{key}'"
     if key in signature.sizes and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if value < 0:
             raise DataError(f"{what} is {value}, and no extent is negative")
-        known = given.sizes.setdefault(key, (int(value), what))
+        known = inputs.sizes.setdefault(key, (int(value), what))
         if known[0] != value:
             raise DataError(f"{what} is {value}, and {known[1]} has {key} = {known[0]}")
     elif key in signature.lengths:
@@ -213,7 +218,7 @@ def _read_named(signature: RaggedSignature, key: str, value: Any, given: InputLe
             raise DataError(f"{what} is no array of lengths", fix="a 1-D array of integers")
         with naming(what):
             values, _ = checked_lengths(value)
-        first = given.lengths.setdefault(key, (values, what))
+        first = inputs.lengths.setdefault(key, (values, what))
         if not np.array_equal(first[0], values):
             raise _differ(what, "these lengths", values, *first)
     else:

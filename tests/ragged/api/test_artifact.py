@@ -203,7 +203,7 @@ def test_parameters_of_something_else(saved):
 
 def mutants(value):
     """Yield `value`, read from JSON, with one part of it exchanged, left out or doubled, for each part of it."""
-    for other in (None, 7, -1, "x", [], {}):
+    for other in (None, 7, -1, 2**31, 10**30, "x", [], {}):
         if type(other) is not type(value) or other != value:
             yield other
     match value:
