@@ -31,13 +31,13 @@ def test_every_module_has_its_layer():
     assert existing_modules() - listed_modules() == set()
 
 
-def test_the_door_to_tvm_is_closed_to_every_layer_but_codegen():
+def test_every_layer_but_codegen_is_forbidden_to_import_tvm():
     closed = set(contracts()["tvm"]["source_modules"])
     outside = {module for module in listed_modules() if not module.startswith("cortex.")}
     assert closed == outside - {"ragged.codegen"} | {"cortex"}
 
 
-def test_of_kernels_only_what_compiles_needs_the_compiler():
+def test_the_modules_of_ragged_compiled_that_import_the_compiler():
     runs = set(contracts()["runtime"]["source_modules"])
     files = {path.stem for path in (ROOT / "ragged" / "compiled").glob("*.py")} - {"__init__"}
     assert {f"ragged.compiled.{name}" for name in files} - runs == {
