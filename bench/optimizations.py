@@ -26,7 +26,7 @@ from bench.models import MODELS
 from bench.results import Gained, spread
 from bench.trees import Tree, read_treebank
 from bench.workloads import RECURSIVE, WORKLOADS, Case, make_case
-from cortex import Choices, ra
+from cortex import RecursionOptions, ra
 from cortex.data import sample_treebank
 from cortex.ra.schedule import default_schedule
 from ragged.runtime.cores import usable_cores
@@ -37,24 +37,24 @@ _WIDTH = 110
 _WORKLOADS = ("tree_fc", "tree_lstm_recursive", "tree_lstm", "mv_rnn")
 
 _LOOPS: dict[str, Any] = {
-    "columns": False,
-    "own": False,
-    "turns": False,
-    "rebase": False,
-    "matrices": False,
-    "roll": False,
+    "share_columns": False,
+    "replicate_rows": False,
+    "serpentine": False,
+    "rolling_buffers": False,
+    "per_node_matrices": False,
+    "reroll": False,
     "tile": (1, 1),
     "row_vectors": 1,
-    "nodes": 1,
-    "steps": 1,
-    "scalar_steps": 1,
+    "rows_per_tile": 1,
+    "reduction_unroll": 1,
+    "scalar_reduction_unroll": 1,
 }
-"""Choices of a schedule that has none of the optimizations of loops."""
+"""Options of a schedule that has none of the optimizations of loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """An optimization that is switched on: how the recursion is scheduled, choices of loops, and whether by a team."""
+    """An optimization that is switched on: how the recursion is scheduled, options of loops, and whether by a team."""
 
     name: str
     schedule: Callable[[ra.Model], ra.Schedule]
@@ -76,17 +76,22 @@ def _specialized(model: ra.Model) -> ra.Schedule:
     return default_schedule(model, hoist_inputs=False)
 
 
-_TILES = ("tile", "row_vectors", "nodes", "steps", "scalar_steps")
+_TILES = ("tile", "row_vectors", "rows_per_tile", "reduction_unroll", "scalar_reduction_unroll")
 VARIANTS = (
     Variant("one node after another", _one_by_one),
     Variant("dynamic batches", _batched),
     Variant("leaves apart", _specialized),
     Variant("inputs before the recursion", default_schedule),
     Variant("register tiles", default_schedule, _TILES),
-    Variant("gates as one product", default_schedule, (*_TILES, "roll")),
-    Variant("nodes' matrices as they are read", default_schedule, (*_TILES, "roll", "matrices")),
-    Variant("a team", default_schedule, (*_TILES, "roll", "matrices"), team=True),
-    Variant("columns for each core", default_schedule, (*_TILES, "roll", "matrices", "columns"), team=True),
+    Variant("gates as one product", default_schedule, (*_TILES, "reroll")),
+    Variant("nodes' matrices as they are read", default_schedule, (*_TILES, "reroll", "per_node_matrices")),
+    Variant("a team", default_schedule, (*_TILES, "reroll", "per_node_matrices"), team=True),
+    Variant(
+        "columns for each core",
+        default_schedule,
+        (*_TILES, "reroll", "per_node_matrices", "share_columns"),
+        team=True,
+    ),
     Variant("all", default_schedule, tuple(_LOOPS), team=True),
 )
 """Each with what those before it have."""
@@ -100,7 +105,7 @@ def compiled(case: Case, variant: Variant, threads: int) -> cortex.RecursiveFunc
         case.job.params,
         threads=threads if variant.team else 1,
         keep="roots",
-        choices=Choices(**off),
+        options=RecursionOptions(**off),
     )
 
 

@@ -12,7 +12,7 @@ Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.mode
 
 from cortex import models, ra
 from cortex.compiler import Output, RecursiveFunction, compile, load
-from cortex.compiler.choices import Choices
+from cortex.compiler.options import RecursionOptions
 from cortex.linearize import CyclicSentence, Forest, Linearized, Node, Vocab, read_conllu, read_ptb
 from cortex.models import from_torch
 from cortex.tuning import Tuning, tune
@@ -22,7 +22,6 @@ from ragged.front_ends import register_front_end
 register_front_end(__name__)
 
 __all__ = [
-    "Choices",
     "CyclicSentence",
     "DataError",
     "Forest",
@@ -31,6 +30,7 @@ __all__ = [
     "ModelError",
     "Node",
     "Output",
+    "RecursionOptions",
     "RecursiveFunction",
     "ScheduleError",
     "Tuning",

@@ -17,7 +17,7 @@ from cortex.compiler.function import RecursiveFunction
     type=click.Choice(RecursiveFunction.stages),
     default="ilir",
     show_default=True,
-    help="ra: the model; schedule: the choices about its recursion; ilir: the loops that it becomes; loops: the "
+    help="ra: the model; schedule: the schedule of its recursion; ilir: the loops that it becomes; loops: the "
     "program after all passes; checks: what was proven, and how; tir, asm: the kernel as TVM and the machine have it; "
     "cuda: its source for a GPU.",
 )

@@ -12,7 +12,7 @@ from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.progress import counting
 from cortex.cli.report import json_option, print_json, print_table, print_text
 from cortex.cli.trees import read_trees, trees_option
-from cortex.compiler.choices import DEFAULT, Choices
+from cortex.compiler.options import DEFAULT, RecursionOptions
 from cortex.tuning import Tuning, tune
 from cortex.tuning.grid import Grid, count_points, default_grid
 from cortex.tuning.result import HEADINGS
@@ -29,7 +29,7 @@ def _read_values(
             grid[name] = list(ast.literal_eval(f"({values},)"))
         except (SyntaxError, ValueError):
             raise click.BadParameter(
-                f"{text!r} is not NAME=VALUE,VALUE: steps=2,4 or tile=(6,4),(8,2)"
+                f"{text!r} is not NAME=VALUE,VALUE: reduction_unroll=2,4 or tile=(6,4),(8,2)"
             ) from None
     return grid
 
@@ -46,17 +46,17 @@ def _read_values(
     "grid",
     multiple=True,
     callback=_read_values,
-    help="NAME=VALUE,VALUE: try these values of a choice, and of no other that is not named so; written as in Python.",
+    help="NAME=VALUE,VALUE: try these values of an option, and of no other that is not named so; written as in Python.",
 )
 @click.option(
-    "--full", is_flag=True, help="Try all combinations of the values, not one choice after another."
+    "--full", is_flag=True, help="Try all combinations of the values, not one option after another."
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),
     default=2.0,
     show_default=True,
-    help="For how long the values of a choice are timed.",
+    help="For how long the values of an option are timed.",
 )
 @click.option("--threads", type=SIZE, help="The most threads that a call may use.  [the cores]")
 @json_option
@@ -72,10 +72,10 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Look for choices of the schedule that make a library model faster on this machine.
+    """Look for options of the schedule that make a library model faster on this machine.
 
     Each point of a grid is compiled, has to give the bits that the default gives, and is timed in turns with it.
-    Choices are gone through one after another, from the best so far. docs/schedule.md says what there is to choose.
+    Options are searched one after another, from the best so far. docs/schedule.md lists them.
     """
     trees, vocab = read_trees(path)
     options = {"embed": embed}
@@ -110,23 +110,23 @@ def _document(found: Tuning) -> dict[str, object]:
     return {
         "points": [
             {
-                "choices": _chosen(each.choices),
+                "options": _changed(each.options),
                 "kernel_us": dataclasses.asdict(each.kernel_us),
                 "of_default": dataclasses.asdict(each.relative),
             }
             for each in found.timed
         ],
-        "not_timed": [{"choices": _chosen(each.choices), "because": each.because} for each in found.refused],
-        "best": _chosen(found.best),
+        "not_timed": [{"options": _changed(each.options), "because": each.because} for each in found.refused],
+        "best": _changed(found.best),
         "gain": found.gain,
         "advice": found.advice,
     }
 
 
-def _chosen(choices: Choices) -> dict[str, object]:
-    """Return the choices that are not the default, by name."""
+def _changed(options: RecursionOptions) -> dict[str, object]:
+    """Return the options that are not the default, by name."""
     return {
-        each.name: getattr(choices, each.name)
-        for each in dataclasses.fields(choices)
-        if getattr(choices, each.name) != each.default
+        each.name: getattr(options, each.name)
+        for each in dataclasses.fields(options)
+        if getattr(options, each.name) != each.default
     }

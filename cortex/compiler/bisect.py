@@ -8,8 +8,8 @@ from difflib import unified_diff
 from typing import Any, cast
 
 from cortex.compiler.agreement import BOUND, relative_error
-from cortex.compiler.choices import DEFAULT, Choices, scheduled
 from cortex.compiler.interpret import Rows, interpreted_rows
+from cortex.compiler.options import DEFAULT, RecursionOptions, scheduled
 from cortex.compiler.pipeline import passes_for
 from cortex.linearize import linearize
 from cortex.ra.model import Model
@@ -45,7 +45,9 @@ class WrongStep:
         return "\n".join(unified_diff(before, after, "before", "after", lineterm="", n=2))
 
 
-def compile_steps(program: Program, threads: int, options: Choices = DEFAULT) -> Iterator[CompileStep]:
+def compile_steps(
+    program: Program, threads: int, options: RecursionOptions = DEFAULT
+) -> Iterator[CompileStep]:
     """Yield the program that lowering left and that after each step of each pass of `cortex.compile`.
 
     A step that a rule took back is not among them. Schedules that a pass made to try something are.
@@ -66,7 +68,7 @@ def bisect(
     structures: Sequence[object],
     *,
     threads: int = 2,
-    options: Choices = DEFAULT,
+    options: RecursionOptions = DEFAULT,
     seeds: Sequence[int] = (0, 1),
     progress: Callable[[CompileStep, str | None], None] = lambda step, fault: None,
 ) -> WrongStep | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
-from cortex.compiler.choices import DEFAULT, Choices, scheduled
 from cortex.compiler.function import RecursiveFunction, RecursiveParts
+from cortex.compiler.options import DEFAULT, RecursionOptions, scheduled
 from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Linearizer, Vocab
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
-from ragged.auto import choices as loops
+from ragged.auto import options as loops
 from ragged.codegen.target import TargetLike
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
@@ -36,7 +36,7 @@ def compile(
     precision: Precision = "float32",
     children: str | tuple[str, ...] | None = None,
     table_bytes: int = 0,
-    choices: Choices = DEFAULT,
+    options: RecursionOptions = DEFAULT,
     cache: bool = True,
 ) -> RecursiveFunction:
     """Compile a model for one machine and bind its parameters.
@@ -61,7 +61,7 @@ def compile(
             embedding of each word: made when parameters are bound, and looked up in place of computing. By default
             there are none; `fn.show("schedule")` says what there could be. A schedule says so itself, by `tabulate`.
             Tables are in float32 whatever the `precision`.
-        choices: what the schedule chooses otherwise than by default; `cortex.tune` looks for better ones.
+        options: options of the schedules that differ from the default; `cortex.tune` looks for better ones.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
             `ragged.compiled.kernel_cache`.
 
@@ -72,7 +72,7 @@ def compile(
         ModelError: the parameters are not the model's.
         UserError: the target, `threads`, `keep`, `precision` or `table_bytes` is not known; or there is no nvcc for
             "cuda".
-        ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; or `choices`
+        ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; or `options`
             are not possible for this machine or this model. A `UserError`.
 
     Example::
@@ -90,13 +90,13 @@ def compile(
         )
     _check_tables(model, table_bytes)
     workers = check_workers(threads)
-    schedule = scheduled(model, choices, table_bytes)
+    schedule = scheduled(model, options, table_bytes)
     program = schedule.lower(roots_alone=keep == "roots")
-    kernel = _kernel(program, target, workers, precision, choices.of_loops, cache=cache)
+    kernel = _kernel(program, target, workers, precision, options.of_loops, cache=cache)
     signature = signature_of(
         schedule,
         program,
-        choices.of_recursion(),
+        options.of_recursion(),
         keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has room and blocks for any number of nodes
         children=children,
@@ -123,7 +123,7 @@ def recipe_of(
     target: TargetLike,
     workers: int,
     precision: Precision = "float32",
-    choices: loops.Choices = loops.DEFAULT,
+    options: loops.ScheduleOptions = loops.DEFAULT,
 ) -> Recipe:
     """Return the recipe of a lowered program's kernel, of which the cache makes its key."""
     dims = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
@@ -133,7 +133,7 @@ def recipe_of(
         workers,
         f"recursive models in {precision}",
         dims,
-        repr(choices),
+        repr(options),
         packages=("ragged", "cortex"),
     )
 
@@ -143,7 +143,7 @@ def _kernel(
     target: TargetLike,
     workers: int,
     precision: Precision,
-    choices: loops.Choices,
+    options: loops.ScheduleOptions,
     *,
     cache: bool,
 ) -> LoadedKernel:
@@ -153,6 +153,6 @@ def _kernel(
         # Here: a cached kernel does without the compiler's import.
         from cortex.compiler.pipeline import generate_kernel
 
-        return generate_kernel(program, target, workers, choices, rounded=precision == "bf16")
+        return generate_kernel(program, target, workers, options, rounded=precision == "bf16")
 
-    return find_or_make(recipe_of(program, target, workers, precision, choices), make, cache=cache)
+    return find_or_make(recipe_of(program, target, workers, precision, options), make, cache=cache)

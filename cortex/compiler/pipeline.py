@@ -12,9 +12,9 @@ from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.ilir.read_vectors_in_place import read_vectors_in_place
 from cortex.ilir.recycle_states import recycle_states
-from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.auto.prefetch_rows import prefetch_rows
 from ragged.codegen.target import TargetLike, grid_for
@@ -35,7 +35,7 @@ from ragged.passes.pipeline import Pass, Step, run_passes
 def passes_for(
     threads: int,
     grid: Grid | None = None,
-    choices: Choices = DEFAULT,
+    options: ScheduleOptions = DEFAULT,
     *,
     rounded: bool = False,
     unit: bool = False,
@@ -46,13 +46,13 @@ def passes_for(
     matrix unit for products of these.
 
     Raises:
-        ScheduleError: the choices are not possible on this machine, or there are any about a GPU's kernel.
+        ScheduleError: the options are not possible on this machine, or there are any for a GPU's kernel.
     """
     machine = replace(this_machine(), matrix_unit=unit)
-    schedule = DefaultSchedule(machine, threads, choices) if grid is None else GridSchedule(grid, machine)
-    if grid is not None and choices != DEFAULT:
+    schedule = DefaultSchedule(machine, threads, options) if grid is None else GridSchedule(grid, machine)
+    if grid is not None and options != DEFAULT:
         raise ScheduleError(
-            "choices: a kernel for a GPU takes none",
+            "options: a kernel for a GPU takes none",
             because="they are about a processor's registers, caches and cores",
             fix="target='cpu'; a GPU's blocks and threads are said in the target",
         )
@@ -69,7 +69,7 @@ def passes_for(
             (
                 Pass(recycle_states, "when all is scheduled: no two nodes have one row before"),
                 Pass(read_vectors_in_place, "when all is scheduled: rows follow one another before"),
-                *((Pass(prefetch_rows, "when rows are where they are read"),) if choices.prefetch else ()),
+                *((Pass(prefetch_rows, "when rows are where they are read"),) if options.prefetch else ()),
             )
             if grid is None
             else ()
@@ -79,24 +79,29 @@ def passes_for(
 
 
 def lowering_steps(
-    program: Program, threads: int, grid: Grid | None = None, choices: Choices = DEFAULT
+    program: Program, threads: int, grid: Grid | None = None, options: ScheduleOptions = DEFAULT
 ) -> tuple[Step, ...]:
     """Return the program after each pass, from the given one to the one that code is generated from."""
-    return run_passes(program, passes_for(threads, grid, choices))
+    return run_passes(program, passes_for(threads, grid, options))
 
 
 def generate_kernel(
-    program: Program, target: TargetLike, threads: int, choices: Choices = DEFAULT, *, rounded: bool = False
+    program: Program,
+    target: TargetLike,
+    threads: int,
+    options: ScheduleOptions = DEFAULT,
+    *,
+    rounded: bool = False,
 ) -> LoadedKernel:
     """Compile and load a lowered program. `threads` and `rounded` are as in `passes_for`.
 
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
-        ScheduleError: the choices are not possible on this machine.
+        ScheduleError: the options are not possible on this machine.
     """
     grid = grid_for(target)
     unit = rounded and grid is None and has_matrix_unit(parse_target(target))
-    passes = passes_for(threads, grid, choices, rounded=rounded, unit=unit)
+    passes = passes_for(threads, grid, options, rounded=rounded, unit=unit)
     return generate.generate_kernel((program,), passes, target, _listings)
 
 

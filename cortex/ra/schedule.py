@@ -11,7 +11,7 @@ from cortex.ilir.plan import Plan
 from cortex.ra.base import ModelTensor
 from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.expr import DenseReduce, subexpressions
-from cortex.ra.lower import Choices, LoweredModel, hoistable, lower, scheduled_plan
+from cortex.ra.lower import LoweredModel, LoweringOptions, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import Refactored, compute_once, refactor
 from cortex.ra.specialize import added, asked, branch_checks, check_counts, code
@@ -26,10 +26,10 @@ from ragged.ir.program import Program
 
 
 class RecursionSchedule:
-    """Choices about one model's recursion, made one after another; the model that it is given is not changed.
+    """Steps of a schedule of one model's recursion, taken one after another; the given model is not changed.
 
     As it starts, nodes run one after another, children first, and each asks whether it is a leaf. `model` is the model
-    as the choices so far have rewritten it: it prints, and `ra.evaluate` runs it.
+    as the steps so far have rewritten it: it prints, and `ra.evaluate` runs it.
 
     Example::
 
@@ -41,8 +41,8 @@ class RecursionSchedule:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._choices = Choices()
-        self._lowered: tuple[Choices, LoweredModel] | None = None
+        self._options = LoweringOptions()
+        self._lowered: tuple[LoweringOptions, LoweredModel] | None = None
         self._log: list[str] = []
         self._current: dict[ModelTensor, ModelTensor] = {}
         self._finite: frozenset[InputTensor] = frozenset()
@@ -50,34 +50,35 @@ class RecursionSchedule:
     @property
     def batched(self) -> bool:
         """Whether nodes of one height run together."""
-        return self._choices.batched
+        return self._options.batched
 
     @property
     def specialized(self) -> bool:
         """Whether leaves have loops of their own."""
-        return self._choices.specialized
+        return self._options.specialized
 
-    def dynamic_batch(self, widest: int | None = None) -> None:
+    def dynamic_batch(self, max_batch_nodes: int | None = None) -> None:
         """Run the nodes of one height together, height by height (CORTEX section 3.1, dynamic batching).
 
-        Of a height with more inner nodes than `widest`, at most so many run together, and then others: what is
+        Of a height with more inner nodes than `max_batch_nodes`, at most so many run together, and then others: what is
         computed at them takes less memory, and is still in a cache when it is read. With None all of them do, and they
         do on a GPU, and in an unrolled recursion, whose steps are of whole heights.
 
         Raises:
-            ScheduleError: it was asked for before, or `widest` is no number from 1 up.
+            ScheduleError: it was asked for before, or `max_batch_nodes` is no number from 1 up.
         """
         at = Location.capture()
-        if self._choices.batched:
+        if self._options.batched:
             raise ScheduleError("dynamic_batch: the nodes are batched already", at=at, fix="ask for it once")
-        if widest is not None and (type(widest) is not int or widest < 1):
+        if max_batch_nodes is not None and (type(max_batch_nodes) is not int or max_batch_nodes < 1):
             raise ScheduleError(
-                f"dynamic_batch: widest={widest!r} is no number of nodes",
+                f"dynamic_batch: max_batch_nodes={max_batch_nodes!r} is no number of nodes",
                 at=at,
                 fix="a whole number from 1 on, or None for any number",
             )
-        self._choices = replace(self._choices, batched=True, widest=widest)
-        self._log.append(f"s.dynamic_batch({'' if widest is None else f'widest={widest}'})")
+        self._options = replace(self._options, batched=True, max_batch_nodes=max_batch_nodes)
+        argument = "" if max_batch_nodes is None else f"max_batch_nodes={max_batch_nodes}"
+        self._log.append(f"s.dynamic_batch({argument})")
 
     def specialize_if_else(self, branch: ModelTensor) -> None:
         """Give the nodes of each side of a branch loops of their own instead of a check at each node.
@@ -93,9 +94,9 @@ class RecursionSchedule:
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
         checks = branch_checks(self.model, branch, at)
-        choices = added(self._choices, checks, branch=True)
-        check_counts(self.model, self._choices, choices, f"specialize_if_else: '{name}'", at)
-        self._choices = choices
+        options = added(self._options, checks, branch=True)
+        check_counts(self.model, self._options, options, f"specialize_if_else: '{name}'", at)
+        self._options = options
         self._log.append(f"s.specialize_if_else({name})")
 
     def specialize(self, condition: Callable[..., Any]) -> None:
@@ -116,9 +117,9 @@ class RecursionSchedule:
         """
         at = Location.capture()
         atoms = asked(self.model, condition, at)
-        choices = added(self._choices, atoms, branch=False)
-        check_counts(self.model, self._choices, choices, "specialize: the condition", at)
-        self._choices = choices
+        options = added(self._options, atoms, branch=False)
+        check_counts(self.model, self._options, options, "specialize: the condition", at)
+        self._options = options
         self._log.append(f"s.specialize(lambda n: {code(atoms)})")
 
     def specialize_leaves(self) -> None:
@@ -131,13 +132,13 @@ class RecursionSchedule:
         Raises:
             ScheduleError: it was asked for before.
         """
-        if self._choices.childless:
+        if self._options.childless:
             raise ScheduleError(
                 "specialize_leaves: leaves are specialized already",
                 at=Location.capture(),
                 fix="ask for it once",
             )
-        self._choices = replace(self._choices, childless=True)
+        self._options = replace(self._options, childless=True)
         self._log.append("s.specialize_leaves()")
 
     def hoist_inputs(self) -> None:
@@ -151,15 +152,15 @@ class RecursionSchedule:
             ScheduleError: it was asked for before, or the model has nothing of the kind.
         """
         at = Location.capture()
-        if self._choices.hoisted:
+        if self._options.hoisted:
             raise ScheduleError("hoist_inputs: inputs are hoisted already", at=at, fix="ask for it once")
-        if not hoistable(self.model, self._choices):
+        if not hoistable(self.model, self._options):
             raise ScheduleError(
                 "hoist_inputs: there is nothing to hoist",
                 at=at,
                 because="every reduction of the model depends on a node's children",
             )
-        self._choices = replace(self._choices, hoisted=True)
+        self._options = replace(self._options, hoisted=True)
         self._log.append("s.hoist_inputs()")
 
     def hoist_constants(self) -> None:
@@ -172,19 +173,19 @@ class RecursionSchedule:
             ScheduleError: it was asked for before, or there is nothing of the kind.
         """
         at = Location.capture()
-        if self._choices.constants:
+        if self._options.constants:
             raise ScheduleError(
                 "hoist_constants: constants are hoisted already", at=at, fix="ask for it once"
             )
-        choices = replace(self._choices, constants=True)
-        lowered = lower(self.model, choices)
+        options = replace(self._options, constants=True)
+        lowered = lower(self.model, options)
         if to_text(lowered.program) == to_text(self.lower()):
             raise ScheduleError(
                 "hoist_constants: there is nothing to hoist",
                 at=at,
                 because="what is computed at a node depends on the node, in each case that is specialized",
             )
-        self._choices, self._lowered = choices, (choices, lowered)
+        self._options, self._lowered = options, (options, lowered)
         self._log.append("s.hoist_constants()")
 
     def tabulate(self, op: ModelTensor) -> None:
@@ -200,8 +201,8 @@ class RecursionSchedule:
                 but one such payload, only looks a parameter up, or its table would be larger than 4 GiB.
         """
         op = self._current.get(op, op)
-        compute = check_tabulates(self.model, op, self._choices.tables, Location.capture())
-        self._choices = replace(self._choices, tables=(*self._choices.tables, compute))
+        compute = check_tabulates(self.model, op, self._options.tables, Location.capture())
+        self._options = replace(self._options, tables=(*self._options.tables, compute))
         self._log.append(f"s.tabulate({self.model.names[op]})")
 
     def refactor(self, op: ModelTensor) -> None:
@@ -239,8 +240,8 @@ class RecursionSchedule:
             done.current
         )
         self.model = done.model
-        tables = (self._current.get(each, each) for each in self._choices.tables)
-        self._choices = replace(self._choices, tables=tuple(t for t in tables if isinstance(t, Compute)))
+        tables = (self._current.get(each, each) for each in self._options.tables)
+        self._options = replace(self._options, tables=tuple(t for t in tables if isinstance(t, Compute)))
         self._finite |= done.finite
         self._lowered = None
 
@@ -256,8 +257,8 @@ class RecursionSchedule:
             ScheduleError: the model runs over a Dag, `depth` is no number from 1 up, the nodes are not batched, or are
                 unrolled already.
         """
-        check_unrolls(self.model, self._choices, depth, Location.capture())
-        self._choices = replace(self._choices, unrolled=depth)
+        check_unrolls(self.model, self._options, depth, Location.capture())
+        self._options = replace(self._options, unrolled=depth)
         self._log.append(f"s.unroll({depth})")
 
     def plan(self, *, roots_alone: bool = False) -> Plan:
@@ -265,7 +266,7 @@ class RecursionSchedule:
 
         `roots_alone` is as for `lower`.
         """
-        return scheduled_plan(self.model, replace(self._choices, roots_alone=roots_alone))
+        return scheduled_plan(self.model, replace(self._options, roots_alone=roots_alone))
 
     def lower(self, *, roots_alone: bool = False) -> Program:
         """Return the program: loops over arrays, every temporary materialised (CORTEX, Listing 2).
@@ -273,7 +274,7 @@ class RecursionSchedule:
         Its results have a row for each node, or with `roots_alone` for each root.
         """
         if roots_alone:
-            return lower(self.model, replace(self._choices, roots_alone=True)).program
+            return lower(self.model, replace(self._options, roots_alone=True)).program
         return self._lower().program
 
     @property
@@ -282,8 +283,8 @@ class RecursionSchedule:
         return frozenset(tensor.name for tensor in self._lower().finite | self._finite)
 
     def _lower(self) -> LoweredModel:
-        if self._lowered is None or self._lowered[0] != self._choices:
-            self._lowered = (self._choices, lower(self.model, self._choices))
+        if self._lowered is None or self._lowered[0] != self._options:
+            self._lowered = (self._options, lower(self.model, self._options))
         return self._lowered[1]
 
     @property
@@ -294,19 +295,19 @@ class RecursionSchedule:
     @property
     def offer(self) -> str | None:
         """What else could be in tables and how large they would be, as a comment; None if there is nothing."""
-        return offer(self.model, self._choices.tables)
+        return offer(self.model, self._options.tables)
 
     def log(self) -> str:
-        """Return the choices made so far as code that makes them again on a new schedule `s`."""
+        """Return the steps so far as code that repeats them on a new schedule `s`."""
         return "\n".join(self._log)
 
 
 def default_schedule(
-    model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True, widest: int | None = None
+    model: Model, table_bytes: int = 0, *, hoist_inputs: bool = True, max_batch_nodes: int | None = None
 ) -> RecursionSchedule:
     """Return the schedule that `compile` takes where it is given a model: batched, leaves specialized, inputs first.
 
-    Batches have no more than `widest` nodes, or than `widest_batch` says.
+    Batches have no more than `max_batch_nodes` nodes, or than `widest_batch` says.
     Over a Dag, what reduces and takes in one child alone is computed once for each node, and not for each of its
     parents. What is worth a table is in one as far as all tables take no more than `table_bytes`. Inputs are first
     where there are any, unless `hoist_inputs` says otherwise.
@@ -317,7 +318,7 @@ def default_schedule(
             if isinstance(tensor, Compute) and _reduces(tensor):
                 with suppress(ScheduleError):  # what is not of one child
                     schedule.compute_once(tensor)
-    schedule.dynamic_batch(widest_batch(model) if widest is None else widest)
+    schedule.dynamic_batch(widest_batch(model) if max_batch_nodes is None else max_batch_nodes)
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse):
             # An earlier branch may ask the same, and some conditions no schedule can specialize.

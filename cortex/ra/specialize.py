@@ -9,7 +9,7 @@ from inspect import signature
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.expr import Expr, IsLeaf, Read, subexpressions
-from cortex.ra.lower import Choices, count_cases
+from cortex.ra.lower import LoweringOptions, count_cases
 from cortex.ra.lower.decide import atoms
 from cortex.ra.lower.known import asks_for_leaves, canonical, comparison, subject
 from cortex.ra.model import Model
@@ -57,8 +57,8 @@ def branch_checks(model: Model, branch: ModelTensor, at: Location | None) -> lis
     return checks
 
 
-def added(choices: Choices, checks: Iterable[Expr], *, branch: bool) -> Choices:
-    """Return the choices with atomic conditions specialized as well; the same where all are already.
+def added(options: LoweringOptions, checks: Iterable[Expr], *, branch: bool) -> LoweringOptions:
+    """Return the options with atomic conditions specialized as well; the same where all are already.
 
     Whether a node is a leaf splits the numbering of nodes, and sorts none: where a `branch` asks for it, the choice
     that there are two cases says all.
@@ -68,10 +68,10 @@ def added(choices: Choices, checks: Iterable[Expr], *, branch: bool) -> Choices:
         assert check is not None
         check = canonical(check)
         if asks_for_leaves(check):
-            choices = replace(choices, specialized=True)
-        if check not in choices.checks and not (branch and isinstance(atom, IsLeaf)):
-            choices = replace(choices, checks=(*choices.checks, check))
-    return choices
+            options = replace(options, specialized=True)
+        if check not in options.checks and not (branch and isinstance(atom, IsLeaf)):
+            options = replace(options, checks=(*options.checks, check))
+    return options
 
 
 def asked(model: Model, function: object, at: Location | None) -> tuple[Expr, ...]:
@@ -108,8 +108,10 @@ def asked(model: Model, function: object, at: Location | None) -> tuple[Expr, ..
     return found
 
 
-def check_counts(model: Model, before: Choices, after: Choices, what: str, at: Location | None) -> None:
-    """Refuse choices whose checks tell no more nodes apart, or too many kinds of them.
+def check_counts(
+    model: Model, before: LoweringOptions, after: LoweringOptions, what: str, at: Location | None
+) -> None:
+    """Refuse options whose checks tell no more nodes apart, or too many kinds of them.
 
     Raises:
         ScheduleError: they do.

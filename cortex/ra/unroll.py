@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cortex.ra.lower import Choices
+from cortex.ra.lower import LoweringOptions
 from cortex.ra.model import Model
 from cortex.ra.structure import Dag
 from ragged.errors import Location, ScheduleError
 
 
-def check_unrolls(model: Model, choices: Choices, depth: int, at: Location | None) -> None:
+def check_unrolls(model: Model, options: LoweringOptions, depth: int, at: Location | None) -> None:
     """Raise a `ScheduleError` unless the model's recursion can be unrolled by `depth`."""
     if isinstance(model.structure, Dag):
         raise ScheduleError(
@@ -24,16 +24,16 @@ def check_unrolls(model: Model, choices: Choices, depth: int, at: Location | Non
             because="a step holds a node and so many levels of its descendants",
             fix="a whole number from 1 on",
         )
-    if not choices.batched:
+    if not options.batched:
         raise ScheduleError(
             "unroll: the nodes are not batched",
             at=at,
             because="a step takes several batches at once, and nodes run one after another",
             fix="dynamic_batch first",
         )
-    if choices.unrolled:
+    if options.unrolled:
         raise ScheduleError(
-            f"unroll: the recursion is unrolled by {choices.unrolled} already",
+            f"unroll: the recursion is unrolled by {options.unrolled} already",
             at=at,
             fix="ask for it once, with the depth that you need",
         )

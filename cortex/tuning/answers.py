@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cortex.compiler.agreement import BOUND, relative_error
-from cortex.compiler.choices import Choices
+from cortex.compiler.options import RecursionOptions
 from cortex.compiler.output import Array, Output
 from ragged.errors import InternalError
 
 
-def disagreement(choices: Choices, out: Output, base: Choices, expected: Output) -> str | None:
+def disagreement(
+    options: RecursionOptions, out: Output, base: RecursionOptions, expected: Output
+) -> str | None:
     """Return why a point's results cannot stand for those of `base`, or None if they can.
 
     Raises:
@@ -20,9 +22,9 @@ def disagreement(choices: Choices, out: Output, base: Choices, expected: Output)
     for name, mine, own in _pairs(out, expected):
         if mine.tobytes() == own.tobytes():
             continue
-        if choices.refactor == base.refactor:
+        if options.refactor == base.refactor:
             raise InternalError(
-                f"tune: {choices!r} changes the bits of '{name}'", because="no choice but refactor may"
+                f"tune: {options!r} changes the bits of '{name}'", because="no option but refactor may"
             )
         largest = max(largest, relative_error(mine, own))
     return None if largest <= BOUND else f"its results differ from the default's by {largest:.1e}"

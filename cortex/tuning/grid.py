@@ -1,4 +1,4 @@
-"""The choices that are tried: for each parameter its other values, and which of them stand together."""
+"""The grid of `cortex.tune`: for each option the values to try, and their combinations."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from dataclasses import fields, replace
 from itertools import product
 from typing import Any
 
-from cortex.compiler.choices import DEFAULT, Choices
+from cortex.compiler.options import DEFAULT, RecursionOptions
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule, default_schedule
 from ragged.errors import ScheduleError, UserError
 
 Grid = Mapping[str, Sequence[object]]
-"""Values to try, by the name of a parameter of `Choices`."""
+"""Values to try, by the name of a field of `RecursionOptions`."""
 
 _LOOPS: Grid = {
-    "steps": (1, 2, 4),
-    "scalar_steps": (1,),
+    "reduction_unroll": (1, 2, 4),
+    "scalar_reduction_unroll": (1,),
     "tile": ((4, 4), (6, 4), (8, 2), (12, 2), (4, 6)),
     "slice_vectors": (2, 8),
     "row_vectors": (4,),
-    "nodes": (1, 8),
-    "columns": (False,),
-    "own": (False,),
-    "turns": (False,),
-    "matrices": (False,),
+    "rows_per_tile": (1, 8),
+    "share_columns": (False,),
+    "replicate_rows": (False,),
+    "serpentine": (False,),
+    "per_node_matrices": (False,),
     "prefetch": (False,),
-    "wide": (4, 64),
+    "min_rows_per_worker": (4, 64),
 }
 
 
-def default_grid(model: Model | RecursionSchedule, base: Choices) -> Grid:
+def default_grid(model: Model | RecursionSchedule, base: RecursionOptions) -> Grid:
     """Return the values that are tried where none are named: about twenty besides those of `base`.
 
     Of a schedule that is given, the recursion is left as it is. The operators that are refactored are, together, all
@@ -49,18 +49,18 @@ def default_grid(model: Model | RecursionSchedule, base: Choices) -> Grid:
     }
 
 
-def one_by_one(grid: Grid, name: str, best: Choices) -> list[Choices]:
-    """Return the choices that differ from `best` in one parameter alone."""
+def one_by_one(grid: Grid, name: str, best: RecursionOptions) -> list[RecursionOptions]:
+    """Return the options that differ from `best` in one field alone."""
     return [_replaced(best, {name: value}) for value in grid[name]]
 
 
-def whole(grid: Grid, base: Choices) -> Iterator[Choices]:
+def whole(grid: Grid, base: RecursionOptions) -> Iterator[RecursionOptions]:
     """Yield every combination of a grid's values, those of `base` among them, but for `base` itself."""
     columns = [dict.fromkeys((getattr(base, name), *values)) for name, values in grid.items()]
     for values in product(*columns):
-        choices = _replaced(base, dict(zip(grid, values, strict=True)))
-        if choices != base:
-            yield choices
+        options = _replaced(base, dict(zip(grid, values, strict=True)))
+        if options != base:
+            yield options
 
 
 def count_points(grid: Grid, *, full: bool) -> int:
@@ -70,16 +70,16 @@ def count_points(grid: Grid, *, full: bool) -> int:
 
 def check_grid(grid: Grid) -> None:
     """Raise `UserError` for a name that is no parameter, and for values that are no list or that it cannot have."""
-    known = [each.name for each in fields(Choices)]
+    known = [each.name for each in fields(RecursionOptions)]
     for name, values in grid.items():
         if name not in known:
-            raise UserError(f"tune: there is no choice {name!r}", fix=f"one of {', '.join(known)}")
+            raise UserError(f"tune: there is no option {name!r}", fix=f"one of {', '.join(known)}")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UserError(f"tune: the values of {name} are {values!r}", fix="a list of values to try")
         one_by_one(grid, name, DEFAULT)
 
 
-def _replaced(base: Choices, changes: dict[str, Any]) -> Choices:
+def _replaced(base: RecursionOptions, changes: dict[str, Any]) -> RecursionOptions:
     return replace(base, **changes)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cortex.compiler.choices import DEFAULT, Choices
+from cortex.compiler.options import DEFAULT, RecursionOptions
 from ragged.compiled.profile import Spread
 
-HEADINGS = ("choices", "kernel, us", "10-90 %", "of the default", "")
+HEADINGS = ("options", "kernel, us", "10-90 %", "of the default", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Timed:
     Points are compared by it: not all were timed in the same rounds, and a machine has slow moments.
     """
 
-    choices: Choices
+    options: RecursionOptions
     kernel_us: Spread
     relative: Spread
 
@@ -27,39 +27,39 @@ class Timed:
 class Refused:
     """A point that was not timed, and the reason."""
 
-    choices: Choices
+    options: RecursionOptions
     because: str
 
     def __str__(self) -> str:
-        return f"{point_text(self.choices)}: {self.because}"
+        return f"{point_text(self.options)}: {self.because}"
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `cortex.tune` returns: `best` is what `cortex.compile` takes as `choices`.
+    """What `cortex.tune` returns: `best` is what `cortex.compile` takes as `options`.
 
     `timed` are the points with their times, fastest first, and `refused` those that there is no kernel of their own
     for. Where nothing was clearly faster than the default, that is the best.
     """
 
-    best: Choices
+    best: RecursionOptions
     timed: tuple[Timed, ...]
     refused: tuple[Refused, ...]
 
     @property
     def gain(self) -> float:
         """How many times as fast as the default the best is; 1 where it is the default."""
-        return next(1 / each.relative.median for each in self.timed if each.choices == self.best)
+        return next(1 / each.relative.median for each in self.timed if each.options == self.best)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return a row of text for each point that was timed, fastest first, under `HEADINGS`."""
         return [
             (
-                point_text(each.choices),
+                point_text(each.options),
                 f"{each.kernel_us.median:,.1f}",
                 f"{each.kernel_us.low:,.1f}-{each.kernel_us.high:,.1f}",
                 f"{each.relative.median:.3f}",
-                "best" if each.choices == self.best else "",
+                "best" if each.options == self.best else "",
             )
             for each in self.timed
         ]
@@ -83,10 +83,10 @@ class Tuning:
         if self.best == DEFAULT:
             return "Nothing is clearly faster than the default."
         return (
-            f"Faster than the default by {self.gain:.2f}: cortex.compile(..., choices=cortex.{self.best!r})"
+            f"Faster than the default by {self.gain:.2f}: cortex.compile(..., options=cortex.{self.best!r})"
         )
 
 
-def point_text(choices: Choices) -> str:
+def point_text(options: RecursionOptions) -> str:
     """Return what differs from the default, in a line."""
-    return repr(choices).partition("(")[2][:-1] or "default"
+    return repr(options).partition("(")[2][:-1] or "default"

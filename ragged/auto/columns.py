@@ -13,8 +13,8 @@ from functools import partial
 from ragged.analysis.contractions import matrices_in, weighted
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
-from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.fuse_edges import fuse_edges
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.replicate_rows import own_rows
 from ragged.auto.reroll_gates import roll_products
 from ragged.errors import ScheduleError
@@ -47,7 +47,7 @@ class Columns:
 
 
 def share_columns(
-    schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT, *, team: bool = False
+    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT, *, team: bool = False
 ) -> Columns:
     """Slice the columns of parallel loops around products with a parameter; return what there is for a team.
 
@@ -59,15 +59,17 @@ def share_columns(
     sliced = False
     own: tuple[Var, ...] = ()
     for loop in _worth(schedule.program):
-        if choices.roll:
+        if options.reroll:
             roll_products(schedule, loop)
         for part in fuse_edges(schedule, loop):
-            if not choices.columns:
+            if not options.share_columns:
                 continue
-            width = partial(_width, machine, choices.slice_vectors, matrices_in(schedule.program, part))
+            width = partial(_width, machine, options.slice_vectors, matrices_in(schedule.program, part))
             before = schedule.checkpoint()
-            rows = block_rows(schedule, part, choices.block * machine.cores)
-            pieces = tuple(own_rows(schedule, rows, own)) if team and choices.own else ((rows, False),)
+            rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
+            pieces = (
+                tuple(own_rows(schedule, rows, own)) if team and options.replicate_rows else ((rows, False),)
+            )
             done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
             if pieces != ((part, False),) and not any(done):
                 schedule.restore(before)

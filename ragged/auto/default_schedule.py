@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ragged.analysis.contractions import matrices, products, rows
-from ragged.auto.choices import DEFAULT, Choices
 from ragged.auto.columns import share_columns
 from ragged.auto.fuse_child_loops import join_children
 from ragged.auto.fuse_row_loops import jam_rows
 from ragged.auto.fuse_slices import fuse_slices
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
 from ragged.auto.serpentine_columns import alternate_columns
@@ -42,18 +42,18 @@ many rows as (n + 1) / 2 have, so that for more workers a row for each of all ba
 class DefaultSchedule:
     """A pass that schedules a program for one machine by public primitives; its notes are their log.
 
-    `choices` are the numbers that it goes by; those that are not the default are comments before the log. `threads` is
+    `options` are its numbers and switches; those that are not the default are comments before the log. `threads` is
     the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment with the
     reason is the last of the notes.
     """
 
     machine: Machine
     threads: int = 1
-    choices: Choices = DEFAULT
+    options: ScheduleOptions = DEFAULT
 
     def __post_init__(self) -> None:
-        """Refuse choices that the machine has no room for, with a `ScheduleError`."""
-        self.choices.check(self.machine)
+        """Refuse options whose tiles need more registers than the machine has, with a `ScheduleError`."""
+        self.options.check(self.machine)
 
     @property
     def __name__(self) -> str:
@@ -67,16 +67,16 @@ class DefaultSchedule:
         way assumed of data is checked in the prelude.
         """
         schedule = LoopSchedule(program, trusted=True)
-        if self.choices.matrices:
+        if self.options.per_node_matrices:
             order_storage(schedule)
             order_loops(schedule)
-        columns = share_columns(schedule, self.machine, self.choices, team=self.threads > 1)
-        if self.choices.matrices:
+        columns = share_columns(schedule, self.machine, self.options, team=self.threads > 1)
+        if self.options.per_node_matrices:
             fuse_slices(schedule)
         join_children(schedule)
         schedule.apply(contract_storage)
         wide = self._wide(schedule.program) if columns.sliced else None
-        batches = batches_of(schedule.program) if self.choices.rebase else ()
+        batches = batches_of(schedule.program) if self.options.rolling_buffers else ()
         rooms: tuple[RollingBuffer, ...] = ()
         if wide is not None and self.threads > 1:
             rooms = rooms_of_shares(schedule.program, batches, columns.own)
@@ -87,19 +87,19 @@ class DefaultSchedule:
         reason = share_out(schedule, self.threads, wide, columns.own, rooms)
         rebase_batches(schedule, batches, 1)  # what workers have copies of
         schedule.apply(contract_storage)
-        if self.choices.matrices:
-            jam_rows(schedule, self.machine, self.choices)
-        if self.choices.turns:
+        if self.options.per_node_matrices:
+            jam_rows(schedule, self.machine, self.options)
+        if self.options.serpentine:
             alternate_columns(schedule)
         sums = {product.update for product in products(schedule.program)}
         transpose_rows(schedule, self.machine)
         vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
-        tile_batches(schedule, self.machine, self.choices)
-        tile_products(schedule, self.machine, self.choices)
-        tile_tables(schedule, self.machine, self.choices)
+        tile_batches(schedule, self.machine, self.options)
+        tile_products(schedule, self.machine, self.options)
+        tile_tables(schedule, self.machine, self.options)
         vectorize_columns(schedule, self.machine)  # what tiles have added
         vectorize_rows(schedule, self.machine)
-        log = (*self.choices.notes(), *schedule.log().splitlines())
+        log = (*self.options.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
 
@@ -108,8 +108,8 @@ class DefaultSchedule:
         weights = matrices(program)
         if weights > self.machine.l2_bytes:
             return None
-        on_unit = self.choices.on_unit(self.machine)
-        return self.choices.wide_for(weights, rows(program) * self.threads, on_unit=on_unit)
+        on_unit = self.options.on_unit(self.machine)
+        return self.options.rows_per_worker(weights, rows(program) * self.threads, on_unit=on_unit)
 
 
 def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of, parts_of
-from ragged.auto.choices import Choices
+from ragged.auto.options import ScheduleOptions
 from ragged.auto.tensorize_products import suits_matrix_unit
 from ragged.auto.tile_products import cut_rows, rows_of_tile
 from ragged.errors import ScheduleError
@@ -23,7 +23,7 @@ from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 
 
-def jam_rows(schedule: LoopSchedule, machine: Machine, choices: Choices) -> None:
+def jam_rows(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions) -> None:
     """Let a tile's rows of products of two matrices be used right after they were computed, not after all other rows.
 
     This is for a product with rows of its own and the nests right after it that store as many rows element by element.
@@ -34,17 +34,17 @@ def jam_rows(schedule: LoopSchedule, machine: Machine, choices: Choices) -> None
     for run in _runs(schedule.program):
         before = schedule.checkpoint()
         try:
-            _jam(schedule, run, machine, choices)
+            _jam(schedule, run, machine, options)
         except ScheduleError:
             schedule.restore(before)
 
 
-def _jam(schedule: LoopSchedule, run: list[For], machine: Machine, choices: Choices) -> None:
+def _jam(schedule: LoopSchedule, run: list[For], machine: Machine, options: ScheduleOptions) -> None:
     own = _own_rows(schedule.program)
     here = [own[leaf.label] for nest in run for leaf in leaves(nest) if leaf.label in own]
-    if choices.on_unit(machine) and any(map(suits_matrix_unit, here)):
+    if options.on_unit(machine) and any(map(suits_matrix_unit, here)):
         return
-    together = min(rows_of_tile(product, machine, choices) for product in here)
+    together = min(rows_of_tile(product, machine, options) for product in here)
     nests = [_rows(nest, own) for nest in run]
     for nest, rows in zip(run, nests, strict=True):
         if rows is not nest.var:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ragged.analysis.contractions import bytes_of, products, shared
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
-from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
@@ -29,15 +29,15 @@ _MOST_ON_STACK = STACK_BYTES * 3 // 4
 """The bytes of local buffers that leave room for the tiles of products."""
 
 
-def tile_batches(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
-    """Run loops over batches some iterations at a time (`Choices.tile`), sum by sum; the rest by its number.
+def tile_batches(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
+    """Run loops over batches some iterations at a time (`ScheduleOptions.tile`), sum by sum; the rest by its number.
 
     This is for loops of an extent that is known at the call, around sums of products with a parameter, or with what all
     iterations share: a matrix that is read once for four nodes comes from the caches a quarter as often. Temporaries of
     an iteration get room for all; where the stack is too small for that, fewer iterations run together. What a
     primitive refuses, because iterations depend on each other, is left as it is. Comes before `tile_products`.
     """
-    for loop, count, on_unit in list(_batches(schedule.program, machine, choices)):
+    for loop, count, on_unit in list(_batches(schedule.program, machine, options)):
         before = schedule.checkpoint()
         for together in (count,) if on_unit else range(count, 1, -1):
             try:
@@ -53,13 +53,13 @@ def tile_batches(schedule: LoopSchedule, machine: Machine, choices: Choices = DE
             schedule.restore(before)  # what is left over has temporaries of its own for each number of it
 
 
-def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[tuple[Var, int, bool]]:
+def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> Iterator[tuple[Var, int, bool]]:
     """Yield the innermost loops of unknown extent around products whose columns their iterations share.
 
     With each comes how many iterations are computed together, and whether a matrix unit does; there are none of which
     that is one.
     """
-    suit = _on_unit(program) if choices.on_unit(machine) else set()
+    suit = _on_unit(program) if options.on_unit(machine) else set()
     found = list(products(program))
     packed = {p.update: p.packed[0] for p in found if p.packed is not None}
     vectors = {p.update: vectors_of(p, machine) for p in found if p.vector is not None}
@@ -81,14 +81,14 @@ def _batches(program: Program, machine: Machine, choices: Choices) -> Iterator[t
         matrices = {packed[update] for update in updates if update in packed}
         most_vectors = max(vectors[update] for update in here)
         depth = max((int(e.value) for e in map(depths.__getitem__, here) if isinstance(e, Const)), default=0)
-        counts = choices.together(machine, sum(map(bytes_of, matrices)), most_vectors, 4 * depth)
+        counts = options.tile_rows(machine, sum(map(bytes_of, matrices)), most_vectors, 4 * depth)
         room = _bytes_of_temporaries(loop)
         if (
             here & suit
         ):  # whatever else stands there: the unit has bits of its own, the same in every schedule
-            yield loop.var, max(1, min(ROWS, choices.temporaries // max(1, room))), True
+            yield loop.var, max(1, min(ROWS, options.max_stack_bytes // max(1, room))), True
             continue
-        count = next((count for count in counts if count * room <= choices.temporaries), 1)
+        count = next((count for count in counts if count * room <= options.max_stack_bytes), 1)
         if count > 1:
             yield loop.var, count, False
 

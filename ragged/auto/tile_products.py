@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of
-from ragged.auto.choices import DEFAULT, ENOUGH_SUMS, Choices
+from ragged.auto.options import DEFAULT, ENOUGH_SUMS, ScheduleOptions
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
@@ -38,31 +38,35 @@ class Packing:
     width: int
 
 
-def tile_products(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+def tile_products(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
     """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
 
     The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
-    registers; where the other operand has rows that share the columns, some of them together (`Choices.tile`). The
-    order of each sum stays. What a primitive refuses is left as it is.
+    registers; where the other operand has rows that share the columns, some of them together (`ScheduleOptions.tile`).
+    The order of each sum stays. What a primitive refuses is left as it is.
     """
     updates = [product.update for product in products(schedule.program)]
-    tile_sums(schedule, machine, choices, updates, StageKind.KERNEL)
+    tile_sums(schedule, machine, options, updates, StageKind.KERNEL)
 
 
 def tile_sums(
-    schedule: LoopSchedule, machine: Machine, choices: Choices, updates: Iterable[Label], stage: StageKind
+    schedule: LoopSchedule,
+    machine: Machine,
+    options: ScheduleOptions,
+    updates: Iterable[Label],
+    stage: StageKind,
 ) -> None:
     """Do so for the products of a stage with these updates, and pack what that stage reads."""
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
     for label in updates:
-        product = _product(schedule, label, stage) if choices.on_unit(machine) else None
+        product = _product(schedule, label, stage) if options.on_unit(machine) else None
         if product is not None and (width := columns_for_matrix_unit(schedule, product)):
             on_unit.append(label)
             if product.packed is not None:
                 packings.setdefault(product.packed[0], set()).add((product.packed[1], width))
             continue
-        for packing in _tile(schedule, machine, choices, label, stage):
+        for packing in _tile(schedule, machine, options, label, stage):
             packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
     for buffer, ways in packings.items():
         _pack(schedule, buffer, ways, stage)
@@ -70,7 +74,7 @@ def tile_sums(
         try:
             tensorize_rows(schedule, label)
         except ScheduleError:  # a table that others read another way is not packed
-            list(_tile(schedule, machine, choices, label, stage))
+            list(_tile(schedule, machine, options, label, stage))
 
 
 def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Product | None:
@@ -78,7 +82,7 @@ def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Product
 
 
 def _tile(
-    schedule: LoopSchedule, machine: Machine, choices: Choices, update: Label, stage: StageKind
+    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, update: Label, stage: StageKind
 ) -> Iterator[Packing]:
     """Tile one product, and what its width leaves over as products of their own."""
     pending = [update]
@@ -89,7 +93,7 @@ def _tile(
             continue
         before = schedule.checkpoint()
         try:
-            pieces = _cut(schedule, product, rows_of_tile(product, machine, choices))
+            pieces = _cut(schedule, product, rows_of_tile(product, machine, options))
         except ScheduleError:
             schedule.restore(before)
             pieces = ()
@@ -97,7 +101,7 @@ def _tile(
             pending.extend(reversed(pieces))
             continue
         try:
-            width, rest = _tile_once(schedule, machine, choices, product)
+            width, rest = _tile_once(schedule, machine, options, product)
         except ScheduleError:
             schedule.restore(before)
             continue
@@ -107,18 +111,18 @@ def _tile(
 
 
 def _tile_once(
-    schedule: LoopSchedule, machine: Machine, choices: Choices, product: Product
+    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, product: Product
 ) -> tuple[int, tuple[Label, ...]]:
     """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
     extent = _extent(loop)
     lanes = _lanes(machine, extent) if product.vector is not None else 1
-    _, most_vectors = choices.tile_on(machine)
+    _, most_vectors = options.tile_on(machine)
     pieces = _pieces(extent, lanes)
-    rows = _dividing(product, rows_of_tile(product, machine, choices))
-    like = _rows_that_share_a_packing(product, rows, machine, choices)
-    most = most_vectors if like > 1 else choices.row_vectors
-    held = pieces <= choices.row_vectors and like * pieces + pieces < machine.vector_registers
+    rows = _dividing(product, rows_of_tile(product, machine, options))
+    like = _rows_that_share_a_packing(product, rows, machine, options)
+    most = most_vectors if like > 1 else options.row_vectors
+    held = pieces <= options.row_vectors and like * pieces + pieces < machine.vector_registers
     fits = product.vector is not None and held
     width = extent if fits else lanes * _vectors(extent // lanes, most)
     if width < 2:
@@ -146,7 +150,7 @@ def _tile_once(
     written = [kept.loops[var][-1] for var in around]
     started, summed = _separate(schedule, around, product.init)
     schedule.apply(reorder, (product.axis.var, *summed))
-    turn = _turn(schedule, product, choices)
+    turn = _turn(schedule, product, options)
     for nest in (started, summed, written):
         _lay_out(schedule, nest, lanes)
     if turn is not None:
@@ -154,14 +158,14 @@ def _tile_once(
     return width, rest
 
 
-def rows_of_tile(product: Product, machine: Machine, choices: Choices) -> int:
+def rows_of_tile(product: Product, machine: Machine, options: ScheduleOptions) -> int:
     """Return how many rows of a product a tile has: more where its columns are few.
 
     Where there are rows for several tiles, some may be left over; of few rows a tile has as many as divide them.
     """
     if product.vector is None or product.rows is None or product.rows is product.vector:
         return 1
-    most_rows, most_vectors = choices.tile_on(machine)
+    most_rows, most_vectors = options.tile_on(machine)
     most = most_rows * max(1, most_vectors // vectors_of(product, machine))
     return most if _extent(product.rows) >= _SEVERAL * most else _dividing(product, most)
 
@@ -181,13 +185,13 @@ def vectors_of(product: Product, machine: Machine) -> int:
     return _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
 
 
-def _turn(schedule: LoopSchedule, product: Product, choices: Choices) -> Var | None:
+def _turn(schedule: LoopSchedule, product: Product, options: ScheduleOptions) -> Var | None:
     """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
     axis = product.axis
     if not isinstance(axis.extent, Const):
         return None
     length = int(axis.extent.value)
-    most = choices.scalar_steps if product.vector is None else choices.turn(length)
+    most = options.scalar_reduction_unroll if product.vector is None else options.unroll_for(length)
     steps = next(count for count in range(most, 0, -1) if length % count == 0)
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
@@ -251,12 +255,14 @@ def _pack(schedule: LoopSchedule, buffer: Buffer, ways: set[tuple[int, int]], st
         schedule.apply(pack, buffer, name, tiles, order)
 
 
-def _rows_that_share_a_packing(product: Product, rows: int, machine: Machine, choices: Choices) -> int:
+def _rows_that_share_a_packing(
+    product: Product, rows: int, machine: Machine, options: ScheduleOptions
+) -> int:
     """Return the rows by which a tile's columns are chosen: those of full tiles, where some are left over from these.
 
     So one packing of a parameter serves both.
     """
-    most, _ = choices.tile_on(machine)
+    most, _ = options.tile_on(machine)
     few = product.packed is not None and product.rows is not None and _extent(product.rows) < most
     return most if few else rows
 

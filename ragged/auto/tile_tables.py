@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ragged.analysis.contractions import Product, products
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
-from ragged.auto.choices import DEFAULT, Choices
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tile_products import cut_rows, tile_sums
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
@@ -19,7 +19,7 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
 
 
-def tile_tables(schedule: LoopSchedule, machine: Machine, choices: Choices = DEFAULT) -> None:
+def tile_tables(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
     """Give each sum of products of the bind stage that has rows a register tile, as `tile_products` does.
 
     Each gets a loop over its rows of its own, and the rows that do not fill a tile another. The parameters that these
@@ -32,8 +32,8 @@ def tile_tables(schedule: LoopSchedule, machine: Machine, choices: Choices = DEF
                 loop = schedule.apply(fission, loop, name_of(part)).loops[loop][1]
         except ScheduleError:
             schedule.restore(before)
-    whole = [product.update for product in _with_rows(schedule, choices.tile_on(machine)[0])]
-    tile_sums(schedule, machine, choices, whole, StageKind.BIND)
+    whole = [product.update for product in _with_rows(schedule, options.tile_on(machine)[0])]
+    tile_sums(schedule, machine, options, whole, StageKind.BIND)
 
 
 def _shared(program: Program) -> list[Var]:

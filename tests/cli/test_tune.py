@@ -6,20 +6,22 @@ SMALL = ("tree_fc", "--hidden", 4, "--batch", 2, "--seconds", 0, "--threads", 1)
 
 
 def test_tune_prints_its_points_and_what_to_do(cortex, trees):
-    result = cortex("tune", *SMALL, "--trees", trees, "--grid", "tile=(99,99)", "--grid", "columns=True")
+    result = cortex(
+        "tune", *SMALL, "--trees", trees, "--grid", "tile=(99,99)", "--grid", "share_columns=True"
+    )
     assert result.exit_code == 0, result.output
     lines = [line for line in result.stdout.splitlines() if line.strip()]
-    assert lines[0].split() == ["choices", "kernel,", "us", "10-90", "%", "of", "the", "default"]
+    assert lines[0].split() == ["options", "kernel,", "us", "10-90", "%", "of", "the", "default"]
     assert lines[2].split()[0] == "default" and lines[2].split()[-2:] == ["1.000", "best"]
-    assert lines[3] == "not timed: tile=(99, 99): choices: tile=(99, 99) does not fit in registers"
+    assert lines[3] == "not timed: tile=(99, 99): options: tile=(99, 99) does not fit in registers"
     assert lines[-1] == "Nothing is clearly faster than the default."
 
 
 def test_tune_as_json(cortex_json, trees):
-    document = cortex_json("tune", *SMALL, "--trees", trees, "--grid", "steps=2")
+    document = cortex_json("tune", *SMALL, "--trees", trees, "--grid", "reduction_unroll=2")
     assert document["trees"] == 2 and document["hidden"] == 4
-    points = {tuple(each["choices"].items()): each for each in document["points"]}
-    assert set(points) == {(), (("steps", 2),)}
+    points = {tuple(each["options"].items()): each for each in document["points"]}
+    assert set(points) == {(), (("reduction_unroll", 2),)}
     assert points[()]["of_default"] == {"median": 1, "low": 1, "high": 1}
     for each in document["points"]:
         assert 0 < each["kernel_us"]["low"] <= each["kernel_us"]["median"] <= each["kernel_us"]["high"]
@@ -30,9 +32,12 @@ def test_tune_as_json(cortex_json, trees):
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ("steps", "'steps' is not NAME=VALUE,VALUE: steps=2,4 or tile=(6,4),(8,2)"),
-        ("steps=2,x", "'steps=2,x' is not NAME=VALUE,VALUE"),
-        ("step=2", "Error: tune: there is no choice 'step'"),
+        (
+            "reduction_unroll",
+            "'reduction_unroll' is not NAME=VALUE,VALUE: reduction_unroll=2,4 or tile=(6,4),(8,2)",
+        ),
+        ("reduction_unroll=2,x", "'reduction_unroll=2,x' is not NAME=VALUE,VALUE"),
+        ("step=2", "Error: tune: there is no option 'step'"),
     ],
 )
 def test_a_grid_that_is_none(cortex, grid, message):

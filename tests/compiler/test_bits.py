@@ -104,7 +104,7 @@ def compiled(monkeypatch, name: str, way: str, threads: int) -> cortex.Recursive
     with monkeypatch.context() as patch:
         if schedule is not None:
             own = replace(schedule, threads=threads)
-            patch.setattr(pipeline, "DefaultSchedule", lambda machine, threads, choices: own)
+            patch.setattr(pipeline, "DefaultSchedule", lambda machine, threads, options: own)
             assert any(each.run is own for each in passes_for(threads))
         return cortex.compile(
             model, model.init_params(seed=1), threads=threads, precision=precision, cache=False

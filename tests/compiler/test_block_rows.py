@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import cortex
-from cortex import Choices, models, ra
+from cortex import RecursionOptions, models, ra
 from cortex.models.inputs import projections
 from tests.support.agreement import check_agreement
 from tests.support.random_structures import batches
@@ -32,7 +32,9 @@ BLOCK = 3
 
 @cache
 def compiled(threads: int, block: int = BLOCK, precision: str = "float32") -> cortex.RecursiveFunction:
-    return cortex.compile(MODEL, PARAMS, threads=threads, choices=Choices(block=block), precision=precision)
+    return cortex.compile(
+        MODEL, PARAMS, threads=threads, options=RecursionOptions(gather_block_rows=block), precision=precision
+    )
 
 
 def comb(leaves: int) -> object:

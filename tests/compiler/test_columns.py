@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cortex
-from cortex import Choices, Node, models, ra
+from cortex import Node, RecursionOptions, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.columns import share_columns
@@ -165,7 +165,7 @@ def test_a_slice_that_would_be_one_vector_only_to_stay_is_as_wide_as_a_tile():
     ],
 )
 def test_a_batch_is_wide_where_its_rows_are_many_or_as_large_as_the_matrices(matrices, rows, chosen, wide):
-    assert Choices(wide=chosen).wide_for(matrices, rows) == wide
+    assert RecursionOptions(min_rows_per_worker=chosen).rows_per_worker(matrices, rows) == wide
 
 
 def test_nodes_with_matrices_of_their_own_are_shared_out_two_by_two():

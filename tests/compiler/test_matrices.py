@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cortex
-from cortex import Choices, models, ra
+from cortex import RecursionOptions, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
@@ -62,7 +62,9 @@ def test_results_where_rows_are_left_over():
     model = models.mv_rnn(52, vocab=7)
     params = model.init_params(seed=3)
     machine = Machine(16, 32, 2, 32 * 1024, 256 * 1024)
-    made = DefaultSchedule(machine, 2, Choices(slice_vectors=8).of_loops)(default_schedule(model).lower())
+    made = DefaultSchedule(machine, 2, RecursionOptions(slice_vectors=8).of_loops)(
+        default_schedule(model).lower()
+    )
     assert any("s.apply(cut, " in step and "s.index('24'" in step for step in made.notes)
     expected = ra.evaluate(model, params, [(1, 2)])
     got = interpreted(made.program, linearize(model.plan(), [(1, 2)]), params, workers=2)
@@ -85,7 +87,12 @@ def test_the_same_bits(cell, hidden, keep, precision):
     params = model.init_params(seed=1)
     ways = [
         cortex.compile(
-            model, params, threads=threads, keep=keep, precision=precision, choices=Choices(matrices=matrices)
+            model,
+            params,
+            threads=threads,
+            keep=keep,
+            precision=precision,
+            options=RecursionOptions(per_node_matrices=matrices),
         )
         for threads, matrices in [(1, False), (1, True), (2, True)]
     ]
@@ -110,7 +117,7 @@ def test_mv_rnn_is_in_vectors():
     ):
         assert f"s.apply({step}" in steps, step
     plain = "\n".join(
-        DefaultSchedule(TWO_CORES, 2, Choices(matrices=False).of_loops)(
+        DefaultSchedule(TWO_CORES, 2, RecursionOptions(per_node_matrices=False).of_loops)(
             default_schedule(models.mv_rnn(64, vocab=7)).lower()
         ).notes
     )
@@ -150,7 +157,7 @@ def test_cells_of_vectors_are_left_as_they_are(make):
     extra = {} if make is models.tree_fc else {"embed": 24}
     program = default_schedule(make(hidden=32, vocab=7, **extra)).lower()
     texts = [
-        str(DefaultSchedule(TWO_CORES, 2, Choices(matrices=on).of_loops)(program).program)
+        str(DefaultSchedule(TWO_CORES, 2, RecursionOptions(per_node_matrices=on).of_loops)(program).program)
         for on in (False, True)
     ]
     assert texts[0] == texts[1]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortex import Choices, models, ra
+from cortex import RecursionOptions, models, ra
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.pair_products_bf16 import RoundProducts
@@ -26,7 +26,7 @@ def shared_out(model, *, rounded=False, own=True, threads=2):
     program = default_schedule(model).lower()
     if rounded:
         program = RoundProducts()(program).program
-    schedule = DefaultSchedule(TWO_CORES, threads, choices=Choices(own=own))
+    schedule = DefaultSchedule(TWO_CORES, threads, options=RecursionOptions(replicate_rows=own))
     return to_text(schedule(program).program)
 
 

@@ -106,7 +106,7 @@ def test_a_matrix_unit_gives_the_same_bits_for_any_batch_and_threads(name):
 def test_whoever_chooses_no_unit_has_pairs_one_after_another():
     model, _ = UNIT["tree_fc"]
     params, batch = model.init_params(seed=0), trees()
-    plain = bf16(model, params, choices=cortex.Choices(tensorize=False))
+    plain = bf16(model, params, options=cortex.RecursionOptions(tensorize=False))
     assert "tensorized(" not in plain.show("loops") and "tdpbf16ps" not in plain.show("asm")
     np.testing.assert_allclose(plain(batch)["h"], bf16(model, params)(batch)["h"], rtol=0, atol=1e-4)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cortex
-from cortex import Choices, Node, models
+from cortex import Node, RecursionOptions, models
 from ragged.ir.parser import parse
 from ragged.ir.stmt import Alloc, Block, For, Intrinsic
 from ragged.ir.walk import statements
@@ -29,11 +29,11 @@ def trees(count):
 @pytest.mark.parametrize(("threads", "precision"), [(1, "bf16"), (2, "float32")])
 def test_no_bit_depends_on_it(threads, precision):
     fn, plain = (
-        cortex.compile(MODEL, PARAMS, threads=threads, precision=precision, choices=choices)
-        for choices in (Choices(), Choices(prefetch=False))
+        cortex.compile(MODEL, PARAMS, threads=threads, precision=precision, options=options)
+        for options in (RecursionOptions(), RecursionOptions(prefetch=False))
     )
     assert "prefetch(" in fn.show("loops") and "prefetch(" not in plain.show("loops")
-    assert "# prefetch=False is chosen; True by default" in plain.show("schedule")
+    assert "# prefetch=False is set; True by default" in plain.show("schedule")
     batch = trees(30)
     np.testing.assert_array_equal(fn(batch)["h"], plain(batch)["h"])
 

@@ -87,8 +87,8 @@ def test_the_same_bits_for_any_number_of_threads(functions):
 def test_the_same_bits_by_nodes_and_by_columns(name, wide):
     """Batches of `wide` nodes for each of two workers and more are shared out by nodes, others by columns."""
     model = WIDE[name]
-    params, choices = model.init_params(seed=0), cortex.Choices(wide=wide)
-    one, two = (cortex.compile(model, params, threads=threads, choices=choices) for threads in (1, 2))
+    params, options = model.init_params(seed=0), cortex.RecursionOptions(min_rows_per_worker=wide)
+    one, two = (cortex.compile(model, params, threads=threads, options=options) for threads in (1, 2))
     assert f"s.apply(distribute_over_team, {wide}" in two.show("schedule")
     all_come(two)
     for batch in batches():

@@ -331,7 +331,7 @@ def test_the_log_makes_the_same_choices_again():
     schedule = default_schedule(model)
     body = next(tensor for tensor in model.computes if tensor.name == "body")
     assert schedule.log() == (
-        f"s.dynamic_batch(widest={widest_batch(model)})\ns.specialize_if_else(body)\ns.specialize_leaves()\ns.hoist_inputs()"
+        f"s.dynamic_batch(max_batch_nodes={widest_batch(model)})\ns.specialize_if_else(body)\ns.specialize_leaves()\ns.hoist_inputs()"
     )
     again = ra.Schedule(model)
     exec(schedule.log(), {"s": again, "body": body})

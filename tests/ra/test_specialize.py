@@ -315,14 +315,14 @@ def test_leaves_of_a_model_that_does_not_ask_for_them():
 def test_the_default_schedule_specializes_branches_and_no_more():
     typed, (model, _) = Typed(), by_arity()
     assert default_schedule(typed.model).log().splitlines() == [
-        f"s.dynamic_batch(widest={widest_batch(typed.model)})",
+        f"s.dynamic_batch(max_batch_nodes={widest_batch(typed.model)})",
         "s.specialize_if_else(leaf)",
         "s.specialize_if_else(h)",
         "s.specialize_leaves()",
         "s.hoist_constants()",
     ]  # and no inputs: all that is left depends on children, or is a constant
     assert default_schedule(model).log().splitlines()[:4] == [
-        f"s.dynamic_batch(widest={widest_batch(model)})",
+        f"s.dynamic_batch(max_batch_nodes={widest_batch(model)})",
         "s.specialize_if_else(several)",
         "s.specialize_if_else(inner)",
         "s.specialize_if_else(h)",

@@ -60,7 +60,7 @@ def schedules(model: ra.Model) -> dict[str, ra.Schedule]:
         for name, steps in zip(names, (_branches(model), _checks(model)), strict=True):
             schedule = ra.Schedule(model)
             if batched:
-                schedule.dynamic_batch(widest=3 if name == "default" else 2)
+                schedule.dynamic_batch(max_batch_nodes=3 if name == "default" else 2)
             if any([_accepted(schedule, *step) for step in steps]):
                 made[name] = schedule
     return made

@@ -1,4 +1,4 @@
-"""The search over choices: what it tries, compares and finds."""
+"""The search over options: what it tries, compares and finds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cortex
-from cortex import Choices, models
-from cortex.compiler.choices import DEFAULT
+from cortex import RecursionOptions, models
+from cortex.compiler.options import DEFAULT
 from cortex.tuning import Tuning, search
 from cortex.tuning.answers import disagreement
 from cortex.tuning.rounds import LEAST_ROUNDS, Times, take_turns
@@ -16,7 +16,7 @@ from ragged.errors import InternalError, UserError
 MODEL = models.tree_fc(hidden=4, vocab=7)
 PARAMS = MODEL.init_params(seed=1)
 TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
-GRID = {"steps": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8]}
+GRID = {"reduction_unroll": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8]}
 
 
 @pytest.fixture
@@ -25,39 +25,44 @@ def pretended(monkeypatch):
 
     def pretend(functions, data, seconds):
         texts = [fn.show("schedule") for fn in functions]
-        times = [100 / (1 + ("# steps=2" in text)) * (1 + ("# tile=(5, 4)" in text) / 100) for text in texts]
+        times = [
+            100 / (1 + ("# reduction_unroll=2" in text)) * (1 + ("# tile=(5, 4)" in text) / 100)
+            for text in texts
+        ]
         return [Times(np.full(LEAST_ROUNDS, 1000 * time)) for time in times]
 
     monkeypatch.setattr(search, "take_turns", pretend)
 
 
 FOUND = """\
-choices               kernel, us      10-90 %  of the default
-steps=2                     50.0    50.0-50.0           0.500  best
-tile=(5, 4), steps=2        50.5    50.5-50.5           0.505
-default                    100.0  100.0-100.0           1.000
-not timed: tile=(99, 99), steps=2: choices: tile=(99, 99) does not fit in registers
-not timed: slice_vectors=8, steps=2: the same kernel as Choices(steps=2)
-Faster than the default by 2.00: cortex.compile(..., choices=cortex.Choices(steps=2))"""
+options                          kernel, us      10-90 %  of the default
+reduction_unroll=2                     50.0    50.0-50.0           0.500  best
+tile=(5, 4), reduction_unroll=2        50.5    50.5-50.5           0.505
+default                               100.0  100.0-100.0           1.000
+not timed: tile=(99, 99), reduction_unroll=2: options: tile=(99, 99) does not fit in registers
+not timed: slice_vectors=8, reduction_unroll=2: the same kernel as RecursionOptions(reduction_unroll=2)
+Faster than the default by 2.00: cortex.compile(..., options=cortex.RecursionOptions(reduction_unroll=2))"""
 
 
 def test_parameters_are_searched_one_after_another(pretended):
     points = []
     found = cortex.tune(MODEL, PARAMS, TREES, grid=GRID, threads=1, advance=lambda: points.append(1))
-    assert found.best == Choices(steps=2) and found.gain == 2
+    assert found.best == RecursionOptions(reduction_unroll=2) and found.gain == 2
     assert str(found) == FOUND
     assert len(points) == 4
 
 
 def test_a_full_grid_is_timed_at_once(pretended):
-    found = cortex.tune(MODEL, PARAMS, TREES, grid={"steps": [2]}, full=True, threads=1)
-    assert [each.choices for each in found.timed] == [Choices(steps=2), DEFAULT]
+    found = cortex.tune(MODEL, PARAMS, TREES, grid={"reduction_unroll": [2]}, full=True, threads=1)
+    assert [each.options for each in found.timed] == [RecursionOptions(reduction_unroll=2), DEFAULT]
 
 
 def test_what_is_a_hundredth_faster_is_not_better():
     own, close, better = (Times(np.full(LEAST_ROUNDS, time)) for time in (100.0, 99.0, 97.0))
-    assert search._fastest({DEFAULT: own, Choices(steps=2): close}, DEFAULT) == DEFAULT
-    assert search._fastest({DEFAULT: own, Choices(steps=2): better}, DEFAULT) == Choices(steps=2)
+    assert search._fastest({DEFAULT: own, RecursionOptions(reduction_unroll=2): close}, DEFAULT) == DEFAULT
+    assert search._fastest(
+        {DEFAULT: own, RecursionOptions(reduction_unroll=2): better}, DEFAULT
+    ) == RecursionOptions(reduction_unroll=2)
     nothing = Tuning(DEFAULT, (), ())
     assert nothing.advice == "Nothing is clearly faster than the default."
 
@@ -65,9 +70,15 @@ def test_what_is_a_hundredth_faster_is_not_better():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"grid": {"step": [2]}}, "tune: there is no choice 'step'"),
-        ({"grid": {"steps": 2}}, "tune: the values of steps are 2\n  fix: a list of values to try"),
-        ({"grid": {"columns": [False], "steps": [2, 0]}}, "choices: steps=0 is not a number from 1 up"),
+        ({"grid": {"step": [2]}}, "tune: there is no option 'step'"),
+        (
+            {"grid": {"reduction_unroll": 2}},
+            "tune: the values of reduction_unroll are 2\n  fix: a list of values to try",
+        ),
+        (
+            {"grid": {"share_columns": [False], "reduction_unroll": [2, 0]}},
+            "options: reduction_unroll=0 is not a number from 1 up",
+        ),
         ({"keep": "roots"}, "tune: keep is not for its user to say\n  because: it compares all nodes"),
     ],
     ids=str,
@@ -111,9 +122,11 @@ def sums(factor: float) -> cortex.Output:
 
 def test_other_bits_are_a_fault_unless_an_order_was_changed():
     own, near, far = sums(1), sums(1 + 1e-6), sums(1.1)
-    steps, refactored = Choices(steps=2), Choices(refactor=("x",))
+    steps, refactored = RecursionOptions(reduction_unroll=2), RecursionOptions(refactor=("x",))
     assert disagreement(steps, own, DEFAULT, own) is None
-    with pytest.raises(InternalError, match=r"tune: Choices\(steps=2\) changes the bits of 'h'"):
+    with pytest.raises(
+        InternalError, match=r"tune: RecursionOptions\(reduction_unroll=2\) changes the bits of 'h'"
+    ):
         disagreement(steps, near, DEFAULT, own)
     assert disagreement(refactored, near, DEFAULT, own) is None
     assert "differ from the default's by" in (disagreement(refactored, far, DEFAULT, own) or "")

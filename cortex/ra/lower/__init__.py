@@ -1,8 +1,8 @@
 """Lowering: a model in the Recursive API, and its schedule, to a program of the one IR."""
 
 from cortex.ra.lower.program import (
-    Choices,
     LoweredModel,
+    LoweringOptions,
     count_cases,
     hoistable,
     lower,
@@ -10,4 +10,12 @@ from cortex.ra.lower.program import (
     table_bytes,
 )
 
-__all__ = ["Choices", "LoweredModel", "count_cases", "hoistable", "lower", "scheduled_plan", "table_bytes"]
+__all__ = [
+    "LoweredModel",
+    "LoweringOptions",
+    "count_cases",
+    "hoistable",
+    "lower",
+    "scheduled_plan",
+    "table_bytes",
+]

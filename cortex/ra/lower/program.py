@@ -32,7 +32,7 @@ from ragged.ir.stmt import If, Stmt, block
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class LoweringOptions:
     """How a recursion becomes loops.
 
     `batched` runs the nodes of one height together (dynamic batching), else one node after another; with
@@ -42,7 +42,8 @@ class Choices:
     step, each node after those below it. `checks`, each `==` or `>=`, are specialized: nodes that differ in what
     matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
     parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
-    With `roots_alone` the results are those of roots, and gathered last. A batch has at most `widest` inner nodes.
+    With `roots_alone` the results are those of roots, and gathered last. A batch has at most `max_batch_nodes` inner
+    nodes.
     """
 
     batched: bool = False
@@ -54,7 +55,7 @@ class Choices:
     constants: bool = False
     tables: tuple[Compute, ...] = ()
     roots_alone: bool = False
-    widest: int | None = None
+    max_batch_nodes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,10 @@ class LoweredModel:
     tables: tuple[str, ...]
 
 
-def lower(model: Model, choices: Choices, name: str = "model") -> LoweredModel:
+def lower(model: Model, options: LoweringOptions, name: str = "model") -> LoweredModel:
     """Return the program that runs `model` at every node of a batch of structures."""
-    functions = structure_functions(scheduled_plan(model, choices))
-    lowering = _ModelLowering(model, functions, choices)
+    functions = structure_functions(scheduled_plan(model, options))
+    lowering = _ModelLowering(model, functions, options)
     kernel = lowering.kernel()
     buffers = lowering.buffers.all()
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
@@ -91,33 +92,35 @@ def lower(model: Model, choices: Choices, name: str = "model") -> LoweredModel:
 
 def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
     """Return the bytes of the tables of some computes, and of what these are made with and that is kept."""
-    tables = _ModelLowering(model, structure_functions(model.plan()), Choices(tables=tuple(computes))).tables
+    tables = _ModelLowering(
+        model, structure_functions(model.plan()), LoweringOptions(tables=tuple(computes))
+    ).tables
     for compute in tables.keys:
         tables.buffer(compute)
     return tables.bytes
 
 
-def scheduled_plan(model: Model, choices: Choices) -> Plan:
+def scheduled_plan(model: Model, options: LoweringOptions) -> Plan:
     """Return what the program asks of structures: what the model does, the steps of an unrolled recursion, classes."""
-    recycled = choices.roots_alone and choices.batched and not choices.unrolled
-    widest = None if choices.unrolled else choices.widest
-    plan = replace(model.plan(), unrolled=choices.unrolled, recycled=recycled, widest=widest)
-    if not choices.batched or not choices.checks:
+    recycled = options.roots_alone and options.batched and not options.unrolled
+    widest = None if options.unrolled else options.max_batch_nodes
+    plan = replace(model.plan(), unrolled=options.unrolled, recycled=recycled, widest=widest)
+    if not options.batched or not options.checks:
         return plan
-    return replace(plan, classes=_ModelLowering(model, structure_functions(plan), choices).classes())
+    return replace(plan, classes=_ModelLowering(model, structure_functions(plan), options).classes())
 
 
-def hoistable(model: Model, choices: Choices) -> tuple[Compute, ...]:
+def hoistable(model: Model, options: LoweringOptions) -> tuple[Compute, ...]:
     """Return the computes that can be done before the recursion: what classes or constants take over is not of them."""
-    asked = {check.payload for check in choices.checks}
-    computes = without(independent(model, choices.tables), asked, choices.tables)
+    asked = {check.payload for check in options.checks}
+    computes = without(independent(model, options.tables), asked, options.tables)
     everywhere = same_everywhere()
-    return tuple(c for c in computes if not choices.constants or not everywhere.holds(c))
+    return tuple(c for c in computes if not options.constants or not everywhere.holds(c))
 
 
-def count_cases(model: Model, choices: Choices, most: int) -> int:
+def count_cases(model: Model, options: LoweringOptions, most: int) -> int:
     """Return for how many kinds of nodes a schedule's checks have something done of its own, or `most` if for more."""
-    lowering = _ModelLowering(model, structure_functions(model.plan()), choices)
+    lowering = _ModelLowering(model, structure_functions(model.plan()), options)
     kinds = (True, False) if lowering.splits() else (None,)
     return sum(1 for _ in islice(chain.from_iterable(map(lowering.cases, kinds)), most))
 
@@ -126,7 +129,7 @@ def count_cases(model: Model, choices: Choices, most: int) -> int:
 class _ModelLowering:
     model: Model
     functions: StructureFunctions
-    choices: Choices
+    options: LoweringOptions
     buffers: Buffers = field(init=False)
     constants: Constants = field(init=False)
     tables: LookupTables = field(init=False)
@@ -135,16 +138,16 @@ class _ModelLowering:
     finite: set[InputTensor] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.buffers = Buffers(self.model, self.functions, self.choices.roots_alone)
+        self.buffers = Buffers(self.model, self.functions, self.options.roots_alone)
         self.computed = CaseAnalysis(self.model).computed
         self.constants = Constants(self.buffers)
-        keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.choices.tables}
+        keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.options.tables}
         self.tables = LookupTables(self.buffers, self.constants, keys)
-        hoisted = hoistable(self.model, self.choices) if self.choices.hoisted else ()
+        hoisted = hoistable(self.model, self.options) if self.options.hoisted else ()
         self.inputs = Inputs(self.model, self.functions, self.buffers, hoisted, self.constants, self.tables)
 
     def kernel(self) -> Stmt:
-        recursion = self.by_class() if self.choices.batched and self.choices.checks else self.by_leaf()
+        recursion = self.by_class() if self.options.batched and self.options.checks else self.by_leaf()
         return block(self.inputs.stmts(), recursion, *gathered_roots(self.functions, self.buffers.roots))
 
     def by_leaf(self) -> Stmt:
@@ -156,8 +159,8 @@ class _ModelLowering:
         return node_loops(
             self.functions,
             cases,
-            batched=self.choices.batched,
-            specialized=self.choices.specialized or self.choices.childless,
+            batched=self.options.batched,
+            specialized=self.options.specialized or self.options.childless,
             unrolled=self.unrolled,
         )
 
@@ -171,11 +174,11 @@ class _ModelLowering:
     def unrolled(self) -> Unrolled | None:
         """The steps of an unrolled recursion."""
         steps = self.functions.steps
-        return None if steps is None else Unrolled(self.choices.unrolled, steps)
+        return None if steps is None else Unrolled(self.options.unrolled, steps)
 
     def splits(self) -> bool:
         """Return whether leaves and inner nodes are two cases."""
-        if self.choices.childless or any(asks_for_leaves(check) for check in self.choices.checks):
+        if self.options.childless or any(asks_for_leaves(check) for check in self.options.checks):
             return True
         everything = self._case(Const(0), Decisions())
         return any(key(atom) == LEAF for tensor in self.model.computes for atom in everything.choices(tensor))
@@ -186,7 +189,7 @@ class _ModelLowering:
         What integers they have is followed only where checks are specialized.
         """
         answers: dict[Hashable, bool] = {} if leaf is None else {LEAF: leaf}
-        return Decisions(answers, node_values(self.model.plan(), leaf) if self.choices.checks else {})
+        return Decisions(answers, node_values(self.model.plan(), leaf) if self.options.checks else {})
 
     def classes(self) -> tuple[NodeClass, ...]:
         """Return the classes that nodes of one batch are sorted into; none where there is nothing to sort."""
@@ -198,7 +201,7 @@ class _ModelLowering:
     def cases(self, leaf: bool | None) -> Iterator[Decisions]:
         """Return what is known in each case of leaves, of inner nodes, or of all: inner ones of a step are one."""
         start = self.start(leaf)
-        return iter((start,)) if self.choices.unrolled and not leaf else self._explored(start)
+        return iter((start,)) if self.options.unrolled and not leaf else self._explored(start)
 
     def _explored(self, known: Decisions) -> Iterator[Decisions]:
         check = self.open_check(self._case(Const(0), known))
@@ -210,7 +213,7 @@ class _ModelLowering:
 
     def open_check(self, case: Case) -> Comparison | None:
         """Return a specialized check that a case leaves open and that matters in it, or None."""
-        for check in self.choices.checks:
+        for check in self.options.checks:
             if case.decisions.answer(check) is None and case.matters(check):
                 return check
         return None
@@ -220,7 +223,7 @@ class _ModelLowering:
         return lambda node: self.body(node, known)
 
     def _case(self, node: Expr, decisions: Decisions) -> Case:
-        constants = self.constants if self.choices.constants else None
+        constants = self.constants if self.options.constants else None
         return Case(self.model, self.buffers, self.computed, self.inputs, node, decisions, constants)
 
     def body(self, node: Expr, decisions: Decisions) -> Stmt:

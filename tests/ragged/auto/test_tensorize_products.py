@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.options import ScheduleOptions
 from ragged.auto.pair_products_bf16 import RoundProducts
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
@@ -56,9 +56,9 @@ with kernel:
 """
 
 
-def scheduled(text, threads=1, machine=UNIT, choices=None):
+def scheduled(text, threads=1, machine=UNIT, options=None):
     rounded = RoundProducts()(parse(text)).program
-    new = DefaultSchedule(machine, threads, choices or Choices())(rounded).program
+    new = DefaultSchedule(machine, threads, options or ScheduleOptions())(rounded).program
     verify(new)
     return rounded, new
 
@@ -106,14 +106,14 @@ def test_what_sixteens_do_not_divide_stays_in_vectors(columns, length):
 def test_who_has_no_unit_or_wants_none_has_vectors():
     text = CELL.format(columns=64, length=32)
     without = Machine(64, 32, 2, 32 * 1024, 1024 * 1024)
-    for machine, choices in ((without, Choices()), (UNIT, Choices(tensorize=False))):
-        assert "tensorized(" not in to_text(scheduled(text, machine=machine, choices=choices)[1])
+    for machine, options in ((without, ScheduleOptions()), (UNIT, ScheduleOptions(tensorize=False))):
+        assert "tensorized(" not in to_text(scheduled(text, machine=machine, options=options)[1])
 
 
 def test_large_temporaries_make_smaller_blocks():
     """An iteration has 64 sums and 16 pairs."""
     text = CELL.format(columns=64, length=32)
-    _, new = scheduled(text, choices=Choices(temporaries=5 * 4 * 64))
+    _, new = scheduled(text, options=ScheduleOptions(max_stack_bytes=5 * 4 * 64))
     assert "for n_i_rest in tensorized(min(count - n_o * 4, 4))" in to_text(new)
 
 

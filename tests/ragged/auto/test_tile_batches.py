@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ragged.auto.choices import Choices
 from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.options import ScheduleOptions
 from ragged.auto.tile_batches import tile_batches
 from ragged.ir.frame_size import STACK_BYTES, stack_bytes
 from ragged.ir.interpret import interpret
@@ -125,8 +125,8 @@ def test_more_rows_where_a_slice_of_a_large_matrix_has_few_columns(columns, l1_b
 
 
 def test_fewer_iterations_where_temporaries_have_no_room():
-    choices = Choices(temporaries=5 * 96 * 4 * 2)
-    log = DefaultSchedule(replace(SMALL, vector_registers=32), choices=choices)(
+    options = ScheduleOptions(max_stack_bytes=5 * 96 * 4 * 2)
+    log = DefaultSchedule(replace(SMALL, vector_registers=32), options=options)(
         parse(CELL.format(hidden=96))
     ).notes
     assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log

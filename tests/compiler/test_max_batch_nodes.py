@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cortex
-from cortex import Choices, Node, models, ra
+from cortex import Node, RecursionOptions, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.errors import DataError, ScheduleError, UserError
@@ -28,7 +28,7 @@ PAIRS = [((k, 1), (2, (k, 4))) for k in range(5)]
 def test_no_bit_of_a_result_depends_on_it(widest, keep):
     params = MODEL.init_params(seed=4)
     whole, divided = (
-        cortex.compile(MODEL, params, threads=2, keep=keep, choices=Choices(widest=each))
+        cortex.compile(MODEL, params, threads=2, keep=keep, options=RecursionOptions(max_batch_nodes=each))
         for each in (None, widest)
     )
     assert divided.show("loops") == whole.show("loops")
@@ -43,7 +43,7 @@ def test_no_bit_of_a_result_depends_on_it(widest, keep):
 
 def test_a_batch_has_a_part_of_each_quarter():
     schedule = ra.Schedule(MODEL)
-    schedule.dynamic_batch(widest=8)
+    schedule.dynamic_batch(max_batch_nodes=8)
     pairs = [((k % 7, 1), 2) for k in range(10)]
     batch = linearize(schedule.plan(), pairs)
     # Of ten nodes of each height the quarters are 0 1 2, 3 4 5, 6 7 and 8 9: of each first two, then what is left.
@@ -53,18 +53,20 @@ def test_a_batch_has_a_part_of_each_quarter():
 
 def test_a_narrow_batch_takes_less_memory():
     trees = [((1, 2), 3)] * 1000
-    fn = cortex.compile(MODEL, MODEL.init_params(), threads=1, keep="roots", choices=Choices(widest=8))
+    fn = cortex.compile(
+        MODEL, MODEL.init_params(), threads=1, keep="roots", options=RecursionOptions(max_batch_nodes=8)
+    )
     batch = fn.linearize(trees)
     assert batch.widest_nodes == 8 and batch.widest_edges == 16
     # Leaves, and eight nodes before the first of them are not needed any more.
     assert batch.storage_rows == 3000 + 8
-    whole = linearize(default_schedule(MODEL, widest=5000).plan(roots_alone=True), trees)
+    whole = linearize(default_schedule(MODEL, max_batch_nodes=5000).plan(roots_alone=True), trees)
     assert whole.widest_nodes == 1000 and whole.storage_rows == 3000 + 1000
 
 
 def test_as_many_by_default_as_a_cache_has_room_for():
     logs = [default_schedule(models.tree_lstm(h, h, 7)).log().splitlines()[0] for h in (256, 16, 4)]
-    assert logs == [f"s.dynamic_batch(widest={widest})" for widest in (96, 1920, 7680)]
+    assert logs == [f"s.dynamic_batch(max_batch_nodes={widest})" for widest in (96, 1920, 7680)]
 
 
 def test_no_more_than_are_work_enough():
@@ -84,14 +86,16 @@ def test_more_where_weights_are_larger_than_the_cache():
 def test_batches_of_functions_that_are_unrolled_or_not():
     """They are of different plans, and said to be, whatever both say of how wide a batch is."""
     params = MODEL.init_params()
-    plain, unrolled = (cortex.compile(MODEL, params, choices=Choices(unroll=depth)) for depth in (0, 1))
+    plain, unrolled = (
+        cortex.compile(MODEL, params, options=RecursionOptions(unroll=depth)) for depth in (0, 1)
+    )
     for taken, given in ((plain, unrolled), (unrolled, plain)):
         with pytest.raises(DataError, match="was linearized for another plan"):
             taken(given.linearize(PAIRS))
 
 
 def test_a_step_of_an_unrolled_recursion_is_whole():
-    schedule = default_schedule(MODEL, widest=2)
+    schedule = default_schedule(MODEL, max_batch_nodes=2)
     assert schedule.plan().widest == 2
     schedule.unroll(1)
     assert schedule.plan().widest is None
@@ -100,7 +104,9 @@ def test_a_step_of_an_unrolled_recursion_is_whole():
 
 def test_a_gpu_takes_whole_heights():
     model = models.tree_fc(hidden=4, vocab=7)
-    fn = cortex.compile(model, model.init_params(), target=TARGET, choices=Choices(widest=2))
+    fn = cortex.compile(
+        model, model.init_params(), target=TARGET, options=RecursionOptions(max_batch_nodes=2)
+    )
     assert fn.plan.widest is None
 
 
@@ -119,8 +125,8 @@ def test_what_is_no_width(widest):
     with pytest.raises(ScheduleError) as refusal:
         ra.Schedule(MODEL).dynamic_batch(widest)
     first, _, fix = str(refusal.value).splitlines()
-    assert first == f"dynamic_batch: widest={widest!r} is no number of nodes"
+    assert first == f"dynamic_batch: max_batch_nodes={widest!r} is no number of nodes"
     assert fix == "  fix: a whole number from 1 on, or None for any number"
     with pytest.raises(UserError) as error:
-        Choices(widest=widest)
-    assert str(error.value) == f"choices: widest={widest!r} is not a number from 1 up"
+        RecursionOptions(max_batch_nodes=widest)
+    assert str(error.value) == f"options: max_batch_nodes={widest!r} is not a number from 1 up"

@@ -1,0 +1,173 @@
+"""Options of the schedules: what they change, what they leave, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cortex
+from cortex import RecursionOptions, models, ra
+from cortex.compiler.compile import recipe_of
+from cortex.compiler.options import DEFAULT, scheduled
+from cortex.ra.schedule import default_schedule
+from ragged.auto import options as loops
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.compiled.key import key_of
+from ragged.errors import ScheduleError, UserError
+from ragged.machine import this_machine
+from tests.support.agreement import check_agreement
+
+MODEL = models.tree_fc(hidden=33, vocab=7)
+TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
+OTHERS = [
+    RecursionOptions(tile=(3, 2), reduction_unroll=4, slice_vectors=1, row_vectors=2),
+    RecursionOptions(rows_per_tile=1, share_columns=False),
+    RecursionOptions(tile=(6, 4), rows_per_tile=2, max_stack_bytes=1024),
+    RecursionOptions(refactor=("Wl", "Wr"), reroll=False),
+]
+
+
+@pytest.fixture(scope="module")
+def params():
+    return MODEL.init_params(seed=3)
+
+
+@pytest.fixture(scope="module")
+def default(params) -> cortex.RecursiveFunction:
+    return cortex.compile(MODEL, params, threads=1)
+
+
+@pytest.mark.parametrize("options", OTHERS, ids=repr)
+def test_choices_change_the_program_and_no_bit(options, params, default):
+    fn = cortex.compile(MODEL, params, options=options, threads=1)
+    assert fn.show("loops") != default.show("loops")
+    mine, own = fn(TREES).nodes("h"), default(TREES).nodes("h")
+    assert [rows.tobytes() for rows in mine] == [rows.tobytes() for rows in own]
+    check_agreement([{"h": rows} for rows in mine], ra.evaluate(MODEL, params, TREES), repr(options))
+
+
+def test_the_schedule_says_what_is_chosen_and_why_not_the_default(params, default):
+    assert not [line for line in default.show("schedule").splitlines() if line.startswith("#")]
+    small = models.tree_sum(hidden=2, vocab=7)
+    fn = cortex.compile(
+        small, small.init_params(), threads=1, options=RecursionOptions(reduction_unroll=2, unroll=1)
+    )
+    notes = [line for line in fn.show("schedule").splitlines() if line.startswith("#")]
+    assert notes[:2] == [
+        "# unroll=1 is set; 0 by default: nodes of one height share what they load of the weights",
+        "# reduction_unroll=2 is set; None by default: "
+        "a long reduction branches less often; code of a short one stays small",
+    ]
+
+
+def test_choices_travel_with_a_saved_function(tmp_path):
+    small = models.tree_fc(hidden=4, vocab=7)
+    fn = cortex.compile(small, small.init_params(), threads=1, options=RecursionOptions(reduction_unroll=2))
+    fn.save(tmp_path / "m.cortex")
+    again = cortex.load(tmp_path / "m.cortex")
+    assert [again.show(stage) for stage in ("schedule", "loops")] == [
+        fn.show(stage) for stage in ("schedule", "loops")
+    ]
+
+
+def test_the_key_in_the_cache_knows_choices():
+    program = default_schedule(MODEL).lower()
+    made = [
+        RecursionOptions().of_loops,
+        RecursionOptions(reduction_unroll=2).of_loops,
+        RecursionOptions(tile=(6, 4)).of_loops,
+    ]
+    keys = [key_of(recipe_of(program, "cpu", 2, options=each)) for each in made]
+    assert len(set(keys)) == 3 and keys[0] == key_of(recipe_of(program, "cpu", 2))
+
+
+def test_the_default_is_the_default_schedule():
+    assert scheduled(MODEL, DEFAULT).log() == default_schedule(MODEL).log()
+    assert DefaultSchedule(this_machine()).options == DEFAULT.of_loops
+
+
+@pytest.mark.parametrize("options", [RecursionOptions(), *OTHERS], ids=repr)
+def test_the_representation_makes_them_again(options):
+    assert eval(repr(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tile": (0, 4)}, "options: tile=(0, 4) is not two numbers from 1 up\n  fix: (rows, vectors)"),
+        ({"tile": [4, 4]}, "options: tile=[4, 4] is not two numbers from 1 up\n  fix: (rows, vectors)"),
+        ({"reduction_unroll": True}, "options: reduction_unroll=True is not a number from 1 up"),
+        ({"rows_per_tile": 0}, "options: rows_per_tile=0 is not a number from 1 up"),
+        ({"reroll": 1}, "options: reroll=1 is neither True nor False"),
+        ({"hoist_inputs": None}, "options: hoist_inputs=None is neither True nor False"),
+        ({"unroll": -1}, "options: unroll=-1 is not a number from 0 up"),
+        ({"refactor": "Uh"}, "options: refactor='Uh' is not a tuple of operators' names"),
+    ],
+    ids=str,
+)
+def test_what_is_no_choice(given, message):
+    with pytest.raises(UserError) as error:
+        RecursionOptions(**given)
+    assert str(error.value) == message
+
+
+def test_what_the_machine_has_no_room_for():
+    machine = replace(this_machine(), vector_registers=16)
+    with pytest.raises(ScheduleError) as error:
+        loops.ScheduleOptions(tile=(6, 4)).check(machine)
+    assert str(error.value) == (
+        "options: tile=(6, 4) does not fit in registers\n"
+        "  because: 6 rows of 4 vectors are 24 accumulators; the machine has 16 registers\n"
+        "  fix: fewer rows, or fewer vectors"
+    )
+    with pytest.raises(ScheduleError, match="row_vectors=17 does not fit"):
+        loops.ScheduleOptions(row_vectors=17).check(machine)
+    with pytest.raises(ScheduleError, match="options: tile=\\(99, 4\\) does not fit in registers"):
+        cortex.compile(MODEL, {}, options=RecursionOptions(tile=(99, 4)))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (
+            MODEL,
+            RecursionOptions(refactor=("W",)),
+            "compile: refactor names 'W'\n  because: the model computes leaf, Wl, Wr, rec, h",
+        ),
+        (
+            default_schedule(MODEL),
+            RecursionOptions(unroll=1, reduction_unroll=2),
+            "compile: unroll=1 is given beside a schedule\n  because: the schedule fixes how the recursion runs"
+            "\n  fix: call the primitive on the schedule, or compile the model",
+        ),
+    ],
+    ids=["refactor", "a schedule"],
+)
+def test_what_the_model_has_not(model, options, message):
+    with pytest.raises(ScheduleError) as error:
+        cortex.compile(model, {}, options=options)
+    assert str(error.value) == message
+
+
+def test_a_gpu_takes_no_choices(params):
+    with pytest.raises(ScheduleError) as error:
+        cortex.compile(MODEL, params, target="cuda -arch=sm_90", options=RecursionOptions(reduction_unroll=2))
+    assert str(error.value) == (
+        "options: a kernel for a GPU takes none\n"
+        "  because: they are about a processor's registers, caches and cores\n"
+        "  fix: target='cpu'; a GPU's blocks and threads are said in the target"
+    )
+
+
+def test_inputs_need_not_be_hoisted():
+    model = models.tree_rnn(hidden=4, embed=4, vocab=7)
+    assert "hoist_inputs" in scheduled(model, DEFAULT).log()
+    assert "hoist_inputs" not in scheduled(model, RecursionOptions(hoist_inputs=False)).log()
+    assert np.all(
+        [
+            choice.of_loops == loops.ScheduleOptions()
+            for choice in (DEFAULT, RecursionOptions(hoist_inputs=False))
+        ]
+    )
