@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from ragged.analysis.accesses import Access, common_depth, top
 from ragged.analysis.dependence import Copies, Relation, find_conflict
-from ragged.analysis.regions import AT_ONCE
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import Barrier, Block, For, Let, Reduce, Store
+from ragged.ir.stmt import CONCURRENT, Barrier, Block, For, Let, Reduce, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def _earlier(loops: Sequence[For], one: Copies, other: Copies, or_same: bool) ->
     result: Expr = Const(or_same, DType.BOOL)
     for loop in reversed(loops):
         a, b = one[loop.var], other[loop.var]
-        if loop.kind in AT_ONCE:
+        if loop.kind in CONCURRENT:
             now: Expr = Binary(BinaryOp.NE, a, b)
         else:
             now = Binary(BinaryOp.LT, a, b)

@@ -13,10 +13,8 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Role, Scope
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Enclosing, Site, same
-from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
-
-AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,7 @@ def check_one_at_a_time(what: str, loop: Site, found: Sequence[Access]) -> None:
     """Refuse a loop that holds others around `found` whose iterations run at once."""
     for use in found:
         for inner in use.site.loops[len(loop.loops) + 1 :]:
-            if inner.kind in AT_ONCE:
+            if inner.kind in CONCURRENT:
                 raise ScheduleError(
                     what,
                     because=f"iterations of the {inner.kind.value} loop '{inner.var.name}' run at once, "

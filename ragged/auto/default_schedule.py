@@ -22,7 +22,6 @@ from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For
 from ragged.ir.walk import written
@@ -30,6 +29,7 @@ from ragged.machine import Machine
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.schedule.result import ScheduleResult
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
@@ -59,7 +59,7 @@ class DefaultSchedule:
     def __name__(self) -> str:
         return "default_schedule"
 
-    def __call__(self, program: Program) -> Rewritten:
+    def __call__(self, program: Program) -> ScheduleResult:
         """Return the scheduled program. Comes before `fuse_multiply_add`.
 
         First loops are arranged and shared out, while temporaries are materialised and loops still parallel; then
@@ -101,7 +101,7 @@ class DefaultSchedule:
         vectorize_rows(schedule, self.machine)
         log = (*self.options.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
-        return Rewritten(schedule.checked(), schedule.forwarding, notes, shares_columns=columns.sliced)
+        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, columns.sliced)
 
     def _wide(self, program: Program) -> int | None:
         """Return how many iterations of a batch for each worker make it wide; None where no number does."""

@@ -11,7 +11,7 @@ from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_products import vectors_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Call, Const, Function, Ref, Role, Var
-from ragged.ir.frame_size import STACK_BYTES, stack_bytes
+from ragged.ir.frame_size import MAX_FRAME_BYTES, frame_bytes
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
@@ -25,7 +25,7 @@ from ragged.transform.loops.split import Tail, split
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
 
-_MOST_ON_STACK = STACK_BYTES * 3 // 4
+_MOST_ON_STACK = MAX_FRAME_BYTES * 3 // 4
 """The bytes of local buffers that leave room for the tiles of products."""
 
 
@@ -48,7 +48,7 @@ def tile_batches(schedule: LoopSchedule, machine: Machine, options: ScheduleOpti
             except ScheduleError:
                 schedule.restore(before)
                 break
-            if on_unit or stack_bytes(schedule.program.kernel) <= _MOST_ON_STACK:
+            if on_unit or frame_bytes(schedule.program.kernel) <= _MOST_ON_STACK:
                 break
             schedule.restore(before)  # what is left over has temporaries of its own for each number of it
 

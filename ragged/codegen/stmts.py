@@ -20,7 +20,7 @@ from ragged.codegen.vector import can_vectorize, root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
-from ragged.ir.frame_size import STACK_BYTES
+from ragged.ir.frame_size import MAX_FRAME_BYTES
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -173,10 +173,10 @@ class Statements:
         """Return how many elements a local buffer has, one at least, and count them in."""
         count = elements_of(buffer)
         self.stack_bytes += count * buffer.dtype.bytes
-        if self.stack_bytes > STACK_BYTES:
+        if self.stack_bytes > MAX_FRAME_BYTES:
             raise ScheduleError(
                 f"local buffer '{buffer.name}' of {count * buffer.dtype.bytes} bytes does not fit on the stack",
-                because=f"a stage may hold {STACK_BYTES} bytes of local buffers",
+                because=f"a stage may hold {MAX_FRAME_BYTES} bytes of local buffers",
                 fix="a workspace that the program declares",
             )
         return max(count, 1)

@@ -26,6 +26,7 @@ from ragged.ir.walk import written
 from ragged.passes.pipeline import Pass, Step, run_passes
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
+from ragged.schedule.result import ScheduleResult
 
 Listings = Callable[[Sequence[Step]], dict[str, str]]
 """From the steps of a kernel's program to the texts that `show` prints besides the programs."""
@@ -45,7 +46,7 @@ def generate_kernel(
     steps = clock.time("passes", lambda: run_passes(programs[0], passes))
     final = (steps[-1].program, *programs[1:])
     texts, listed = tuple(map(to_text, final)), listings(steps)
-    columns = any(step.shares_columns for step in steps)
+    columns = any(isinstance(s.result, ScheduleResult) and s.result.shares_columns for s in steps)
     code: bytes | None = None
     if architecture is None:
         generated = clock.time("code generation", lambda: generate_together(final, target))

@@ -12,7 +12,7 @@ from ragged.ir.program import Program
 from ragged.ir.stmt import Block, Label, Stmt
 from ragged.ir.text.decl_out import facts_by_function
 from ragged.ir.text.expr_out import literal
-from ragged.ir.text.stmt_out import flat
+from ragged.ir.walk import flat
 
 Symbol: TypeAlias = Var | Dim | Buffer | Function | Label
 

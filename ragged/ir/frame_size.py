@@ -1,4 +1,4 @@
-"""What a stage has on the stack: its local buffers, all of them at once."""
+"""The size of a stage's stack frame: its local buffers, all at once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ragged.ir.expr import Const, Role
 from ragged.ir.stmt import Alloc, Stmt
 from ragged.ir.walk import statements
 
-STACK_BYTES = 256 * 1024
-"""The most that a stage's local buffers may take together; a thread has 8 MiB, or less where the host says so."""
+MAX_FRAME_BYTES = 256 * 1024
+"""The most bytes that a stage's local buffers may take together; a thread has 8 MiB, or less where the host says so."""
 
 
-def stack_bytes(body: Stmt) -> int:
+def frame_bytes(body: Stmt) -> int:
     """Return the bytes of the local buffers in `body` whose extents are numbers."""
     return sum(
         prod(int(extent.value) for extent in extents) * inner.buffer.dtype.bytes

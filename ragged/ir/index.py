@@ -1,4 +1,4 @@
-"""What is where in a program: its labels, loops and local buffers in the order of the text, and the way to each loop.
+"""The labels, loops and local buffers of a program in the order of the text, and the path to each loop.
 
 Every step of a schedule asks this of the program that the step before it left, several times, and most statements of
 that are statements of the program before: each keeps what is in it.
@@ -30,29 +30,29 @@ from ragged.ir.stmt import (
 from ragged.ir.walk import children
 
 
-class Way(NamedTuple):
-    """A construct around a statement, and the way to it; of a condition, which branch was taken."""
+class Path(NamedTuple):
+    """A construct around a statement, the path to the construct, and of a condition the branch that was taken."""
 
     outer: For | Let | Alloc | If
     taken: bool
-    before: Way | None
+    outside: Path | None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A loop, the stage that it stands in, and the way to it."""
+class LoopLocation:
+    """A loop, its stage, and the path to it: the constructs around it, innermost first."""
 
     stage: Stage
     loop: For
-    way: Way | None
+    path: Path | None
 
-    def around(self) -> list[Way]:
+    def around(self) -> list[Path]:
         """Return the constructs around the loop, outermost first."""
-        found: list[Way] = []
-        way = self.way
-        while way is not None:
-            found.append(way)
-            way = way.before
+        found: list[Path] = []
+        path = self.path
+        while path is not None:
+            found.append(path)
+            path = path.outside
         return found[::-1]
 
 
@@ -65,12 +65,12 @@ class Index:
     loops: tuple[Var, ...]
     buffers: tuple[Buffer, ...]
 
-    def find(self, loop: Var) -> Found | None:
+    def find(self, loop: Var) -> LoopLocation | None:
         """Return where a loop stands, the first of the text if there are several; None if there is none."""
         for stage in self.stages:
             found = _find(stage.body, loop, None)
             if found is not None:
-                return Found(stage, *found)
+                return LoopLocation(stage, *found)
         return None
 
 
@@ -108,22 +108,22 @@ def contents(stmt: Stmt) -> Contents:
         return found
 
 
-def _find(stmt: Stmt, loop: Var, way: Way | None) -> tuple[For, Way | None] | None:
-    """Return a loop in a statement, and the way to it."""
+def _find(stmt: Stmt, loop: Var, path: Path | None) -> tuple[For, Path | None] | None:
+    """Return a loop in a statement, and the path to it."""
     if loop not in contents(stmt).loops:
         return None
     match stmt:
         case For(var=var) if var is loop:
-            return stmt, way
+            return stmt, path
         case For(body=body) | Let(body=body) | Alloc(body=body):
-            return _find(body, loop, Way(stmt, True, way))
+            return _find(body, loop, Path(stmt, True, path))
         case Block(body=body):
-            found = (_find(inner, loop, way) for inner in body)
+            found = (_find(inner, loop, path) for inner in body)
             return next((each for each in found if each is not None), None)
         case If(then=then, orelse=orelse):
-            taken = _find(then, loop, Way(stmt, True, way))
+            taken = _find(then, loop, Path(stmt, True, path))
             if taken is not None or orelse is None:
                 return taken
-            return _find(orelse, loop, Way(stmt, False, way))
+            return _find(orelse, loop, Path(stmt, False, path))
         case _:
             return None

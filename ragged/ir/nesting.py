@@ -1,4 +1,4 @@
-"""What stands around a statement, as far as reductions need it: loops, and what depends on them."""
+"""The loops around a statement, and which variables depend on them."""
 
 from __future__ import annotations
 

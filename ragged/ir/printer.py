@@ -31,7 +31,8 @@ from ragged.ir.stmt import Block, Label, Stmt
 from ragged.ir.text.decl_out import buffer_text, fact_text, facts_by_function, function_text
 from ragged.ir.text.expr_out import show
 from ragged.ir.text.names import Names
-from ragged.ir.text.stmt_out import Line, StmtPrinter, flat, quoted
+from ragged.ir.text.stmt_out import Line, StmtPrinter, quoted
+from ragged.ir.walk import flat
 
 if TYPE_CHECKING:
     from ragged.ir.program import Program  # which prints itself with `to_text`

@@ -74,15 +74,11 @@ def _kept(
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A rewriting's result; `notes` are what it found that is worth showing to people.
-
-    `shares_columns` says of a schedule that workers have slices of columns, and not only iterations over nodes or rows.
-    """
+    """A rewriting's result; `notes` are what it found that is worth showing to people."""
 
     program: Program
     forwarding: Forwarding
     notes: tuple[str, ...] = ()
-    shares_columns: bool = False
 
 
 def labels_of(program: Program) -> list[Label]:

@@ -43,6 +43,10 @@ class LoopKind(Enum):
     THREADS = "threads"
 
 
+CONCURRENT = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
+"""The kinds of loops whose iterations may run at once."""
+
+
 class BarrierScope(Enum):
     """Who meets at a barrier: all workers with all their threads, or the threads of one block among themselves."""
 

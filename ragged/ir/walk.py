@@ -121,6 +121,11 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
             assert_never(stmt)
 
 
+def flat(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return `stmt` as statements one after another, none of them a block."""
+    return tuple(part for inner in stmt.body for part in flat(inner)) if isinstance(stmt, Block) else (stmt,)
+
+
 def statements(stmt: Stmt) -> Iterator[Stmt]:
     """Yield `stmt` and every statement in it, in the order of the text."""
     pending = [stmt]  # not by recursion: each level of generators would be passed through once a statement

@@ -11,11 +11,10 @@ from ragged.analysis.allocation_scopes import Slice, Slices, accesses, binders_o
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import Alloc, Barrier, For, Let, LoopKind, Stmt
+from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, For, Let, LoopKind, Stmt
 from ragged.ir.walk import statements, subexpressions
 
-AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
-STACK_BYTES = 16 * 1024
+MAX_LOCAL_BYTES = 16 * 1024
 """The largest temporary that is allocated in the loop (bytes); a larger one gets storage for the whole call."""
 
 
@@ -85,7 +84,7 @@ def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[
     binders = {var: number for stage in program.stages for var, number in binders_of(stage.body).items()}
     contract = partial(_Contract, old=buffer, dropped=dimension, binders=binders)
     sizes = [_bytes(_without(buffer, dimension, slices)) for slices in at_home.values()]
-    if all(size is not None and size <= STACK_BYTES for size in sizes):
+    if all(size is not None and size <= MAX_LOCAL_BYTES for size in sizes):
         local = {
             var: replace(_without(buffer, dimension, slices), role=Role.LOCAL, align=64)
             for var, slices in at_home.items()
@@ -122,7 +121,7 @@ def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]
 def _serial(body: Stmt, buffer: Buffer) -> bool:
     """True if no loop that runs iterations at once stands over an access."""
     for stmt in statements(body):
-        concurrent = isinstance(stmt, For) and stmt.kind in AT_ONCE
+        concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
         if concurrent and any(True for _ in accesses(stmt, buffer)):
             return False
     return True
@@ -136,7 +135,7 @@ def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
     found: list[For] = []
     for stage in program.stages:
         for stmt in statements(stage.body):
-            concurrent = isinstance(stmt, For) and stmt.kind in AT_ONCE
+            concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
             if isinstance(stmt, For) and concurrent and any(True for _ in accesses(stmt, buffer)):
                 found.append(stmt)
             bound = isinstance(stmt, For | Let) and stmt.var in homes

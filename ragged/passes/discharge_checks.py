@@ -14,7 +14,7 @@ from ragged.ir.stmt import Block, Check, For, Let, Stmt, block
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import Finding, list_checks
 from ragged.prove import Proof, Prover, Unproven, prover_of
-from ragged.prove.context_rewriter import Placed
+from ragged.prove.context_rewriter import ContextRewriter
 
 
 def discharge_checks(program: Program) -> Rewritten:
@@ -51,7 +51,7 @@ def discharge_checks(program: Program) -> Rewritten:
 
 
 @dataclass
-class _Discharge(Placed):
+class _Discharge(ContextRewriter):
     prover: Prover = field(kw_only=True)
     assumed: set[Fact] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragged.errors import InternalError
 from ragged.ir.program import Program
-from ragged.ir.rewrite import Forwarding, Rewritten
+from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import forget_paths
 from ragged.ir.verify import verify
 
@@ -27,13 +27,16 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A program as one pass left it, with what the pass had to say: see `Rewritten`."""
+    """A program as one pass left it; `result` is what the pass returned, None for the program that was given."""
 
     name: str
     program: Program
-    forwarding: Forwarding | None
-    notes: tuple[str, ...] = ()
-    shares_columns: bool = False
+    result: Rewritten | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the pass found that is worth showing to people."""
+        return () if self.result is None else self.result.notes
 
 
 def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
@@ -42,13 +45,13 @@ def run_passes(program: Program, passes: Sequence[Pass]) -> tuple[Step, ...]:
     Raises InternalError, naming the pass, if a pass leaves a program that does not verify.
     """
     verify(program)
-    steps = [Step("lower", program, None)]
+    steps = [Step("lower", program)]
     for each in passes:
         new = each.run(steps[-1].program)
         try:
             verify(new.program)
         except InternalError as error:
             raise InternalError(f"pass '{each.name}' left an invalid program: {error.what}") from error
-        steps.append(Step(each.name, new.program, new.forwarding, new.notes, new.shares_columns))
+        steps.append(Step(each.name, new.program, new))
     forget_paths()
     return tuple(steps)

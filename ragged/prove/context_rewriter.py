@@ -14,7 +14,7 @@ from ragged.prove.context import Context
 
 
 @dataclass
-class Placed(Rewriter):
+class ContextRewriter(Rewriter):
     """Rebuilds statements; `context` are the loops, lets and conditions around what is being rewritten.
 
     An expression is rewritten where it is evaluated: a loop's extent outside of the loop, a condition before it holds.

@@ -7,10 +7,9 @@ from ragged.ir.expr import Const, Expr, Load, Ref, Scope, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Enclosing, Site, sites
-from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Let, LoopKind, Reduce
+from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, BarrierScope, For, Let, LoopKind, Reduce
 from ragged.ir.walk import statements, subexpressions
 
-_AT_ONCE = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 _MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
 """The loop whose iterations meet at a barrier of each scope."""
 
@@ -29,7 +28,7 @@ def check_teams(program: Program) -> None:
     for site in sites(program):
         if isinstance(site.stmt, For) and site.stmt.kind is LoopKind.TEAM:
             for loop in site.loops:
-                if loop.kind in (*_AT_ONCE, LoopKind.VECTORIZED):
+                if loop.kind in (*CONCURRENT, LoopKind.VECTORIZED):
                     raise refusal(
                         program, site.stmt, f"a team inside the {loop.kind.value} loop '{loop.var.name}'"
                     )
@@ -102,7 +101,7 @@ def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
             return (
                 f"it reduces over '{var.name}', and '{reduce.buffer.name}' is new in each iteration of that"
             )
-        if loops[var].kind in _AT_ONCE:
+        if loops[var].kind in CONCURRENT:
             return f"it reduces over '{var.name}', whose iterations run at once"
         if var in nesting.loops_of(*reduce.indices):
             return f"it reduces over '{var.name}', which its place depends on"

@@ -26,6 +26,7 @@ from ragged.ir.stmt import (
 from ragged.ir.text.decl_out import buffer_text
 from ragged.ir.text.expr_out import literal, show, subscript
 from ragged.ir.text.names import Names, dotted
+from ragged.ir.walk import flat
 
 INDENT = "    "
 
@@ -36,11 +37,6 @@ class Line:
 
     text: str
     node: object = None
-
-
-def flat(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Return `stmt` as statements one after another, none of them a block."""
-    return tuple(part for inner in stmt.body for part in flat(inner)) if isinstance(stmt, Block) else (stmt,)
 
 
 def identity_text(combiner: Combiner, buffer: Buffer) -> str | None:

@@ -17,7 +17,7 @@ from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import because
 from ragged.prove import Proof, Prover, prover_of
-from ragged.prove.context_rewriter import Placed
+from ragged.prove.context_rewriter import ContextRewriter
 from ragged.transform.locate import the_loop
 
 _TRUE, _FALSE = Const(True, DType.BOOL), Const(False, DType.BOOL)
@@ -62,7 +62,7 @@ def simplify_guards(program: Program, loop: Var | None = None) -> Rewritten:
 
 
 @dataclass
-class _Simplify(Placed):
+class _Simplify(ContextRewriter):
     """Takes out what is proven; while it is not `asking`, it only walks on to the loop `within`."""
 
     prover: Prover = field(kw_only=True)

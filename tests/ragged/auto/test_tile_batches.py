@@ -8,7 +8,7 @@ import pytest
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.tile_batches import tile_batches
-from ragged.ir.frame_size import STACK_BYTES, stack_bytes
+from ragged.ir.frame_size import MAX_FRAME_BYTES, frame_bytes
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
@@ -140,7 +140,7 @@ def test_fewer_iterations_where_what_is_left_over_has_no_room(hidden, rows):
     schedule = together(text)  # of 1 to rows - 1 iterations, each with temporaries of its own
     assert f"s.apply(split, s.loop('n'), {rows}, Tail.PEEL)" in schedule.log()
     each = 2 * 4 * hidden
-    assert stack_bytes(schedule.program.kernel) == each * rows * (rows + 1) // 2 <= STACK_BYTES * 3 // 4
+    assert frame_bytes(schedule.program.kernel) == each * rows * (rows + 1) // 2 <= MAX_FRAME_BYTES * 3 // 4
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 8), (16, 4)])

@@ -60,9 +60,9 @@ def test_passes_leave_what_they_are_given():
 def test_labels_are_forwarded():
     program = parse(TREE)
     steps = run_passes(program, [Pass(each, "") for each in PASSES])
-    total = steps[1].forwarding
+    total = steps[1].result.forwarding
     for step in steps[2:]:
-        total = total.then(step.forwarding)
+        total = total.then(step.result.forwarding)
     assert {old: (old,) for old in labels_of(program)} == dict(total.labels)
 
 
