@@ -10,7 +10,7 @@ import numpy as np
 
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.expr import BinaryExpr, Expr, Literal, Read
-from cortex.ra.facts import Facts, key
+from cortex.ra.facts import SiteFacts, value_key
 from cortex.ra.intervals import Interval
 from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import NodeInput
@@ -43,8 +43,8 @@ class Lookup:
         default = self.payload.tensor.default
         if default is None:
             return False
-        known = {key(self.payload): (default, default)}
-        return Facts(self.site.node, known=known).allows(self.site.guards)
+        known = {value_key(self.payload): (default, default)}
+        return SiteFacts(self.site.node, known=known).allows(self.site.guards)
 
 
 def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
@@ -69,7 +69,7 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
     if not cases:
         return
     most = math.inf if analysis.most in cases else max(cases)
-    facts = Facts(site.node, (min(cases), most)).under(site.guards)
+    facts = SiteFacts(site.node, (min(cases), most)).under(site.guards)
     for axis, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
         if not isinstance(index, Expr) or not isinstance(extent, int):
             continue

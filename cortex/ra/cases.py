@@ -14,7 +14,7 @@ from typing import TypeAlias
 from cortex.ra.base import ModelTensor
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, IsLeaf, NumChildren, Read
-from cortex.ra.facts import Facts
+from cortex.ra.facts import SiteFacts
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import ExprSite, sites
 from cortex.ra.tensor import Body, IfThenElse, Placeholder
@@ -41,9 +41,9 @@ class CaseAnalysis:
         here = owner - {0} if site.children else owner
         return self._narrowed(site, here)
 
-    def facts(self, node: NodeVar, case: int) -> Facts:
+    def facts(self, node: NodeVar, case: int) -> SiteFacts:
         """Return what is known of a node in a case."""
-        return Facts(node, (case, math.inf if case == self.most else case))
+        return SiteFacts(node, (case, math.inf if case == self.most else case))
 
     def _narrowed(self, site: ExprSite, cases: Cases) -> Cases:
         return frozenset(case for case in cases if self.facts(site.node, case).allows(site.guards))

@@ -6,7 +6,7 @@ Answers are over-approximations: only what is proven impossible is excluded.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cortex.ra.expr import BinaryExpr, Expr, IndexVar, IsLeaf, Literal, NumChildren, Read, UnaryExpr, Where
@@ -17,23 +17,36 @@ from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 
-def key(expr: Expr | Node) -> object:
+def value_key(expr: Expr | Node) -> object:
     """Return a key that is equal for two expressions of the same value."""
     match expr:
         case Read(tensor=tensor, indices=indices):
-            return (tensor, *(key(index) for index in indices))
+            return (tensor, *(value_key(index) for index in indices))
         case ChildAt(node=node, position=position):
-            return (key(node), position)
+            return (value_key(node), position)
         case BinaryExpr(op=op, lhs=lhs, rhs=rhs):
-            return (op, key(lhs), key(rhs))
+            return (op, value_key(lhs), value_key(rhs))
         case Literal(value=value):
             return value
         case _:
             return expr
 
 
+def truth(condition: Expr, atom: Callable[[Expr], bool | None]) -> bool | None:
+    """Return the value of a condition in three-valued logic; `atom` gives the values of its atomic conditions."""
+    match condition:
+        case UnaryExpr(op=UnaryOp.NOT, operand=operand):
+            inner = truth(operand, atom)
+            return None if inner is None else not inner
+        case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+            decisive, sides = op is BinaryOp.OR, (truth(lhs, atom), truth(rhs, atom))
+            return decisive if decisive in sides else None if None in sides else not decisive
+        case _:
+            return atom(condition)
+
+
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SiteFacts:
     """What is known at a site: the number of children of `node`, and intervals of expressions by their `key`."""
 
     node: NodeVar
@@ -58,22 +71,18 @@ class Facts:
                 own = hull(self.given(condition, taken).interval(e) for e, taken in branches)
             case _:
                 own = ANYTHING
-        return meet(own, self.known.get(key(expr), ANYTHING))
+        return meet(own, self.known.get(value_key(expr), ANYTHING))
 
     def truth(self, condition: Expr) -> bool | None:
         """Return the value of a condition, or None if it may be either."""
+        return truth(condition, self._atom)
+
+    def _atom(self, condition: Expr) -> bool | None:
         match condition:
             case Literal(value=value):
                 return bool(value)
             case IsLeaf(node=node) if node is self.node:
-                return True if self.children[1] == 0 else False if self.children[0] > 0 else None
-            case UnaryExpr(op=UnaryOp.NOT, operand=operand):
-                inner = self.truth(operand)
-                return None if inner is None else not inner
-            case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
-                decisive = op is BinaryOp.OR
-                sides = (self.truth(lhs), self.truth(rhs))
-                return decisive if decisive in sides else None if None in sides else not decisive
+                return compare(BinaryOp.EQ, self.children, (0, 0))
             case BinaryExpr(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype is INDEX:
                 return compare(op, self.interval(lhs), self.interval(rhs))
             case _:
@@ -83,16 +92,16 @@ class Facts:
         """Return whether all the guards may hold."""
         return all(self.truth(condition) in (None, holds) for condition, holds in guards)
 
-    def given(self, condition: Expr, holds: bool = True) -> Facts:
+    def given(self, condition: Expr, holds: bool = True) -> SiteFacts:
         """Return what is known where the condition is `holds`."""
         known = dict(self.known)
         for op, lhs, rhs in _comparisons(condition, holds):
             for this, sign, other in ((lhs, op, rhs), (rhs, MIRROR[op], lhs)):
                 limit = bound(sign, self.interval(other))
-                known[key(this)] = meet(known.get(key(this), ANYTHING), limit)
+                known[value_key(this)] = meet(known.get(value_key(this), ANYTHING), limit)
         return replace(self, known=known)
 
-    def under(self, guards: Iterable[Guard]) -> Facts:
+    def under(self, guards: Iterable[Guard]) -> SiteFacts:
         """Return what is known where all the guards hold."""
         facts = self
         for condition, holds in guards:

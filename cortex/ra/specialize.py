@@ -10,8 +10,7 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.expr import Expr, IsLeaf, Read, subexpressions
 from cortex.ra.lower import LoweringOptions, count_cases
-from cortex.ra.lower.decide import atoms
-from cortex.ra.lower.known import asks_for_leaves, canonical, comparison, subject
+from cortex.ra.lower.case_facts import asks_for_leaves, atoms, canonical, comparison, subject
 from cortex.ra.model import Model
 from cortex.ra.named import check_own
 from cortex.ra.node import NodeVar

@@ -3,8 +3,7 @@
 import pytest
 
 from cortex import ra
-from cortex.ra.lower.decide import decide
-from cortex.ra.lower.known import LEAF, Decisions
+from cortex.ra.lower.case_facts import LEAF, CaseFacts
 from cortex.ra.lower.zeros import Zeros
 
 N, K, H = ra.N, ra.K, 3
@@ -33,8 +32,7 @@ def cell():
 
 
 def at_leaves(**changes):
-    decisions = Decisions({LEAF: True})
-    return Zeros(lambda condition: decide(condition, decisions), childless=True, **changes)
+    return Zeros(CaseFacts({LEAF: True}).truth, childless=True, **changes)
 
 
 ZERO = {

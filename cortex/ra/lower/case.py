@@ -11,10 +11,9 @@ from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.case_facts import CaseFacts, asks_payload, atoms, comparison, condition_key, subject
 from cortex.ra.lower.constants import Constants, Same
-from cortex.ra.lower.decide import asks_payload, atoms, decide, key
 from cortex.ra.lower.inputs import Inputs
-from cortex.ra.lower.known import Decisions, comparison, subject
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.order import side_by_side
 from cortex.ra.lower.tables import LookupTables
@@ -29,14 +28,14 @@ from ragged.ir.stmt import If, Stmt, block
 
 @dataclass
 class Case:
-    """A model's computes under a set of decisions about its branches on the structure."""
+    """A model's computes under a set of known about its branches on the structure."""
 
     model: Model
     buffers: Buffers
     computed: Mapping[ModelTensor, frozenset[int]]
     inputs: Inputs
     node: Expr
-    decisions: Decisions
+    known: CaseFacts
     constants: Constants | None = None
     written: dict[Compute, Buffer] = field(default_factory=dict)
     asking: dict[Compute, bool] = field(default_factory=dict)
@@ -44,9 +43,9 @@ class Case:
     same: Same = field(init=False)
 
     def __post_init__(self) -> None:
-        leaf = self.decisions.leaf is True
-        self.zeros = Zeros(lambda condition: decide(condition, self.decisions), self.resolve, leaf)
-        self.same = Same(self.decisions, self.operands, self.resolve, self.zeros if leaf else None)
+        leaf = self.known.leaf is True
+        self.zeros = Zeros(self.known.truth, self.resolve, leaf)
+        self.same = Same(self.known, self.operands, self.resolve, self.zeros if leaf else None)
 
     @property
     def tables(self) -> LookupTables:
@@ -57,7 +56,7 @@ class Case:
         """Return an atomic condition that this case depends on and leaves open, or None."""
         for tensor in self.needed():
             for atom in self.choices(tensor):
-                if decide(atom, self.decisions) is None:
+                if self.known.truth(atom) is None:
                     return atom
         return None
 
@@ -67,12 +66,12 @@ class Case:
         It does if a condition follows from one of its answers, or if a number that is used does: an index, or the
         number of children that a loop runs over.
         """
-        answers = [self.decisions.compared(check, answer) for answer in (True, False)]
+        answers = [self.known.compared(check, answer) for answer in (True, False)]
         single = any(known.values[check.payload].only is not None for known in answers)
         for expr in self._reachable():
             compared = comparison(expr)
             if compared is not None and compared.payload == check.payload:
-                if self.decisions.answer(compared) is None and any(
+                if self.known.answer(compared) is None and any(
                     k.answer(compared) is not None for k in answers
                 ):
                     return True
@@ -121,7 +120,7 @@ class Case:
     def resolve(self, tensor: ModelTensor) -> ModelTensor:
         """Follow decided branches to the tensor that is computed."""
         while isinstance(tensor, IfThenElse):
-            decided = decide(tensor.condition, self.decisions)
+            decided = self.known.truth(tensor.condition)
             if decided is None:
                 return tensor
             tensor = tensor.then if decided else tensor.orelse
@@ -148,7 +147,7 @@ class Case:
 
     def comes_before(self, tensor: ModelTensor) -> bool:
         """Return whether this case reads a tensor that is computed before the recursion."""
-        here = self.inputs.but_leaves and self.decisions.leaf is True
+        here = self.inputs.but_leaves and self.known.leaf is True
         return tensor in self.inputs.hoisted and not here
 
     def _temporary(self, tensor: Compute) -> Buffer:
@@ -162,7 +161,7 @@ class Case:
     def stmts(self) -> Stmt:
         """Return the nests of this case, with results stored to the output buffers."""
         zeros = self.zeros if self.zeros.childless else None
-        nests = Nests(self.buffers, self.decisions, self.result, self.node, zeros)
+        nests = Nests(self.buffers, self.known, self.result, self.node, zeros)
         targets = self.targets()
         parts: list[Stmt] = []
         for tensor in side_by_side(self.needed(), self.operands, self.resolve):
@@ -171,7 +170,7 @@ class Case:
                 self.written[tensor] = self.tables.buffer(tensor)
                 continue
             if self.comes_before(tensor):
-                self.inputs.ask(tensor, False if self.asks_for_children(tensor) else self.decisions.leaf)
+                self.inputs.ask(tensor, False if self.asks_for_children(tensor) else self.known.leaf)
                 self.written[tensor] = self.inputs.buffer(tensor)
                 continue
             if self.constants is not None and self.is_constant(tensor):
@@ -198,7 +197,7 @@ class Case:
         return self.asking[tensor]
 
     def _asks_for_children(self, tensor: Compute) -> bool:
-        if self.decisions.leaf is not None or tensor.child is not None or 0 in self.computed[tensor]:
+        if self.known.leaf is not None or tensor.child is not None or 0 in self.computed[tensor]:
             return False
         sources = (self.resolve(source) for source in self.reads(tensor.body))
         if any(isinstance(source, Compute) and self.asks_for_children(source) for source in sources):
@@ -240,17 +239,17 @@ class Case:
         """
         match tensor:
             case IfThenElse(condition=condition):
-                if decide(condition, self.decisions) is None:
-                    yield from (atom for atom in atoms(condition) if key(atom) is not None)
+                if self.known.truth(condition) is None:
+                    yield from (atom for atom in atoms(condition) if condition_key(atom) is not None)
             case Compute(body=body):
                 conditions = (atom for condition in self._wheres(body) for atom in atoms(condition))
-                yield from (a for a in conditions if key(a) is not None and not asks_payload(a))
+                yield from (a for a in conditions if condition_key(a) is not None and not asks_payload(a))
             case _:
                 pass
 
     def _wheres(self, expr: ra.Expr) -> Iterator[ra.Expr]:
         if isinstance(expr, ra.Where):
-            decided = decide(expr.condition, self.decisions)
+            decided = self.known.truth(expr.condition)
             if decided is not None:
                 yield from self._wheres(expr.if_true if decided else expr.if_false)
                 return
@@ -269,10 +268,10 @@ class Case:
 
     def operands(self, expr: ra.Expr) -> tuple[ra.Expr, ...]:
         """Return the operands of an expression that are evaluated in this case."""
-        if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.decisions.leaf is True):
+        if self._is_zero(expr) or (isinstance(expr, ra.ChildReduce) and self.known.leaf is True):
             return ()
         if isinstance(expr, ra.Where):
-            decided = decide(expr.condition, self.decisions)
+            decided = self.known.truth(expr.condition)
             if decided is not None:
                 return (expr.if_true if decided else expr.if_false,)
         return ra.operands(expr)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.known import Decisions
+from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.nests import Axis, Nests, Reduction
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt
@@ -25,7 +25,7 @@ class Same:
     `zeros` its zero expressions.
     """
 
-    decisions: Decisions
+    known: CaseFacts
     operands: Callable[[ra.Expr], Iterable[ra.Expr]]
     resolve: Callable[[ModelTensor], ModelTensor]
     zeros: Zeros | None = None
@@ -46,24 +46,24 @@ class Same:
         return not zero and any(isinstance(expr, arithmetic) for expr in ra.subexpressions(compute.body))
 
     def _expr(self, expr: ra.Expr) -> bool:
-        if (self.zeros is not None and self.zeros.holds(expr)) or self.decisions.constant(expr) is not None:
+        if (self.zeros is not None and self.zeros.holds(expr)) or self.known.constant(expr) is not None:
             return True
         match expr:
             case ra.Read(tensor=Placeholder(default=default), indices=(ChildAt(), *_)):
-                return default is not None and self.decisions.leaf is True
+                return default is not None and self.known.leaf is True
             case ra.Read(tensor=NodeInput() | Placeholder()) | ra.NumChildren() | ra.IsLeaf():
                 return False
             case ra.Read(tensor=tensor) if not isinstance(tensor, InputTensor):
                 return self.holds(self.resolve(tensor)) and all(map(self._expr, self.operands(expr)))
             case ra.ChildReduce():
-                return self.decisions.leaf is True
+                return self.known.leaf is True
             case _:
                 return all(map(self._expr, self.operands(expr)))
 
 
 def same_everywhere() -> Same:
     """Return the analysis for all nodes, of which nothing is known."""
-    return Same(Decisions(), ra.operands, lambda tensor: tensor)
+    return Same(CaseFacts(), ra.operands, lambda tensor: tensor)
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Constants:
         """Return the buffer of one row that holds a compute's value in a case, filled when parameters are bound."""
         same = self.everywhere if self.everywhere.holds(compute) else same
         if compute not in same.kept:
-            nests = _Once(self.buffers, same.decisions, lambda t: self._result(same, t), Const(0), same.zeros)
+            nests = _Once(self.buffers, same.known, lambda t: self._result(same, t), Const(0), same.zeros)
             extents = tuple(Const(index.extent) for index in compute.indices)
             target = self.buffers.bound(f"{self.buffers.model.names[compute]}_once", compute.dtype, extents)
             filled = nests.compute(compute, target)

@@ -19,8 +19,8 @@ from cortex.ra.cases import handles
 from cortex.ra.collect import reads
 from cortex.ra.demands import carried_by
 from cortex.ra.lower.buffers import Buffers
+from cortex.ra.lower.case_facts import CaseFacts, subject
 from cortex.ra.lower.constants import Constants
-from cortex.ra.lower.known import Decisions, subject
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.translate import Carrier
@@ -197,7 +197,7 @@ class Inputs:
         return For(step, extent, at, LoopKind.PARALLEL, PLACE)
 
     def _nests(self, node: Var, carrier: Carrier | None = None) -> Nests:
-        return Nests(self.buffers, Decisions(), self._result, Ref(node), carrier=carrier)
+        return Nests(self.buffers, CaseFacts(), self._result, Ref(node), carrier=carrier)
 
     def _result(self, tensor: ModelTensor) -> Buffer:
         assert isinstance(tensor, Compute)

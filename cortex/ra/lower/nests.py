@@ -10,8 +10,7 @@ from cortex.ilir.structure import CHILD
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import decide
-from cortex.ra.lower.known import Decisions
+from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar, Node
@@ -60,7 +59,7 @@ class Nests:
     """
 
     buffers: Buffers
-    decisions: Decisions
+    known: CaseFacts
     results: Callable[[ModelTensor], Buffer]
     node: Expr
     zeros: Zeros | None = None
@@ -70,7 +69,7 @@ class Nests:
 
     def __post_init__(self) -> None:
         self.translator = ExprLowering(
-            self.buffers, self.decisions, self.results, self.reduced, self.zeros, self.carrier
+            self.buffers, self.known, self.results, self.reduced, self.zeros, self.carrier
         )
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
@@ -129,7 +128,7 @@ class Nests:
         parent = self.translator.node(child.node, at)
         inner = at.with_child(child, place, node)
         pointer = Call(functions.child, (self.translator.edge(child, inner),))
-        known = self.decisions.constant(ra.NumChildren(child.node, dtype=INDEX))
+        known = self.known.constant(ra.NumChildren(child.node, dtype=INDEX))
         count = Call(functions.num_children, (parent,)) if known is None else Const(known)
         return For(place, count, Let(node, pointer, body(inner)), dim=CHILD)
 
@@ -158,7 +157,7 @@ class Nests:
         """Return whether the reduction is known to be over no children, or over zeros."""
         if self.translator.is_zero(reduction):
             return True
-        return isinstance(reduction, ra.ChildReduce) and self.decisions.leaf is True
+        return isinstance(reduction, ra.ChildReduce) and self.known.leaf is True
 
     def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
         """Return the saved value of a reduction that is available where `guards` hold, or None."""
@@ -171,7 +170,7 @@ class Nests:
             return
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                decided = decide(condition, self.decisions)
+                decided = self.known.truth(condition)
                 if decided is None:
                     yield from self.hoist(condition, scope, guards, name)
                 for branch, way in ((if_true, True), (if_false, False)):
@@ -198,7 +197,7 @@ class Nests:
         axes = tuple(axis for axis in scope if axis in used)
         around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
         nested = over > 1
-        inner = around > 0 and over == 0 and self.decisions.leaf is None
+        inner = around > 0 and over == 0 and self.known.leaf is None
         axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
         kept = SavedReduction(buffer, axes, guards, nested, inner)
@@ -250,7 +249,7 @@ class Nests:
         """Yield the nested reductions that `expr` reads."""
         match expr:
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                decided = decide(condition, self.decisions)
+                decided = self.known.truth(condition)
                 if decided is not None:
                     yield from self.nested(if_true if decided else if_false, guards, inner=inner)
                     return

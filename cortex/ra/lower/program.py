@@ -14,11 +14,10 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
+from cortex.ra.lower.case_facts import LEAF, CaseFacts, asks_for_leaves, condition_key, node_values
 from cortex.ra.lower.constants import Constants, same_everywhere
-from cortex.ra.lower.decide import key
 from cortex.ra.lower.inputs import Inputs, independent, without
 from cortex.ra.lower.keys import keys_of
-from cortex.ra.lower.known import LEAF, Decisions, asks_for_leaves, node_values
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.roots import gathered_roots
 from cortex.ra.lower.tables import LookupTables
@@ -180,16 +179,20 @@ class _ModelLowering:
         """Return whether leaves and inner nodes are two cases."""
         if self.options.childless or any(asks_for_leaves(check) for check in self.options.checks):
             return True
-        everything = self._case(Const(0), Decisions())
-        return any(key(atom) == LEAF for tensor in self.model.computes for atom in everything.choices(tensor))
+        everything = self._case(Const(0), CaseFacts())
+        return any(
+            condition_key(atom) == LEAF
+            for tensor in self.model.computes
+            for atom in everything.choices(tensor)
+        )
 
-    def start(self, leaf: bool | None) -> Decisions:
+    def start(self, leaf: bool | None) -> CaseFacts:
         """Return what is known of leaves, of inner nodes, or of all nodes, before anything is asked.
 
         What integers they have is followed only where checks are specialized.
         """
         answers: dict[Hashable, bool] = {} if leaf is None else {LEAF: leaf}
-        return Decisions(answers, node_values(self.model.plan(), leaf) if self.options.checks else {})
+        return CaseFacts(answers, node_values(self.model.plan(), leaf) if self.options.checks else {})
 
     def classes(self) -> tuple[NodeClass, ...]:
         """Return the classes that nodes of one batch are sorted into; none where there is nothing to sort."""
@@ -198,12 +201,12 @@ class _ModelLowering:
             return ()
         return tuple(case.node_class() for case in (*leaves, *inner))
 
-    def cases(self, leaf: bool | None) -> Iterator[Decisions]:
+    def cases(self, leaf: bool | None) -> Iterator[CaseFacts]:
         """Return what is known in each case of leaves, of inner nodes, or of all: inner ones of a step are one."""
         start = self.start(leaf)
         return iter((start,)) if self.options.unrolled and not leaf else self._explored(start)
 
-    def _explored(self, known: Decisions) -> Iterator[Decisions]:
+    def _explored(self, known: CaseFacts) -> Iterator[CaseFacts]:
         check = self.open_check(self._case(Const(0), known))
         if check is None:
             yield known
@@ -214,39 +217,33 @@ class _ModelLowering:
     def open_check(self, case: Case) -> Comparison | None:
         """Return a specialized check that a case leaves open and that matters in it, or None."""
         for check in self.options.checks:
-            if case.decisions.answer(check) is None and case.matters(check):
+            if case.known.answer(check) is None and case.matters(check):
                 return check
         return None
 
-    def nodes(self, known: Decisions) -> NodeBody:
+    def nodes(self, known: CaseFacts) -> NodeBody:
         """Return what is done at each node of a case."""
         return lambda node: self.body(node, known)
 
-    def _case(self, node: Expr, decisions: Decisions) -> Case:
+    def _case(self, node: Expr, known: CaseFacts) -> Case:
         constants = self.constants if self.options.constants else None
-        return Case(self.model, self.buffers, self.computed, self.inputs, node, decisions, constants)
+        return Case(self.model, self.buffers, self.computed, self.inputs, node, known, constants)
 
-    def body(self, node: Expr, decisions: Decisions) -> Stmt:
+    def body(self, node: Expr, known: CaseFacts) -> Stmt:
         """Return what one node does in a case, asking for each condition that the case leaves open."""
-        case = self._case(node, decisions)
+        case = self._case(node, known)
         check = self.open_check(case)
         if check is not None:
-            then, orelse = (self.body(node, decisions.compared(check, answer)) for answer in (True, False))
+            then, orelse = (self.body(node, known.compared(check, answer)) for answer in (True, False))
             return If(self.compared(check, node), then, orelse)
-        open_atom = case.undecided()
-        if open_atom is None:
+        atom = case.undecided()
+        if atom is None:
             stmts = case.stmts()
             self.finite |= case.zeros.finite
             return stmts
-        nests = Nests(self.buffers, decisions, case.result, node)
-        condition = nests.translator.expr(open_atom, Point(node))
-        name = key(open_atom)
-        return If(
-            condition,
-            self.body(node, decisions.given(name, open_atom, True)),
-            self.body(node, decisions.given(name, open_atom, False)),
-            open_atom.at,
-        )
+        condition = Nests(self.buffers, known, case.result, node).translator.expr(atom, Point(node))
+        then, orelse = (self.body(node, known.given(atom, answer)) for answer in (True, False))
+        return If(condition, then, orelse, atom.at)
 
     def compared(self, check: Comparison, node: Expr) -> Expr:
         """Return a comparison as it is asked of one node."""

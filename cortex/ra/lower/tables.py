@@ -13,9 +13,9 @@ from cortex.ilir.classes import Comparison
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers, TableKeys
+from cortex.ra.lower.case_facts import CaseFacts, IntegerSet
 from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.keys import shifted
-from cortex.ra.lower.known import Decisions, Values
 from cortex.ra.lower.nests import Axis, Nests, Reduction
 from cortex.ra.lower.translate import ExprLowering, Point
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
@@ -89,20 +89,20 @@ class LookupTables:
         low, high = keys.carried
         for begin, end in ((keys.low, low), (low, high), (high, keys.high)):
             if begin < end:
-                step, decisions = Var("v"), _known(keys, absent=(begin, end) != keys.carried)
+                step, known = Var("v"), _known(keys, absent=(begin, end) != keys.carried)
                 row, value = (shifted(Ref(step), each) for each in (begin - keys.low, begin))
-                rows = _TableRowNests(self.buffers, decisions, own.result, row, value=value, own=own)
+                rows = _TableRowNests(self.buffers, known, own.result, row, value=value, own=own)
                 yield For(step, Const(end - begin), rows.compute(compute, target))
 
 
-def _known(keys: TableKeys, *, absent: bool) -> Decisions:
+def _known(keys: TableKeys, *, absent: bool) -> CaseFacts:
     """Return what is known of the payload in the rows for nodes without it (`absent`), or with it."""
     if not absent:
         low, high = keys.carried
-        return Decisions(values={keys.payload: Values(low, high - 1)})
+        return CaseFacts(values={keys.payload: IntegerSet(low, high - 1)})
     default = keys.default
     asked = (Comparison(keys.payload, BinaryOp.EQ, default),)
-    return Decisions(values={keys.payload: Values(default, default)}, asked=asked)
+    return CaseFacts(values={keys.payload: IntegerSet(default, default)}, asked=asked)
 
 
 @dataclass
@@ -169,7 +169,7 @@ class _TableRowNests(Nests):
     def __post_init__(self) -> None:
         self.taken = isinstance(self.own.compute.body, ra.DenseReduce)
         self.translator = _AtRow(
-            self.buffers, self.decisions, self.results, self.reduced, self.zeros, value=self.value
+            self.buffers, self.known, self.results, self.reduced, self.zeros, value=self.value
         )
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:

@@ -9,9 +9,8 @@ from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.decide import decide
+from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.keys import shifted
-from cortex.ra.lower.known import Decisions
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.sites import Guard
@@ -86,7 +85,7 @@ class ExprLowering:
     """
 
     buffers: Buffers
-    decisions: Decisions
+    known: CaseFacts
     results: Callable[[ModelTensor], Buffer]
     reduced: Reduced
     zeros: Zeros | None = None
@@ -97,7 +96,7 @@ class ExprLowering:
         where = expr.at
         if self.is_zero(expr):
             return Const(0.0, expr.dtype, where)
-        known = self.decisions.constant(expr)
+        known = self.known.constant(expr)
         if known is not None:
             return Const(known, INDEX, where)
         match expr:
@@ -118,7 +117,7 @@ class ExprLowering:
             case ra.BinaryExpr(op=op, lhs=lhs, rhs=rhs):
                 return Binary(op, self.expr(lhs, at), self.expr(rhs, at), where)
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                decided = decide(condition, self.decisions)
+                decided = self.known.truth(condition)
                 if decided is not None:
                     return self.expr(if_true if decided else if_false, at)
                 return Select(
@@ -171,7 +170,7 @@ class ExprLowering:
         match read:
             case ra.Read(tensor=Placeholder(default=float() as value), indices=(ChildAt() as child, *_)):
                 default = Const(value, read.dtype, read.at)
-                if self.decisions.leaf is True:
+                if self.known.leaf is True:
                     return default
                 there, element = self.has_child(child, at), self.element(read, at)
                 return element if there is None else Select(there, element, default, read.at)
@@ -181,7 +180,7 @@ class ExprLowering:
     def has_child(self, child: ChildAt, at: Point) -> Expr | None:
         """Return whether a node has a child at a position, or None where it is known to."""
         there: Expr | None = None
-        if self.decisions.leaf is None and not at.inner:
+        if self.known.leaf is None and not at.inner:
             there = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, self.node(child.node, at)))
         if child.position < self.buffers.model.plan().min_children:
             return there
@@ -222,7 +221,7 @@ class ExprLowering:
 
     def key(self, payload: str, at: Point) -> Expr:
         """Return the integer that the node carries."""
-        known = self.decisions.number(payload)
+        known = self.known.number(payload)
         return (
             Const(known) if known is not None else Call(self.buffers.functions.payloads[payload], (at.node,))
         )

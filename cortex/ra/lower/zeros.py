@@ -19,11 +19,11 @@ class Zeros:
     A product with zero is zero if the other side is finite. That is assumed of parameters, which are added to `finite`
     for the check at binding, and of nothing else.
 
-    `decide` gives the value of a condition in the case, None if open; `resolve` follows branches to the tensor that is
+    `truth` gives the value of a condition in the case, None if open; `resolve` follows branches to the tensor that is
     computed; `childless` says that nodes of the case have no children.
     """
 
-    decide: Callable[[ra.Expr], bool | None]
+    truth: Callable[[ra.Expr], bool | None]
     resolve: Callable[[ModelTensor], ModelTensor] = lambda tensor: tensor
     childless: bool = False
     finite: set[InputTensor] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Zeros:
             case ra.BinaryExpr(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
                 return any(self.holds(a) and self._finite(b) for a, b in ((lhs, rhs), (rhs, lhs)))
             case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                way = self.decide(condition)
+                way = self.truth(condition)
                 branches = (if_true, if_false) if way is None else ((if_true if way else if_false),)
                 return all(map(self.holds, branches))
             case ra.DenseReduce(combiner=Combiner.SUM, body=body):

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.plan import Plan
-from cortex.ra.expr import BinaryExpr, Expr, IsLeaf, Literal, NumChildren, Read
+from cortex.ra.expr import (
+    BinaryExpr,
+    Expr,
+    IsLeaf,
+    Literal,
+    NumChildren,
+    Read,
+    UnaryExpr,
+    operands,
+    subexpressions,
+)
+from cortex.ra.facts import truth
 from cortex.ra.intervals import INVERSE, MIRROR, bound, compare, hull, meet
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import NodeInput
 from ragged.ir.dtype import INDEX
-from ragged.ir.ops import BinaryOp
+from ragged.ir.ops import BinaryOp, UnaryOp
 
 LEAF = "isleaf"
 """The key of the condition that separates leaves from inner nodes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class IntegerSet:
     """Integers from `low` to `high`, both included, except those in `without`."""
 
     low: float = -math.inf
     high: float = math.inf
     without: frozenset[int] = frozenset()
 
-    def given(self, op: BinaryOp, value: int) -> Values:
+    def given(self, op: BinaryOp, value: int) -> IntegerSet:
         """Return the subset for which `op value` holds."""
         low, high = meet((self.low, self.high), bound(op, (value, value)))
         without = self.without | {value} if op is BinaryOp.NE else self.without
@@ -35,7 +46,7 @@ class Values:
             low += 1
         while high in without:
             high -= 1
-        return Values(low, high, without)
+        return IntegerSet(low, high, without)
 
     def answer(self, op: BinaryOp, value: int) -> bool | None:
         """Return the truth of `op value` for all of them, or None if it varies."""
@@ -50,16 +61,16 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class CaseFacts:
     """What is known in a case.
 
-    `answers` are truths of atomic conditions by `cortex.ra.lower.decide.key`. `values` are the possible values of
+    `answers` are truths of atomic conditions by `condition_key`. `values` are the possible values of
     scalar integer payloads by name, and of the number of children under None; others are not tracked. `asked` are the
     comparisons that led here, each as it holds.
     """
 
     answers: Mapping[Hashable, bool] = field(default_factory=dict)
-    values: Mapping[str | None, Values] = field(default_factory=dict)
+    values: Mapping[str | None, IntegerSet] = field(default_factory=dict)
     asked: tuple[Comparison, ...] = ()
 
     @property
@@ -67,15 +78,15 @@ class Decisions:
         """Whether the nodes are leaves, None if unknown."""
         return self.answers.get(LEAF)
 
-    def given(self, key: Hashable, condition: Expr, answer: bool) -> Decisions:
-        """Return what is known where an atomic condition, of that key, has that truth."""
+    def given(self, condition: Expr, answer: bool) -> CaseFacts:
+        """Return what is known where an atomic condition has that truth."""
+        key, check = condition_key(condition), comparison(condition)
         known = replace(self, answers={**self.answers, key: answer})
-        compared = comparison(condition)
         if key == LEAF and None in self.values:
             return known.compared(Comparison(None, BinaryOp.EQ, 0), answer, ask=False)
-        return known if compared is None or not self.values else known.compared(compared, answer)
+        return known if check is None or not self.values else known.compared(check, answer)
 
-    def compared(self, check: Comparison, answer: bool, *, ask: bool = True) -> Decisions:
+    def compared(self, check: Comparison, answer: bool, *, ask: bool = True) -> CaseFacts:
         """Return what is known where a comparison has that truth."""
         op = check.op if answer else INVERSE[check.op]
         values = self.values[check.payload].given(op, check.value)
@@ -83,7 +94,16 @@ class Decisions:
         answers = dict(self.answers)
         if check.payload is None and (values.high == 0 or values.low > 0):
             answers[LEAF] = values.high == 0
-        return Decisions(answers, {**self.values, check.payload: values}, asked)
+        return CaseFacts(answers, {**self.values, check.payload: values}, asked)
+
+    def truth(self, condition: Expr) -> bool | None:
+        """Return the value of a condition in the case, or None if it may be either."""
+        return truth(condition, self._atom)
+
+    def _atom(self, atom: Expr) -> bool | None:
+        check = comparison(atom)
+        answer = None if check is None else self.answer(check)
+        return self.answers.get(condition_key(atom)) if answer is None else answer
 
     def answer(self, check: Comparison) -> bool | None:
         """Return the truth of a comparison, or None if it may be either."""
@@ -112,18 +132,18 @@ class Decisions:
         return NodeClass(self.leaf is True, tuple(conditions))
 
 
-def node_values(plan: Plan, leaf: bool | None) -> dict[str | None, Values]:
+def node_values(plan: Plan, leaf: bool | None) -> dict[str | None, IntegerSet]:
     """Return the possible values at leaves, inner nodes, or all nodes of structures that a plan allows."""
     most = math.inf if plan.most_children is None else plan.most_children
-    count = Values(0 if leaf is not False else max(1, plan.min_children), 0 if leaf else most)
-    found: dict[str | None, Values] = {None: count}
+    count = IntegerSet(0 if leaf is not False else max(1, plan.min_children), 0 if leaf else most)
+    found: dict[str | None, IntegerSet] = {None: count}
     for payload in plan.payloads:
         if payload.dtype.is_int and not payload.shape:
             ends = [payload.interval(leaf=one) for one in ((True, False) if leaf is None else (leaf,))]
             low, high = (
                 (-math.inf, math.inf) if None in ends else hull(end for end in ends if end is not None)
             )
-            found[payload.name] = Values(low, high if None in ends else high - 1)
+            found[payload.name] = IntegerSet(low, high if None in ends else high - 1)
     return found
 
 
@@ -165,3 +185,41 @@ def canonical(check: Comparison) -> Comparison:
 def asks_for_leaves(check: Comparison) -> bool:
     """Return whether a canonical comparison separates leaves from all other nodes."""
     return check in (Comparison(None, BinaryOp.EQ, 0), Comparison(None, BinaryOp.GE, 1))
+
+
+def condition_key(atom: Expr) -> Hashable | None:
+    """Return a key of a condition on a compute's own node, None for any other condition.
+
+    It does not depend on the node variable's identity. A condition on a child is not a property of the case's node.
+    """
+    match atom:
+        case IsLeaf(node=NodeVar()):
+            return LEAF
+        case NumChildren(node=NodeVar()):
+            return "num_children"
+        case Read() if subject(atom)[1]:
+            return ("payload", subject(atom)[0])
+        case Literal(value=value):
+            return ("const", value)
+        case UnaryExpr(op=op) | BinaryExpr(op=op):
+            parts = tuple(condition_key(operand) for operand in operands(atom))
+            return None if None in parts else (op, *parts)
+        case _:
+            return None
+
+
+def atoms(condition: Expr) -> Iterator[Expr]:
+    """Yield the conditions that `condition` combines with and, or, not."""
+    match condition:
+        case BinaryExpr(op=op) if op.is_logical:
+            for operand in operands(condition):
+                yield from atoms(operand)
+        case UnaryExpr(op=UnaryOp.NOT, operand=operand):
+            yield from atoms(operand)
+        case _:
+            yield condition
+
+
+def asks_payload(condition: Expr) -> bool:
+    """Return whether a condition depends on a payload."""
+    return any(isinstance(e, Read) and isinstance(e.tensor, NodeInput) for e in subexpressions(condition))
