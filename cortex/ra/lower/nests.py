@@ -13,7 +13,7 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
-from cortex.ra.node import ChildVar, Node
+from cortex.ra.node import ChildVar
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
 from ragged.ir.dtype import INDEX
@@ -64,7 +64,7 @@ class Nests:
     node: Expr
     zeros: Zeros | None = None
     carrier: Carrier | None = None
-    kept: dict[Reduction, list[SavedReduction]] = field(default_factory=dict)
+    saved: dict[Reduction, list[SavedReduction]] = field(default_factory=dict)
     translator: ExprLowering = field(init=False)
 
     def __post_init__(self) -> None:
@@ -143,15 +143,13 @@ class Nests:
                 rest.append(at.indices[axis])
         return (row, *rest)
 
-    # --- reductions ---------------------------------------------------------------------------------------
-
     def reduced(self, reduction: Reduction, at: Point) -> Expr:
         """Return the value of a reduction that an earlier nest computed."""
         if self.empty(reduction):
             return Const(reduction.combiner.identity, reduction.dtype)
-        kept = self.find(reduction, at.guards, inner=at.inner)
-        assert kept is not None, "hoist has been there"
-        return Load(kept.buffer, self.element(kept.axes, at), reduction.at)
+        saved = self.find(reduction, at.guards, inner=at.inner)
+        assert saved is not None, "hoist has been there"
+        return Load(saved.buffer, self.element(saved.axes, at), reduction.at)
 
     def empty(self, reduction: Reduction) -> bool:
         """Return whether the reduction is known to be over no children, or over zeros."""
@@ -161,33 +159,37 @@ class Nests:
 
     def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
         """Return the saved value of a reduction that is available where `guards` hold, or None."""
-        kept = self.kept.get(reduction, ())
-        return next((one for one in kept if one.serves(guards, inner=inner)), None)
+        saved = self.saved.get(reduction, ())
+        return next((one for one in saved if one.serves(guards, inner=inner)), None)
 
     def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
         """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
         if self.translator.is_zero(expr):
             return
         match expr:
-            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                decided = self.known.truth(condition)
-                if decided is None:
-                    yield from self.hoist(condition, scope, guards, name)
-                for branch, way in ((if_true, True), (if_false, False)):
-                    if decided is None:
-                        yield from self.hoist(branch, scope, (*guards, (condition, way)), name)
-                    elif decided is way:
-                        yield from self.hoist(branch, scope, guards, name)
+            case ra.Where():
+                for part, holds in self.branches(expr, guards):
+                    yield from self.hoist(part, scope, holds, name)
             case ra.DenseReduce() | ra.ChildReduce():
                 inner = any(isinstance(axis, ChildVar) for axis in scope)
                 if not self.empty(expr) and self.find(expr, guards, inner=inner) is None:
                     yield from self.hoist(expr.body, (*scope, _axis(expr)), guards, name)
-                    kept = self.keep(expr, scope, guards, name)
-                    if not kept.nested:
-                        yield self.accumulate(expr, kept, Point(self.node))
+                    saved = self.keep(expr, scope, guards, name)
+                    if not saved.nested:
+                        yield self.accumulate(expr, saved, Point(self.node))
             case _:
                 for operand in ra.operands(expr):
                     yield from self.hoist(operand, scope, guards, name)
+
+    def branches(self, expr: ra.Where, guards: Guards) -> Iterator[tuple[ra.Expr, Guards]]:
+        """Yield the operands of `where` that may be evaluated in the case, each with the guards around it."""
+        condition, decided = expr.condition, self.known.truth(expr.condition)
+        if decided is not None:
+            yield (expr.if_true if decided else expr.if_false), guards
+            return
+        yield condition, guards
+        yield expr.if_true, (*guards, (condition, True))
+        yield expr.if_false, (*guards, (condition, False))
 
     def keep(
         self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
@@ -200,77 +202,63 @@ class Nests:
         inner = around > 0 and over == 0 and self.known.leaf is None
         axes = () if nested else axes
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
-        kept = SavedReduction(buffer, axes, guards, nested, inner)
-        self.kept.setdefault(reduction, []).append(kept)
-        return kept
+        saved = SavedReduction(buffer, axes, guards, nested, inner)
+        self.saved.setdefault(reduction, []).append(saved)
+        return saved
 
-    def accumulate(self, reduction: Reduction, kept: SavedReduction, at: Point) -> Stmt:
+    def accumulate(self, reduction: Reduction, saved: SavedReduction, at: Point) -> Stmt:
         """Return the nest that reduces for each of the axes; where a guard fails, the identity remains."""
-        buffer, start = kept.buffer, Const(reduction.combiner.identity, reduction.dtype)
+        buffer, start = saved.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
 
         def reduce(at: Point) -> Stmt:
-            at = replace(at, inner=at.inner or kept.inner)
-            indices = self.element(kept.axes, at)
+            at = replace(at, inner=at.inner or saved.inner)
+            indices = self.element(saved.axes, at)
 
             def step(var: Var, inner: Point) -> Stmt:
                 before = self.before(reduction.body, inner)
                 value = self.translator.expr(reduction.body, inner)
-                axes, combiner = (var,), reduction.combiner
-                return block(
-                    *before, Reduce(update, buffer, indices, combiner, value, axes, start, reduction.at)
-                )
+                combiner, at = reduction.combiner, reduction.at
+                return block(*before, Reduce(update, buffer, indices, combiner, value, (var,), start, at))
 
-            loop = self.axis(reduction, at.given(*kept.guards), step)
-            guarded = self.guarded(kept, at, loop)
+            given, condition = at.given(*saved.guards), self.translator.guards(saved.guards, at)
+            if isinstance(reduction, ra.ChildReduce):
+                child = reduction.child
+                loop = self.over_children(child, given, lambda p: step(p.children[child][0], p))
+            else:
+                index, var = reduction.index, Var(reduction.index.name)
+                loop = For(var, Const(index.extent), step(var, given.with_index(index, var)))
+            if saved.inner:
+                has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
+                condition = has_children if condition is None else both(has_children, condition)
+            guarded = loop if condition is None else If(condition, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
-        return self.loops(kept.axes, at, reduce)
-
-    def guarded(self, kept: SavedReduction, at: Point, loop: Stmt) -> Stmt:
-        """Return a reduction's loop, executed only where its value is read."""
-        condition = self.translator.guards(kept.guards, at)
-        if kept.inner:
-            has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
-            condition = has_children if condition is None else both(has_children, condition)
-        return loop if condition is None else If(condition, loop)
+        return self.loops(saved.axes, at, reduce)
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that `expr` reads and that belong inside its loops."""
         found = {
-            id(kept): (reduction, kept) for reduction, kept in self.nested(expr, at.guards, inner=at.inner)
+            id(saved): (reduction, saved) for reduction, saved in self.nested(expr, at.guards, inner=at.inner)
         }
-        for reduction, kept in found.values():
-            yield self.accumulate(reduction, kept, replace(at, guards=()))
+        for reduction, saved in found.values():
+            yield self.accumulate(reduction, saved, replace(at, guards=()))
 
     def nested(
         self, expr: ra.Expr, guards: Guards, *, inner: bool
     ) -> Iterator[tuple[Reduction, SavedReduction]]:
         """Yield the nested reductions that `expr` reads."""
         match expr:
-            case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-                decided = self.known.truth(condition)
-                if decided is not None:
-                    yield from self.nested(if_true if decided else if_false, guards, inner=inner)
-                    return
-                yield from self.nested(condition, guards, inner=inner)
-                yield from self.nested(if_true, (*guards, (condition, True)), inner=inner)
-                yield from self.nested(if_false, (*guards, (condition, False)), inner=inner)
+            case ra.Where():
+                for part, holds in self.branches(expr, guards):
+                    yield from self.nested(part, holds, inner=inner)
             case ra.DenseReduce() | ra.ChildReduce():
-                kept = self.find(expr, guards, inner=inner)
-                if kept is not None and kept.nested:
-                    yield expr, kept
+                saved = self.find(expr, guards, inner=inner)
+                if saved is not None and saved.nested:
+                    yield expr, saved
             case _:
                 for operand in ra.operands(expr):
                     yield from self.nested(operand, guards, inner=inner)
-
-    def axis(self, reduction: Reduction, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
-        """Return the loop over a reduction's axis."""
-        if isinstance(reduction, ra.ChildReduce):
-            child = reduction.child
-            return self.over_children(child, at, lambda inner: body(inner.children[child][0], inner))
-        var = Var(reduction.index.name)
-        return For(var, Const(reduction.index.extent), body(var, at.with_index(reduction.index, var)))
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         """Return a new temporary over the node, or its edges, and the dense axes."""
@@ -298,15 +286,16 @@ def _free(expr: ra.Expr) -> Iterator[Axis]:
             bound = _axis(expr)
             yield from (axis for axis in _free(expr.body) if axis is not bound)
         case ra.IsLeaf(node=node) | ra.NumChildren(node=node):
-            yield from _of_node(node)
+            yield from (node,) if isinstance(node, ChildVar) else ()
         case ra.Read(indices=indices):
             for index in indices:
-                yield from _of_node(index) if isinstance(index, Node) else _free(index)
+                yield from (
+                    (index,)
+                    if isinstance(index, ChildVar)
+                    else _free(index)
+                    if isinstance(index, ra.Expr)
+                    else ()
+                )
         case _:
             for operand in ra.operands(expr):
                 yield from _free(operand)
-
-
-def _of_node(node: Node) -> Iterator[Axis]:
-    if isinstance(node, ChildVar):
-        yield node
