@@ -238,27 +238,23 @@ class Nests:
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that `expr` reads and that belong inside its loops."""
-        found = {
-            id(saved): (reduction, saved) for reduction, saved in self.nested(expr, at.guards, inner=at.inner)
-        }
+        found = {id(saved): (part, saved) for part, saved in self.nested(expr, at.guards, at.inner)}
         for reduction, saved in found.values():
             yield self.accumulate(reduction, saved, replace(at, guards=()))
 
-    def nested(
-        self, expr: ra.Expr, guards: Guards, *, inner: bool
-    ) -> Iterator[tuple[Reduction, SavedReduction]]:
+    def nested(self, expr: ra.Expr, at: Guards, inner: bool) -> Iterator[tuple[Reduction, SavedReduction]]:
         """Yield the nested reductions that `expr` reads."""
         match expr:
             case ra.Where():
-                for part, holds in self.branches(expr, guards):
-                    yield from self.nested(part, holds, inner=inner)
+                for part, holds in self.branches(expr, at):
+                    yield from self.nested(part, holds, inner)
             case ra.DenseReduce() | ra.ChildReduce():
-                saved = self.find(expr, guards, inner=inner)
+                saved = self.find(expr, at, inner=inner)
                 if saved is not None and saved.nested:
                     yield expr, saved
             case _:
                 for operand in ra.operands(expr):
-                    yield from self.nested(operand, guards, inner=inner)
+                    yield from self.nested(operand, at, inner)
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         """Return a new temporary over the node, or its edges, and the dense axes."""
