@@ -26,22 +26,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never, cast
-
-import numpy as np
 
 from cortex.ra.base import ModelTensor as ModelTensor
 from cortex.ra.base import Names, own_name
 from cortex.ra.node import ChildVar, Computed, Node, python_branch
-from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, mixes_types, not_a_value, type_of_binary, type_of_unary
-from ragged.api.operators import Operators
+from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, shown
 from ragged.errors import Location, ModelError
-from ragged.ir.dtype import INDEX, DType
+from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
-
-FLOAT = DType.FLOAT32
-"""The type of all floating-point arithmetic."""
+from ragged.lang.operators import Operators
+from ragged.lang.types import FLOAT as FLOAT
+from ragged.lang.types import KEEPS_INTEGERS, binary_type, mixes_types, typed_number, unary_type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,19 +213,8 @@ class NumChildren(Expression):
         return f"num_children({self.node.text()})"
 
 
-Expr: TypeAlias = (
-    Literal
-    | IndexVar
-    | Read
-    | ToFloat
-    | UnaryExpr
-    | BinaryExpr
-    | Where
-    | DenseReduce
-    | ChildReduce
-    | IsLeaf
-    | NumChildren
-)
+_Atom: TypeAlias = Literal | IndexVar | Read | IsLeaf | NumChildren
+Expr: TypeAlias = _Atom | ToFloat | UnaryExpr | BinaryExpr | Where | DenseReduce | ChildReduce
 Index: TypeAlias = Node | Expr
 ExprLike: TypeAlias = Expr | float
 """An expression, or a number of Python or NumPy."""
@@ -270,16 +256,8 @@ def lift(value: ExprLike) -> Expr:
     """Return a number as a literal, an expression unchanged; `ModelError` for anything else."""
     if isinstance(value, Expr):
         return value
-    at = Location.capture()
-    match value.item() if isinstance(value, np.generic) else value:
-        case bool(flag):
-            return Literal(flag, dtype=DType.BOOL, at=at)
-        case int(number):
-            return Literal(number, dtype=INDEX, at=at)
-        case float(number):
-            return Literal(number, dtype=FLOAT, at=at)
-        case other:
-            raise not_a_value(other)
+    number, dtype = typed_number(value, shown, "h[n, i]")
+    return Literal(number, dtype=dtype, at=Location.capture())
 
 
 def as_float(value: ExprLike) -> Expr:
@@ -301,15 +279,15 @@ def agree(lhs: ExprLike, rhs: ExprLike) -> tuple[Expr, Expr]:
 def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
     """Return `lhs op rhs`; `/` is for floats, `//` and `%` for integers, `&` and `|` for truth values."""
     left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
-    expr = BinaryExpr(op, left, right, dtype=left.dtype, at=Location.capture())
-    dtype = type_of_binary(op, left.dtype, expr.text)
-    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and isinstance(right, Literal) and right.value == 0:
-        raise ModelError(f"'{expr.text()}' divides by 0", at=Location.capture(), because="it has no value")
-    return replace(expr, dtype=dtype)
+    dtype = DType.BOOL if op.is_comparison else left.dtype
+    expr = BinaryExpr(op, left, right, dtype=dtype, at=Location.capture())
+    binary_type(op, left.dtype, right.value if isinstance(right, Literal) else None, expr.text)
+    return expr
 
 
 def unary(op: UnaryOp, value: ExprLike) -> Expr:
     """Return `op value`; `~` is for truth values, negation and abs keep integers, other operators are for floats."""
-    operand = lift(value) if op in (UnaryOp.NOT, UnaryOp.NEG, UnaryOp.ABS) else as_float(value)
+    operand = lift(value) if op is UnaryOp.NOT or op in KEEPS_INTEGERS else as_float(value)
     expr = UnaryExpr(op, operand, dtype=operand.dtype, at=Location.capture())
-    return replace(expr, dtype=type_of_unary(op, operand.dtype, expr.text))
+    unary_type(op, operand.dtype, expr.text)
+    return expr

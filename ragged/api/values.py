@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-
-from ragged.api.operators import Operators
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Function, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
-
-FLOAT = DType.FLOAT32
-"""The type of all arithmetic on floats."""
+from ragged.lang.operators import Operators
+from ragged.lang.types import FLOAT as FLOAT
+from ragged.lang.types import KEEPS_INTEGERS, binary_type, mixes_types, typed_number, unary_type
 
 
 class ValueSource:
@@ -87,34 +84,15 @@ ValueLike: TypeAlias = Symbol | float
 
 
 def lift(value: ValueLike) -> Value:
-    """Return a number as a constant, anything else as the value that it stands for.
-
-    Raises:
-        ModelError: it stands for none.
-    """
-    if isinstance(value, Symbol):
-        return value.value
-    match value.item() if isinstance(value, np.generic) else value:
-        case bool(flag):
-            return Value(Const(flag, DType.BOOL))
-        case int(number):
-            return Value(Const(number, INDEX))
-        case float(number):
-            return Value(Const(number, FLOAT))
-        case other:
-            raise ModelError(
-                f"{other!r} stands where a number or an expression is needed",
-                at=Location.capture(),
-                because=f"it is a {type(other).__name__}",
-                fix="read a tensor at indices, as in A[b, t]",
-            )
+    """Return a number as a constant, a symbol as its value; `ModelError` for anything else."""
+    return value.value if isinstance(value, Symbol) else Value(Const(*typed_number(value, repr, "A[b, t]")))
 
 
 def as_float(value: ValueLike) -> Value:
     """Return the value as a float32: integers are cast, truth values refused."""
     own = lift(value)
     if own.dtype is DType.BOOL:
-        raise _mixes(own.text(), "a number is needed here", "ragged.where(condition, 1.0, 0.0)")
+        raise mixes_types(own.text(), "a number is needed here", "ragged.where(condition, 1.0, 0.0)")
     if isinstance(own.expr, Const):
         return Value(Const(float(own.expr.value), FLOAT))
     return own if own.dtype.is_float else Value(Cast(FLOAT, own.expr), own.sources)
@@ -132,31 +110,24 @@ def binary(op: BinaryOp, lhs: ValueLike, rhs: ValueLike) -> Value:
     """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
     left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
     made = Binary(op, left.expr, right.expr, Location.capture())
-    if op.is_logical != (left.dtype is DType.BOOL):
-        kind = "truth values" if op.is_logical else "numbers"
-        raise _mixes(expr_text(made), f"the operator is for {kind}", "combine truth values with &, | and ~")
-    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and left.dtype.is_float:
-        raise _mixes(expr_text(made), "the operator is for integers", "divide floats with /")
-    if op in (BinaryOp.FLOORDIV, BinaryOp.MOD) and right.expr == Const(0):
-        raise ModelError(
-            f"'{expr_text(made)}' divides by 0", at=Location.capture(), because="it has no value"
-        )
+    divisor = right.expr.value if isinstance(right.expr, Const) else None
+    binary_type(op, left.dtype, divisor, lambda: expr_text(made))
     return Value(made, {**left.sources, **right.sources})
 
 
 def unary(op: UnaryOp, value: ValueLike) -> Value:
     """Return `op value`; `~` is of truth values, negation and abs keep integers, all else is of floats."""
-    operand = lift(value) if op in (UnaryOp.NOT, UnaryOp.NEG, UnaryOp.ABS) else as_float(value)
-    if (op is UnaryOp.NOT) != (operand.dtype is DType.BOOL):
-        raise _mixes(operand.text(), f"'{op.value}' is not for it", "compare numbers with ==, <, ...")
-    return Value(Unary(op, operand.expr, Location.capture()), operand.sources)
+    operand = lift(value) if op is UnaryOp.NOT or op in KEEPS_INTEGERS else as_float(value)
+    made = Unary(op, operand.expr, Location.capture())
+    unary_type(op, operand.dtype, lambda: expr_text(made))
+    return Value(made, operand.sources)
 
 
 def select(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Value:
     """Return `if_true` where the condition holds, else `if_false`; only the one taken is evaluated."""
     chosen, (then, orelse) = lift(condition), agree(if_true, if_false)
     if chosen.dtype is not DType.BOOL:
-        raise _mixes(chosen.text(), "the condition is a number", "compare it: where(x != 0, ...)")
+        raise mixes_types(chosen.text(), "the condition is a number", "compare it: where(x != 0, ...)")
     expr = Select(chosen.expr, then.expr, orelse.expr, Location.capture())
     return Value(expr, {**chosen.sources, **then.sources, **orelse.sources})
 
@@ -165,7 +136,3 @@ def agree(lhs: ValueLike, rhs: ValueLike) -> tuple[Value, Value]:
     """Return both sides in one type: as integers if both are, as floats otherwise; truth values stay."""
     left, right = lift(lhs), lift(rhs)
     return (left, right) if left.dtype is right.dtype else (as_float(left), as_float(right))
-
-
-def _mixes(text: str, because: str, fix: str) -> ModelError:
-    return ModelError(f"'{text}' mixes types", at=Location.capture(), because=because, fix=fix)

@@ -1,4 +1,4 @@
-"""Python's operators on expressions, each spelled out once; what they build is the language's own."""
+"""Python's operators on expressions; each front end defines what they build."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import ClassVar, Generic, Never, TypeVar
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 E = TypeVar("E")
-"""What operators give."""
+"""The expression type that operators return."""
 L = TypeVar("L")
-"""What operators take beside it: an expression or a number."""
+"""The type of the other operand: an expression or a number."""
 
 
 class Operators(ABC, Generic[E, L]):
     """Arithmetic, comparison and logic (`&`, `|`, `~`) that build expressions; `bool()` is refused."""
 
     __slots__ = ()
-    __array_ufunc__: ClassVar[None] = None  # a NumPy number on the left leaves the operator to us
+    __array_ufunc__: ClassVar[None] = None  # a NumPy number on the left leaves the operator to this class
 
     @abstractmethod
     def _with(self, op: BinaryOp, other: L) -> E:
@@ -33,7 +33,7 @@ class Operators(ABC, Generic[E, L]):
 
     @abstractmethod
     def _branch(self) -> Exception:
-        """Return the error for an expression that is used as a Python condition."""
+        """Return the error for an expression used as a Python truth value."""
 
     def __add__(self, other: L) -> E:
         return self._with(BinaryOp.ADD, other)
