@@ -6,20 +6,20 @@ The whole grammar::
            | ChildAt(node, position)            n.left is n.child(0), n.right is n.child(1)
            | ChildVar(node, name)               "a child of node": the k of ra.K or of ra.sum_children
     Index  = Node | Expr of integers
-    Expr   = Const(value, dtype)
-           | IndexVar(name, extent)             a dense index, 0 <= it < extent
+    Expr   = Literal(value, dtype)
+           | IndexVar(name, extent)             a dense index, 0 <= index < extent
            | Read(tensor, indices)
-           | Cast(operand, dtype)               of an integer to float32
-           | Unary(op, operand, dtype)
-           | Binary(op, lhs, rhs, dtype)        arithmetic, comparison, logic
-           | Where(condition, if_true, if_false, dtype)     only the branch taken is evaluated
+           | ToFloat(operand, dtype)            of an integer to float32
+           | UnaryExpr(op, operand, dtype)
+           | BinaryExpr(op, lhs, rhs, dtype)    arithmetic, comparison, logic
+           | Where(condition, if_true, if_false, dtype)     only the branch chosen is evaluated
            | DenseReduce(combiner, index, body)             over 0 <= index < extent, in order
            | ChildReduce(combiner, child, body)             over the children in order; none: identity
            | IsLeaf(node) | NumChildren(node)
 
-An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float), whatever the arrays behind it
-are stored in. The two sides of `Binary` and `Where` agree: integers are cast where they meet a float.
-Everything is compared by identity; `==` builds an expression. `at` is the user's line that wrote it.
+An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float), whatever the storage dtype. The two
+operands of `BinaryExpr` and `Where` have one type: integers are cast where the other is a float. Expressions are
+compared by identity; `==` builds an expression. `at` is the user's source line.
 """
 
 from __future__ import annotations
