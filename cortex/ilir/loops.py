@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from cortex.ilir.parts import Parts
 from cortex.ilir.structure import BATCH, CHILD, NODE, STEP, TOP, Steps, StructureFunctions
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var, add, sub
+from ragged.ir.build import add, sub
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import Check, For, If, Label, Let, LoopKind, Stmt, block
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from cortex.ilir.classes import NodeClass
 from cortex.ilir.plan import Plan
-from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, sub
+from ragged.ir.build import add, sub
+from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
 from ragged.ir.ops import BinaryOp

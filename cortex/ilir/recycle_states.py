@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cortex.ilir.structure import BATCH, NODE
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Role, add
+from ragged.ir.build import add
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Role
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Follows
 from ragged.ir.program import Program

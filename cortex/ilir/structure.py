@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from cortex.ilir.parts import Parts, class_facts, class_parts
 from cortex.ilir.plan import Payload, Plan
-from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var, add, sub
+from ragged.ir.build import add, sub
+from ragged.ir.expr import Binary, Call, Const, Dim, Expr, Function, Param, Ref, Select, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Monotone, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp

@@ -9,7 +9,8 @@ from ragged.analysis.accesses import Access, UseKind, common_depth
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings, is_fixed
 from ragged.arith.fold import ZERO, times
-from ragged.ir.expr import Const, Expr, Ref, Var, within
+from ragged.ir.build import within
+from ragged.ir.expr import Const, Expr, Ref, Var
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch
 from ragged.ir.stmt import For, Let

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Select, Unary, both, within
+from ragged.ir.build import both, within
+from ragged.ir.expr import Binary, Call, Const, Expr, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import operands

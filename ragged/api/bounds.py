@@ -13,8 +13,9 @@ from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
+from ragged.ir.build import both, within
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var, both, within
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ragged.arith.affine import affine
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Ref, Role, Var, add, sub
+from ragged.ir.build import add, sub
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Ref, Role, Var
 from ragged.ir.facts import PrefixSum, Range
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind

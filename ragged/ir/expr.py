@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.hash_once import Node, hash_once
 from ragged.ir.ops import BinaryOp, UnaryOp
-
-_T = TypeVar("_T")
-
-# --- symbols -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +34,7 @@ class Var:
 
 
 class Source(Enum):
-    """Who says what an uninterpreted function is."""
+    """Where the values of an uninterpreted function come from."""
 
     EXPRESSION = "expression"  # its body does
     PRELUDE = "prelude"  # an array that the prelude fills
@@ -86,10 +83,10 @@ class Function:
 
 
 class Role(Enum):
-    """What a buffer is for: who fills it, and how long it lives.
+    """What a buffer is for: what fills it, and how long it lives.
 
     A parameter lives as long as the compiled function, a bound table likewise; a payload and a workspace for one
-    call; an output is handed to the caller, who owns it.
+    call; the caller owns an output.
     """
 
     PARAMETER = "parameter"
@@ -136,7 +133,7 @@ class Buffer:
             raise InternalError(f"buffer '{self.name}': {self.order} does not permute its dimensions")
 
     def order_of(self, kept: Sequence[int]) -> tuple[int, ...]:
-        """Return the order of a buffer that has some of this one's dimensions, in the order that these have here."""
+        """Return the storage order of a buffer of the dimensions in `kept`, ordered as in this buffer."""
         return tuple(kept.index(dimension) for dimension in self.order if dimension in kept)
 
     def stacked(self, extent: Expr, dim: Dim | None = None) -> Buffer:
@@ -145,37 +142,9 @@ class Buffer:
         return replace(self, shape=(extent, *self.shape), dims=(dim, *self.dims), order=order)
 
 
-# --- expressions -------------------------------------------------------------------------------------------
-
-
-class _Node:
-    """What is computed once of an expression, when it is first asked for: its hash and its variables."""
-
-    __slots__ = ("_hash", "_variables")
-
-    _hash: int
-    _variables: frozenset[Var]
-
-
-def _hash_once(cls: type[_T]) -> type[_T]:
-    """Make a class of nodes keep the hash that its dataclass computes: that of a whole tree, asked of every part."""
-    compute = cls.__hash__
-
-    def __hash__(self: Any) -> int:
-        try:
-            return self._hash  # type: ignore[no-any-return]
-        except AttributeError:
-            value = compute(self)
-            object.__setattr__(self, "_hash", value)
-            return value
-
-    cls.__hash__ = __hash__  # type: ignore[method-assign]
-    return cls
-
-
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Const(_Node):
+class Const(Node):
     """A literal of `dtype`."""
 
     value: int | float | bool
@@ -183,9 +152,9 @@ class Const(_Node):
     at: Location | None = field(default=None, compare=False, repr=False)
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Ref(_Node):
+class Ref(Node):
     """The value of a variable."""
 
     var: Var
@@ -197,9 +166,9 @@ class Ref(_Node):
         return self.var.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Load(_Node):
+class Load(Node):
     """The element of `buffer` at `indices`, one for each dimension."""
 
     buffer: Buffer
@@ -218,9 +187,9 @@ class Load(_Node):
         return self.buffer.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Call(_Node):
+class Call(Node):
     """An uninterpreted function's value at `args`."""
 
     function: Function
@@ -239,9 +208,9 @@ class Call(_Node):
         return self.function.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Unary(_Node):
+class Unary(Node):
     """An operator of one operand."""
 
     op: UnaryOp
@@ -261,9 +230,9 @@ _OF_OPERATOR = {op: DType.BOOL for op in BinaryOp if op.is_comparison or op.is_l
 """The types of results that are not the operands'. A table: a compilation asks some ten thousand times."""
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Binary(_Node):
+class Binary(Node):
     """An operator of two operands of one dtype. AND and OR evaluate the right one only where it decides."""
 
     op: BinaryOp
@@ -281,9 +250,9 @@ class Binary(_Node):
         return _OF_OPERATOR.get(self.op) or self.lhs.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Fma(_Node):
+class Fma(Node):
     """`a * b + c`, rounded once.
 
     Of two pairs (BFLOAT16X2) and a float32 it is `fma(a1, b1, fma(a0, b0, c))`: the first ones' product is added first.
@@ -301,9 +270,9 @@ class Fma(_Node):
         return self.c.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Select(_Node):
+class Select(Node):
     """`if_true` where `condition` holds, else `if_false`; the other one is not evaluated."""
 
     condition: Expr
@@ -317,9 +286,9 @@ class Select(_Node):
         return self.if_true.dtype
 
 
-@_hash_once
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Cast(_Node):
+class Cast(Node):
     """`operand` converted to `dtype`, as C does."""
 
     dtype: DType
@@ -328,39 +297,3 @@ class Cast(_Node):
 
 
 Expr: TypeAlias = Const | Ref | Load | Call | Unary | Binary | Fma | Select | Cast
-
-
-# --- building ----------------------------------------------------------------------------------------------
-
-
-def index(value: int | Var | Function | Expr) -> Expr:
-    """Return an index expression: an integer literal, a variable's value, a size's value, or `value` itself."""
-    match value:
-        case int():
-            return Const(value)
-        case Var():
-            return Ref(value)
-        case Function():
-            return Call(value)
-        case _:
-            return value
-
-
-def add(lhs: Expr, rhs: int | Var | Function | Expr) -> Expr:
-    """Return `lhs + rhs` over indices."""
-    return Binary(BinaryOp.ADD, lhs, index(rhs))
-
-
-def sub(lhs: Expr, rhs: int | Var | Function | Expr) -> Expr:
-    """Return `lhs - rhs` over indices."""
-    return Binary(BinaryOp.SUB, lhs, index(rhs))
-
-
-def both(lhs: Expr | None, rhs: Expr) -> Expr:
-    """Return `lhs and rhs`, or `rhs` alone where there is no `lhs`."""
-    return rhs if lhs is None else Binary(BinaryOp.AND, lhs, rhs)
-
-
-def within(value: Expr, lo: Expr, hi: Expr) -> Expr:
-    """Return `lo <= value and value < hi`."""
-    return Binary(BinaryOp.AND, Binary(BinaryOp.LE, lo, value), Binary(BinaryOp.LT, value, hi))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ragged.ir.expr import Call, Expr, Function, Ref, Var, add, sub, within
+from ragged.ir.build import add, sub, within
+from ragged.ir.expr import Call, Expr, Function, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.formula import ONE, ZERO, Claim, Each, Forall, Trigger, at, compare, domain, extent
 from ragged.ir.ops import BinaryOp

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ragged.errors import InternalError
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var, within
+from ragged.ir.build import within
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
 from ragged.ir.ops import BinaryOp
 
 ZERO, ONE = Const(0), Const(1)

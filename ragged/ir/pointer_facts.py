@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragged.errors import InternalError
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var, add, sub, within
+from ragged.ir.build import add, sub, within
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.formula import ZERO, Claim, Each, Forall, Trigger, at, compare, domain, extent, inside
 from ragged.ir.ops import BinaryOp

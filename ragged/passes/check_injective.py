@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragged.ir.build import sub, within
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, sub, within
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
 from ragged.ir.ops import BinaryOp

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ragged.arith.affine import AffineForm, affine
-from ragged.ir.expr import Binary, Call, Const, Expr, Select, Var, both, within
+from ragged.ir.build import both, within
+from ragged.ir.expr import Binary, Call, Const, Expr, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.sites import negated

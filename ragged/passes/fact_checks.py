@@ -8,7 +8,8 @@ from functools import reduce
 
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO, plus
-from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var, sub, within
+from ragged.ir.build import sub, within
+from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var
 from ragged.ir.fact import Fact, formulas_of
 from ragged.ir.formula import Claim, Each, Forall
 from ragged.ir.ops import BinaryOp

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from ragged.ir.build import add, within
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Binary, Const, Expr, Load, add, within
+from ragged.ir.expr import Binary, Const, Expr, Load
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import subexpressions
 

@@ -12,6 +12,7 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragged.ir.build import add, index, sub, within
 from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
 from ragged.ir.expr import (
@@ -30,10 +31,6 @@ from ragged.ir.expr import (
     Source,
     Unary,
     Var,
-    add,
-    index,
-    sub,
-    within,
 )
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling

@@ -9,8 +9,9 @@ from cortex.ilir.structure import CHILD, NODE, PLACE, ROOT, StructureFunctions
 from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from ragged.ir.build import add
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role, add
+from ragged.ir.expr import Buffer, Call, Const, Dim, Expr, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
 from cortex.ra.structure import Tree
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
-from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var, add, sub
+from ragged.ir.build import add, sub
+from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
 
 Domain = frozenset[bool]

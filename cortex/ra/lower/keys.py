@@ -11,7 +11,8 @@ from cortex.ra.intervals import hull
 from cortex.ra.lower.buffers import TableKeys
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, NodeInput
-from ragged.ir.expr import Const, Expr, add
+from ragged.ir.build import add
+from ragged.ir.expr import Const, Expr
 
 
 def payloads_of(compute: Compute) -> tuple[NodeInput, ...]:

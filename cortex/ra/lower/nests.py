@@ -16,8 +16,9 @@ from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
+from ragged.ir.build import both
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Unary, Var, both
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
 

@@ -16,23 +16,9 @@ from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import InputTensor, NodeInput, Placeholder
 from ragged.errors import InternalError
+from ragged.ir.build import add, both
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import (
-    Binary,
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Load,
-    Ref,
-    Role,
-    Select,
-    Unary,
-    Var,
-    add,
-    both,
-)
+from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Load, Ref, Role, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ZERO, plus
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Call, Expr, Ref, Var, within
+from ragged.ir.build import within
+from ragged.ir.expr import Binary, Call, Expr, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text

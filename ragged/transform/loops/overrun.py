@@ -10,7 +10,8 @@ from ragged.analysis.obligations import index_obligations
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var, both
+from ragged.ir.build import both
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var, both, within
+from ragged.ir.build import both, within
+from ragged.ir.expr import Binary, Call, Expr, Function, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective
 from ragged.ir.ops import BinaryOp

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from ragged.analysis.dependence import Copies, find_conflict
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
+from ragged.ir.build import both
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Const, Expr, Unary, Var, both
+from ragged.ir.expr import Binary, Const, Expr, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program

@@ -10,7 +10,8 @@ from ragged.analysis.parallel_regions import Phase
 from ragged.analysis.replicated_loops import OneCopy, Own
 from ragged.arith.fold import ONE, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var, both
+from ragged.ir.build import both
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute

@@ -11,8 +11,9 @@ from ragged.arith.affine import divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
+from ragged.ir.build import both
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var, both
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten

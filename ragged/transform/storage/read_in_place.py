@@ -8,23 +8,9 @@ from functools import reduce
 from ragged.analysis.buffers import check_alone, check_free, check_known
 from ragged.arith.fold import plus, times
 from ragged.errors import InternalError, ScheduleError
+from ragged.ir.build import add, sub, within
 from ragged.ir.dtype import DType
-from ragged.ir.expr import (
-    Buffer,
-    Call,
-    Const,
-    Expr,
-    Function,
-    Load,
-    Param,
-    Ref,
-    Role,
-    Source,
-    Var,
-    add,
-    sub,
-    within,
-)
+from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Param, Ref, Role, Source, Var
 from ragged.ir.facts import Range
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten

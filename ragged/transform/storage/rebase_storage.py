@@ -10,7 +10,8 @@ from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings, bindings
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Var, within
+from ragged.ir.build import within
+from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program

@@ -10,20 +10,8 @@ from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import plus
 from ragged.errors import ScheduleError
-from ragged.ir.expr import (
-    Binary,
-    Buffer,
-    Call,
-    Const,
-    Expr,
-    Load,
-    Ref,
-    Role,
-    Var,
-    add,
-    both,
-    within,
-)
+from ragged.ir.build import add, both, within
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind

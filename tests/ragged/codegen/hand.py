@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragged.codegen.build import Compiled, compile_program
+from ragged.ir.build import index
 from ragged.ir.dtype import DType
 from ragged.ir.expr import (
     Binary,
@@ -20,7 +21,6 @@ from ragged.ir.expr import (
     Source,
     Unary,
     Var,
-    index,
 )
 from ragged.ir.interpret import interpret
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp

@@ -10,23 +10,9 @@ import pytest
 from ragged.codegen.build import compile_program
 from ragged.codegen.entry import CheckFailed
 from ragged.errors import Location, ScheduleError
+from ragged.ir.build import add, sub
 from ragged.ir.dtype import DType
-from ragged.ir.expr import (
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    Function,
-    Param,
-    Ref,
-    Role,
-    Scope,
-    Select,
-    Source,
-    Var,
-    add,
-    sub,
-)
+from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Scope, Select, Source, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragged.codegen.vector import can_vectorize
-from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var, add
+from ragged.ir.build import add
+from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var
 from ragged.ir.stmt import Alloc, If, Let, LoopKind, block
 from tests.ragged.codegen.hand import F32, at, buffer, f32, loop, op, output, reduce, size, store, table
 

@@ -11,8 +11,9 @@ from itertools import permutations
 import numpy as np
 from hypothesis import strategies as st
 
+from ragged.ir.build import index
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Const, Expr, Role, index
+from ragged.ir.expr import Buffer, Const, Expr, Role
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import Stmt, block

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragged.errors import DataError
+from ragged.ir.build import add, index, sub
 from ragged.ir.check_facts import violation
-from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
+from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp

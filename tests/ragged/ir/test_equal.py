@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from ragged.ir.build import index
 from ragged.ir.dtype import DType
 from ragged.ir.equal import difference, structurally_equal
-from ragged.ir.expr import Buffer, Const, Dim, Ref, Role, Var, index
+from ragged.ir.expr import Buffer, Const, Dim, Ref, Role, Var
 from ragged.ir.parser import parse
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter

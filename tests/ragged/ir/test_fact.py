@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from ragged.errors import InternalError
+from ragged.ir.build import add, sub
 from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
 from ragged.ir.equal import difference
-from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Source, Var, add, sub
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.formula import Claim, Each, Forall, Trigger, at, compare, domain, extent
 from ragged.ir.interpret import CheckFailed, interpret

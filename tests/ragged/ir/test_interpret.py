@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ragged.errors import DataError, InternalError
+from ragged.ir.build import add, index, sub, within
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import (
     Binary,
@@ -28,10 +29,6 @@ from ragged.ir.expr import (
     Source,
     Unary,
     Var,
-    add,
-    index,
-    sub,
-    within,
 )
 from ragged.ir.interpret import (
     BarrierDivergence,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragged.errors import ModelError
+from ragged.ir.build import index
 from ragged.ir.dtype import DType
 from ragged.ir.equal import difference
 from ragged.ir.expr import (
@@ -23,7 +24,6 @@ from ragged.ir.expr import (
     Source,
     Unary,
     Var,
-    index,
 )
 from ragged.ir.interpret import interpret
 from ragged.ir.ops import BinaryOp, UnaryOp

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ragged.errors import InternalError
+from ragged.ir.build import add, index
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Const, Function, Load, Param, Ref, Role, Source, Var, add, index
+from ragged.ir.expr import Buffer, Call, Const, Function, Load, Param, Ref, Role, Source, Var
 from ragged.ir.facts import Range
 from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse

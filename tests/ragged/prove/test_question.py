@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragged.ir.build import add
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Unary, Var, add
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
 from ragged.prove import Context, Proof, Prover, Unproven

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var, add, both
+from ragged.ir.build import add, both
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Load, Ref, Role, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import PrefixSum, Range
 from ragged.ir.interpret.evaluate import Evaluator

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ragged.errors import InternalError
-from ragged.ir.expr import Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var, add
+from ragged.ir.build import add
+from ragged.ir.expr import Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var
 from ragged.runtime.sizes import shapes_of
 from tests.ragged.codegen.hand import I32, at, buffer, call, op, size, table
 

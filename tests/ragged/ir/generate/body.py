@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
+from ragged.ir.build import index, within
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Ref, Role, Scope, Var, index, within
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Ref, Role, Scope, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.stmt import (
     Alloc,

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from ragged.ir.build import add, index, sub
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var, add, index, sub
+from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
 from ragged.ir.ops import BinaryOp

@@ -8,23 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
+from ragged.ir.build import add
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import (
-    Binary,
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Fma,
-    Load,
-    Ref,
-    Role,
-    Select,
-    Unary,
-    Var,
-    add,
-)
+from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Role, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from tests.ragged.ir.generate.functions import World
 
