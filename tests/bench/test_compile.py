@@ -1,0 +1,44 @@
+"""What compiling library models takes, in counts, which no load of the machine changes; and the command for times."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.compile import COUNTS, MODELS, PARTS, count
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = {
+    "tree_sum": (11, 42, 24, 78),
+    "tree_fc": (275, 283, 87, 179),
+    "tree_rnn": (356, 382, 121, 208),
+    "tree_lstm_64": (529, 730, 206, 353),
+    "mv_rnn_64": (330, 419, 109, 195),
+    "gru": (445, 449, 143, 213),
+}
+"""`COUNTS` of each model. Lower a number when it has fallen; a rise of a tenth needs a reason in the commit."""
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_compiling_takes_no_more_than_was_recorded(name):
+    found = count(MODELS[name]())
+    recorded = dict(zip(COUNTS, RECORDED[name], strict=True))
+    assert {each: found[each] for each in COUNTS if found[each] > 1.1 * recorded[each]} == {}
+
+
+def test_the_command_times_each_part(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "bench.compile",
+        "--models",
+        "tree_sum",
+        "--json",
+        str(tmp_path / "a.json"),
+    ]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
+    (found,) = json.loads((tmp_path / "a.json").read_text())["models"].values()
+    assert set(found["seconds"]) == set(PARTS) and set(found["counts"]) == set(COUNTS)
+    assert found["seconds"]["llvm"] > 0 and found["counts"]["proofs"] >= found["counts"]["questions"] > 0
