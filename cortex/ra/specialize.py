@@ -1,4 +1,4 @@
-"""What a schedule may specialize: comparisons of what a node carries, or of how many children it has, with a number."""
+"""Conditions that a schedule can specialize: comparisons of payloads or numbers of children with constants."""
 
 from __future__ import annotations
 
@@ -20,23 +20,19 @@ from ragged.errors import Location, ScheduleError
 from ragged.ir.dtype import DType
 
 MOST_CASES = 64
-"""The most kinds of nodes that may have nests of their own; each is a copy of what is done at a node."""
+"""The maximum number of classes of nodes; each has a copy of the statements of a node."""
 
 _EXAMPLE = "return a comparison: lambda n: ra.num_children(n) == 2"
 _FIX = "compare ra.num_children(n), or a payload that is one integer, with a number: kind[n] == 3"
 
 
 def specializable(condition: Expr) -> list[Expr]:
-    """Return the atomic conditions of one on the structure that a schedule can specialize, each a comparison."""
+    """Return the atomic conditions of a condition on the structure that a schedule can specialize."""
     return [atom for atom in atoms(condition) if comparison(atom) is not None]
 
 
 def branch_checks(model: Model, branch: ModelTensor, at: Location | None) -> list[Expr]:
-    """Return the atomic conditions of a branch that a schedule can specialize.
-
-    Raises:
-        ScheduleError: it is no branch of the model, or has none.
-    """
+    """Return the atomic conditions of a branch that a schedule can specialize; `ScheduleError` if there are none."""
     name = check_own("specialize_if_else", model, branch, at)
     if not isinstance(branch, IfThenElse):
         raise ScheduleError(
@@ -74,10 +70,10 @@ def added(options: LoweringOptions, checks: Iterable[Expr], *, branch: bool) -> 
 
 
 def asked(model: Model, function: object, at: Location | None) -> tuple[Expr, ...]:
-    """Return the atomic conditions that what was given to `specialize` asks of a node.
+    """Return the atomic conditions of the function given to `specialize`.
 
     Raises:
-        ScheduleError: it is no function of a node, what it returns no condition, or one of them cannot be specialized.
+        ScheduleError: it is no function of a node, does not return a condition, or a condition cannot be specialized.
     """
     parameters = signature(function).parameters.values() if callable(function) else ()
     named = [parameter for parameter in parameters if parameter.default is parameter.empty]
@@ -110,11 +106,7 @@ def asked(model: Model, function: object, at: Location | None) -> tuple[Expr, ..
 def check_counts(
     model: Model, before: LoweringOptions, after: LoweringOptions, what: str, at: Location | None
 ) -> None:
-    """Refuse options whose checks tell no more nodes apart, or too many kinds of them.
-
-    Raises:
-        ScheduleError: they do.
-    """
+    """Raise a `ScheduleError` if the checks of `after` separate no more classes, or too many."""
     if before == after:
         raise ScheduleError(
             f"{what} is specialized already",
@@ -139,7 +131,7 @@ def check_counts(
 
 
 def code(checks: Sequence[Expr]) -> str:
-    """Return atomic conditions of a node `n`, any of which may hold, as they are written."""
+    """Return atomic conditions of a node `n`, joined by `|`, as code."""
     parts = [_code(atom) for atom in checks]
     return parts[0] if len(parts) == 1 else " | ".join(f"({part})" for part in parts)
 
@@ -152,12 +144,12 @@ def _code(atom: Expr) -> str:
 
 
 def model_text(model: Model, expr: Expr) -> str:
-    """Return an expression with the names of a model, as far as what it reads is of that model."""
+    """Return an expression with the names of a model, as far as its tensors are of that model."""
     return expr.text(lambda tensor: model.names.get(tensor, tensor.name))
 
 
 def _reason(model: Model, atom: Expr) -> str | None:
-    """Return why an atomic condition cannot be specialized, None if it can be."""
+    """Return why an atomic condition cannot be specialized; None if it can be."""
     for part in subexpressions(atom):
         text = model_text(model, part)
         for node in handles(part):

@@ -1,4 +1,4 @@
-"""How many nodes a batch has at most where nobody says so."""
+"""The default maximum number of nodes of a batch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
 
 CACHE = 1 << 21
-"""The bytes of a core's second cache."""
+"""The bytes of a core's second-level cache."""
 NODES = 96
-"""So many nodes are whole tiles of up to sixteen rows for two cores, and of six for four."""
+"""The granularity of batches, in nodes: whole tiles of up to sixteen rows for two cores, and of six for four."""
 WORK = 40 << 20
-"""So many bytes of weights, each read once for each node, are work beside which the end of a batch is short."""
+"""Bytes of weights, each read once for each node, beyond which the end of a batch costs little in comparison."""
 
 
 def widest_batch(model: Model) -> int:
@@ -33,7 +33,7 @@ def widest_batch(model: Model) -> int:
 
 
 def _multiplied(model: Model) -> set[InputTensor]:
-    """Return the parameters that sums read in the recursion, whole: of a table that is looked up there are few rows."""
+    """Return the parameters that reductions of the recursion read in full; tables that are looked up do not count."""
     before = independent(model)
     sums = (
         part
@@ -54,5 +54,5 @@ def _looks_up(indices: Iterable[object]) -> bool:
 
 
 def _bytes(tensor: ModelTensor) -> int:
-    """Return the bytes that a tensor has at a node, or if it has none in all."""
+    """Return the bytes of a tensor at one node, or in all if it has no dimension N."""
     return prod(extent for extent in tensor.shape if isinstance(extent, int)) * tensor.dtype.bytes

@@ -1,4 +1,4 @@
-"""From a scheduled model to a program: a correct, naive one of fully materialised loops (CORTEX, Listing 2)."""
+"""From a scheduled model to a correct, naive program with fully materialised temporaries (CORTEX, Listing 2)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ from ragged.ir.stmt import If, Stmt, block
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
-    """How a recursion becomes loops.
+    """The options of lowering a recursion to loops.
 
-    `batched` runs the nodes of one height together (dynamic batching), else one node after another; with
-    `specialized`, leaves and inner nodes have nests of their own, else each node asks what it is; with `childless`
-    that is so in a model that asks no node whether it is a leaf, too, and what leaves have of no children is left
-    out; `hoisted` computes what depends on no child before the recursion. `unrolled` takes so many heights more in one
-    step, each node after those below it. `checks`, each `==` or `>=`, are specialized: nodes that differ in what
-    matters of them have nests of their own. `constants` computes what is the same at all nodes of a case when
-    parameters are bound. `tables` are the computes that are looked up in tables, which are made then too.
-    With `roots_alone` the results are those of roots, and gathered last. A batch has at most `max_batch_nodes` inner
-    nodes.
+    Attributes:
+        batched: run the nodes of one height together (dynamic batching), else one node after another.
+        specialized: separate the nests of leaves and inner nodes, else test each node.
+        childless: as `specialized`, also in a model without such a test, and omit the sums over no children.
+        hoisted: compute reductions that depend on no child before the recursion.
+        unrolled: the number of further heights in one step, each node after its descendants.
+        checks: comparisons, `==` or `>=`, by which nodes with different code have separate nests.
+        constants: compute values that are equal at all nodes of a case when parameters are bound.
+        tables: the computes that are looked up in tables, which are filled when parameters are bound.
+        roots_alone: return the results of roots only, gathered last.
+        max_batch_nodes: the maximum number of inner nodes of a batch.
     """
 
     batched: bool = False
@@ -59,9 +61,9 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoweredModel:
-    """A program, and the parameters that it takes to be finite: products of them with zero are left out.
+    """A program, and the parameters that it assumes finite because products of them with zero are omitted.
 
-    `tables` are the names of its buffers that have a row for each value of a payload.
+    `tables` are the names of its buffers with a row for each value of a payload.
     """
 
     program: Program
@@ -90,7 +92,7 @@ def lower(model: Model, options: LoweringOptions, name: str = "model") -> Lowere
 
 
 def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
-    """Return the bytes of the tables of some computes, and of what these are made with and that is kept."""
+    """Return the bytes of the tables of some computes, and of their accumulators."""
     tables = _ModelLowering(
         model, structure_functions(model.plan()), LoweringOptions(tables=tuple(computes))
     ).tables
@@ -100,7 +102,7 @@ def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
 
 
 def scheduled_plan(model: Model, options: LoweringOptions) -> Plan:
-    """Return what the program asks of structures: what the model does, the steps of an unrolled recursion, classes."""
+    """Return the program's requirements on structures: the model's, the steps of unrolling, and classes."""
     recycled = options.roots_alone and options.batched and not options.unrolled
     widest = None if options.unrolled else options.max_batch_nodes
     plan = replace(model.plan(), unrolled=options.unrolled, recycled=recycled, widest=widest)
@@ -110,7 +112,7 @@ def scheduled_plan(model: Model, options: LoweringOptions) -> Plan:
 
 
 def hoistable(model: Model, options: LoweringOptions) -> tuple[Compute, ...]:
-    """Return the computes that can be done before the recursion: what classes or constants take over is not of them."""
+    """Return the computes that can be hoisted: those that depend on checks, or are constants, cannot."""
     asked = {check.payload for check in options.checks}
     computes = without(independent(model, options.tables), asked, options.tables)
     everywhere = same_everywhere()
@@ -118,7 +120,7 @@ def hoistable(model: Model, options: LoweringOptions) -> tuple[Compute, ...]:
 
 
 def count_cases(model: Model, options: LoweringOptions, most: int) -> int:
-    """Return for how many kinds of nodes a schedule's checks have something done of its own, or `most` if for more."""
+    """Return the number of cases that a schedule's checks lead to, at most `most`."""
     lowering = _ModelLowering(model, structure_functions(model.plan()), options)
     kinds = (True, False) if lowering.splits() else (None,)
     return sum(1 for _ in islice(chain.from_iterable(map(lowering.cases, kinds)), most))
@@ -150,7 +152,7 @@ class _ModelLowering:
         return block(self.inputs.stmts(), recursion, *gathered_roots(self.functions, self.buffers.roots))
 
     def by_leaf(self) -> Stmt:
-        """Return the loops over nodes in which leaves and inner nodes are told apart, if at all."""
+        """Return the loops over nodes with at most two cases: leaves and inner nodes."""
         if not self.splits():
             cases = Cases(self.nodes(self.start(None)))
         else:
@@ -164,7 +166,7 @@ class _ModelLowering:
         )
 
     def by_class(self) -> Stmt:
-        """Return the loops over nodes in which each case of the specialized checks has its own."""
+        """Return the loops over nodes with separate nests for each case of the checks."""
         leaves = [self.nodes(case) for case in self.cases(True)]
         inner = [self.nodes(case) for case in self.cases(False)]
         return class_loops(self.functions, leaves, inner, self.unrolled)
@@ -187,22 +189,22 @@ class _ModelLowering:
         )
 
     def start(self, leaf: bool | None) -> CaseFacts:
-        """Return what is known of leaves, of inner nodes, or of all nodes, before anything is asked.
+        """Return what is known of leaves, of inner nodes, or of all nodes, before any check.
 
-        What integers they have is followed only where checks are specialized.
+        Values of integers are tracked only where checks are specialized.
         """
         answers: dict[Hashable, bool] = {} if leaf is None else {LEAF: leaf}
         return CaseFacts(answers, node_values(self.model.plan(), leaf) if self.options.checks else {})
 
     def classes(self) -> tuple[NodeClass, ...]:
-        """Return the classes that nodes of one batch are sorted into; none where there is nothing to sort."""
+        """Return the classes that the nodes of one batch are sorted into; none if there is one only."""
         leaves, inner = tuple(self.cases(True)), tuple(self.cases(False))
         if len(leaves) == len(inner) == 1:
             return ()
         return tuple(case.node_class() for case in (*leaves, *inner))
 
     def cases(self, leaf: bool | None) -> Iterator[CaseFacts]:
-        """Return what is known in each case of leaves, of inner nodes, or of all: inner ones of a step are one."""
+        """Return what is known in each case of leaves, of inner nodes, or of all; unrolled inner nodes are one."""
         start = self.start(leaf)
         return iter((start,)) if self.options.unrolled and not leaf else self._explored(start)
 
@@ -215,14 +217,14 @@ class _ModelLowering:
             yield from self._explored(known.compared(check, answer))
 
     def open_check(self, case: Case) -> Comparison | None:
-        """Return a specialized check that a case leaves open and that matters in it, or None."""
+        """Return a check that a case leaves open and that changes its code, or None."""
         for check in self.options.checks:
             if case.known.answer(check) is None and case.matters(check):
                 return check
         return None
 
     def nodes(self, known: CaseFacts) -> NodeBody:
-        """Return what is done at each node of a case."""
+        """Return the function from a node of a case to its statements."""
         return lambda node: self.body(node, known)
 
     def _case(self, node: Expr, known: CaseFacts) -> Case:
@@ -230,7 +232,7 @@ class _ModelLowering:
         return Case(self.model, self.buffers, self.computed, self.inputs, node, known, constants)
 
     def body(self, node: Expr, known: CaseFacts) -> Stmt:
-        """Return what one node does in a case, asking for each condition that the case leaves open."""
+        """Return the statements of one node in a case, with a test for each condition that the case leaves open."""
         case = self._case(node, known)
         check = self.open_check(case)
         if check is not None:
@@ -246,7 +248,7 @@ class _ModelLowering:
         return If(condition, then, orelse, atom.at)
 
     def compared(self, check: Comparison, node: Expr) -> Expr:
-        """Return a comparison as it is asked of one node."""
+        """Return a comparison as an expression of one node."""
         functions = self.functions
         asked = functions.num_children if check.payload is None else functions.payloads[check.payload]
         return Binary(check.op, Call(asked, (node,)), Const(check.value))
