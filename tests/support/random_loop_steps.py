@@ -238,3 +238,14 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     unroll_fully: _constant,
     vectorize: _innermost,
 }
+
+UNDRAWN = {
+    "distribute_over_blocks": "programs that are drawn run on processors",
+    "distribute_over_threads": "programs that are drawn run on processors",
+    "keep_on_chip": "programs that are drawn run on processors",
+    "pair_products": "programs that are drawn are of float32",
+    "tensorize": "programs that are drawn are of float32",
+    "read_in_place": "the caller gives other arrays for it",
+    "recycle_storage": "the linearizer gives the row map",
+}
+"""The primitives that are not drawn, each with the reason."""

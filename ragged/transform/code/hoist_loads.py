@@ -1,4 +1,4 @@
-"""hoist_loads: what a loop looks up again in each of its iterations is looked up once, before it."""
+"""hoist_loads: move loop-invariant loads and calls before a loop."""
 
 from __future__ import annotations
 

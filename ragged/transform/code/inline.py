@@ -1,4 +1,4 @@
-"""inline: what a temporary holds is computed where it is read, and the temporary goes."""
+"""inline: compute the elements of a temporary where they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lift_lets: what a loop's iterations bind alike is bound once, before the loop."""
+"""lift_lets: move loop-invariant lets before a loop."""
 
 from __future__ import annotations
 

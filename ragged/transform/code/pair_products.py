@@ -1,4 +1,4 @@
-"""pair_products: sums of products of bfloat16 in pairs, as processors have an instruction for."""
+"""pair_products: sum bfloat16 products in pairs, as processors have an instruction for."""
 
 from __future__ import annotations
 

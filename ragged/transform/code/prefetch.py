@@ -1,4 +1,4 @@
-"""prefetch: what a nest reads of a buffer is brought near while what comes before it is computed."""
+"""prefetch: prefetch what a nest reads while the statements before it run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""move: a statement among those of its block, in another place."""
+"""reorder_stmts: put a statement after another one of its block."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reorder_stmts(program: Program, statement: Label | Var, after: Label | Var) 
         ScheduleError: they are not two statements of one block; or the one that is moved and those that it passes are
             not proven to touch different elements.
     """
-    what = f"move: cannot put '{statement.name}' after '{after.name}'"
+    what = f"reorder_stmts: cannot put '{statement.name}' after '{after.name}'"
     site = _block(program, statement, after)
     if site is None:
         raise ScheduleError(what, because="they do not stand side by side in one block")

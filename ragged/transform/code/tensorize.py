@@ -1,4 +1,4 @@
-"""tensorize: sums of products of pairs on the processor's matrix unit."""
+"""tensorize: compute bfloat16 contractions on the matrix unit of the processor."""
 
 from __future__ import annotations
 

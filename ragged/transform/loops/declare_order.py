@@ -1,4 +1,4 @@
-"""declare_order: a permutation of a loop's iterations, which each call gives."""
+"""declare_order: declare a permutation of the iterations of a loop, given by each call."""
 
 from __future__ import annotations
 

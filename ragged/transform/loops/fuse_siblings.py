@@ -1,4 +1,4 @@
-"""jam: two loops that follow each other as one."""
+"""fuse_siblings: fuse two adjacent loops of equal extent into one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fuse_siblings(program: Program, first: Var, second: Var) -> Rewritten:
             they are of two kinds, or a team's; the first writes what the second's extent reads; or a later iteration
             of the first and an earlier one of the second are not proven to touch different elements.
     """
-    what = f"jam: cannot make one of the loops '{first.name}' and '{second.name}'"
+    what = f"fuse_siblings: cannot make one of the loops '{first.name}' and '{second.name}'"
     before, after = loop_site(program, first, "fuse_siblings"), loop_site(program, second, "fuse_siblings")
     one, other = before.stmt, after.stmt
     assert isinstance(one, For) and isinstance(other, For)
@@ -52,7 +52,7 @@ def fuse_siblings(program: Program, first: Var, second: Var) -> Rewritten:
         raise ScheduleError(
             what,
             because=f"'{first.name}' is {one.kind.value} and '{second.name}' {other.kind.value}",
-            fix="jam first, then say how the loop runs",
+            fix="fuse_siblings first, then say how the loop runs",
         )
     require_fixed(one.body, (other.extent,), what)
     if one.extent != other.extent and not holds(

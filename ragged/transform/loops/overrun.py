@@ -1,4 +1,4 @@
-"""Loops that go on beyond their end: what is read and written there, and functions that have no value there."""
+"""Loops that run beyond their extent: guards of reads, bounds of writes, arguments of functions."""
 
 from __future__ import annotations
 

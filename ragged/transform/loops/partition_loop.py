@@ -1,4 +1,4 @@
-"""cut: one loop as two that follow each other, over the first and over the last of its iterations."""
+"""partition_loop: one loop as two, over the first and over the last of its iterations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
         ScheduleError: there is no such loop; it is vectorized or a team's; `at` is no index, names what is not there,
             or is not proven to have a value; or the loop writes what its extent or `at` reads.
     """
-    what = f"cut: cannot cut loop '{loop.name}'"
+    what = f"partition_loop: cannot cut loop '{loop.name}'"
     site = loop_site(program, loop, "partition_loop")
     old = site.stmt
     assert isinstance(old, For)
@@ -57,7 +57,7 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
         raise ScheduleError(
             f"{what}, which is {old.kind.value}",
             because="its iterations are lanes or workers, whose number is said elsewhere",
-            fix="cut first",
+            fix="partition_loop first",
         )
     facts = require_index(program, site, at, old.extent, what)
     require_fixed(old, (old.extent, at), what)

@@ -1,4 +1,4 @@
-"""roll: nests that do the same one after another as one nest in a loop."""
+"""reroll: adjacent nests of one form as one nest in a new loop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reroll(program: Program, loops: Sequence[Var], name: str) -> Rewritten:
     Raises:
         ScheduleError: there are fewer than two loops, they do not follow each other directly, or they differ otherwise.
     """
-    what = f"roll: cannot make one of the loops {', '.join(repr(loop.name) for loop in loops)}"
+    what = f"reroll: cannot make one of the loops {', '.join(repr(loop.name) for loop in loops)}"
     nests = _following(program, loops, what)
     first, numbers = nests[0], [_Numbers.of(nest) for nest in nests]
     for nest in nests[1:]:

@@ -1,4 +1,4 @@
-"""alternate: a loop that runs forwards and backwards in turns."""
+"""serpentine_order: run a loop backwards in every second iteration of a loop around it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def serpentine_order(program: Program, loop: Var, around: Var) -> Rewritten:
             `around` does not stand around the loop; a reduction goes over one of them; or two iterations are not proven
             to touch different elements.
     """
-    what = f"alternate: cannot turn loop '{loop.name}' around in every second iteration of '{around.name}'"
+    what = f"serpentine_order: cannot turn loop '{loop.name}' around in every second iteration of '{around.name}'"
     site = loop_site(program, loop, "serpentine_order")
     old = site.stmt
     assert isinstance(old, For)

@@ -1,4 +1,4 @@
-"""slice_columns: a loop runs once for each slice of the loops inside it."""
+"""slice_columns: run a loop once for each slice of the loops inside it."""
 
 from __future__ import annotations
 

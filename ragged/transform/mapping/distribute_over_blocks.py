@@ -1,4 +1,4 @@
-"""distribute_over_blocks: a kernel's independent iterations, shared out to the blocks of a grid."""
+"""distribute_over_blocks: distribute independent iterations over the blocks of a GPU grid."""
 
 from __future__ import annotations
 

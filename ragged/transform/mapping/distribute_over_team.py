@@ -1,4 +1,4 @@
-"""distribute_over_team: a kernel's independent iterations, shared out to workers who walk through it together."""
+"""distribute_over_team: distribute independent iterations over a team of workers, with barriers."""
 
 from __future__ import annotations
 

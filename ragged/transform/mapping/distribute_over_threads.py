@@ -1,4 +1,4 @@
-"""distribute_over_threads: what a block of a grid does, shared out to its threads."""
+"""distribute_over_threads: distribute the iterations of a block over its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""parallel: the iterations of a loop in any order, or at once."""
+"""parallel: run independent iterations in any order, or at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cache_read: what a loop reads of a buffer is copied first, and read from the copy."""
+"""cache_read: copy what a loop reads of a buffer to a local buffer."""
 
 from __future__ import annotations
 

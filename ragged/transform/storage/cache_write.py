@@ -1,4 +1,4 @@
-"""cache_write: what a loop accumulates is held in registers, and stored when it is done."""
+"""cache_write: accumulate in a local buffer and store the result once."""
 
 from __future__ import annotations
 

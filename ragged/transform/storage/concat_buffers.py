@@ -1,4 +1,4 @@
-"""stack: several parameters, or workspaces, of one shape as one."""
+"""concat_buffers: several parameters, or workspaces, of one shape as one buffer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
     if len(set(parameters)) < max(len(parameters), 2):
         given = ", ".join(f"'{parameter.name}'" for parameter in parameters)
         raise ScheduleError(
-            f"stack: {given or 'nothing'} cannot be stacked",
+            f"concat_buffers: {given or 'nothing'} cannot be stacked",
             because="it takes two parameters or more, each once",
         )
     for parameter in parameters:
@@ -65,7 +65,7 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
         alike = parameter.shape == parameters[0].shape and parameter.dtype is parameters[0].dtype
         if not alike or (parameter.role is Role.WORKSPACE) is not temporary:
             raise ScheduleError(
-                f"stack: '{parameters[0].name}' and '{parameter.name}' are not of one shape and dtype",
+                f"concat_buffers: '{parameters[0].name}' and '{parameter.name}' are not of one shape and dtype",
                 because=f"the one is {_text(parameters[0])}, the other {_text(parameter)}",
                 fix="stack those that are alike",
             )

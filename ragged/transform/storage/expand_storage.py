@@ -1,4 +1,4 @@
-"""expand_storage: a local buffer with room for every iteration of a loop."""
+"""expand_storage: give a local buffer one element for each iteration of a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""keep_on_chip: what a block of a grid reads of a parameter, in memory of its own from the beginning of the kernel."""
+"""keep_on_chip: copy each block's slice of a parameter to shared memory once per kernel."""
 
 from __future__ import annotations
 

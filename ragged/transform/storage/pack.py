@@ -1,4 +1,4 @@
-"""pack: a parameter's values in the layout that the kernel reads them in, made once when parameters are bound."""
+"""pack: store a parameter in a tiled and permuted layout when it is bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""read_in_place: rows of a payload that stand in one stretch of memory each, wherever those are."""
+"""read_in_place: read rows of a payload through their addresses, without a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rebase_storage: a temporary with room for what one iteration of a loop uses, told from where that begins."""
+"""rebase_storage: size a workspace for one iteration of a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""stack: parameters of one shape as one table, and workspaces of one shape as one."""
+"""concat_buffers: parameters of one shape as one table, and workspaces of one shape as one."""
 
 from ragged.ir.parser import parse
 from ragged.transform.storage.concat_buffers import concat_buffers
@@ -44,14 +44,14 @@ def test_one_alone_and_one_twice():
     w, _ = gates(program)
     for given, text in (((), "nothing"), ((w,), "'W'"), ((w, w), "'W', 'W'")):
         assert refused(concat_buffers, program, given, "WU") == (
-            f"stack: {text} cannot be stacked\n  because: it takes two parameters or more, each once"
+            f"concat_buffers: {text} cannot be stacked\n  because: it takes two parameters or more, each once"
         )
 
 
 def test_shapes_that_differ():
     program = parse(PRODUCT)
     assert refused(concat_buffers, program, (declared(program, "U"), declared(program, "b")), "Ub") == (
-        "stack: 'U' and 'b' are not of one shape and dtype\n"
+        "concat_buffers: 'U' and 'b' are not of one shape and dtype\n"
         "  because: the one is float32[20, 6], the other float32[20]\n"
         "  fix: stack those that are alike"
     )
@@ -61,7 +61,7 @@ def test_what_is_no_parameter():
     program = parse(GATES)
     message = refused(concat_buffers, program, (declared(program, "W"), declared(program, "y")), "Wy")
     assert message == (
-        "stack: 'y' is no parameter\n"
+        "concat_buffers: 'y' is no parameter\n"
         "  because: its role is 'output': what it holds is not known when parameters are bound\n"
         "  fix: name a parameter, or a table made of parameters"
     )
@@ -70,7 +70,7 @@ def test_what_is_no_parameter():
 def test_a_name_that_is_taken():
     program = parse(GATES)
     assert refused(concat_buffers, program, gates(program), "v") == (
-        "stack: 'v' is the name of something else here\n  fix: choose another name"
+        "concat_buffers: 'v' is the name of something else here\n  fix: choose another name"
     )
 
 
@@ -100,7 +100,7 @@ def test_workspaces_that_differ():
         TEMPORARIES.replace("t: workspace(float32[count, 20])", "t: workspace(float32[20, count])")
     )
     assert refused(concat_buffers, program, temporaries(program), "st") == (
-        "stack: 's' and 't' are not of one shape and dtype\n"
+        "concat_buffers: 's' and 't' are not of one shape and dtype\n"
         "  because: the one is workspace float32[count, 20], the other workspace float32[20, count]\n"
         "  fix: stack those that are alike"
     )
@@ -109,7 +109,7 @@ def test_workspaces_that_differ():
 def test_a_workspace_and_a_parameter():
     program = parse(TEMPORARIES.replace("float32[count, 20]", "float32[20, 6]"))
     assert refused(concat_buffers, program, (declared(program, "s"), declared(program, "W")), "sW") == (
-        "stack: 's' and 'W' are not of one shape and dtype\n"
+        "concat_buffers: 's' and 'W' are not of one shape and dtype\n"
         "  because: the one is workspace float32[20, 6], the other float32[20, 6]\n"
         "  fix: stack those that are alike"
     )
@@ -118,7 +118,7 @@ def test_a_workspace_and_a_parameter():
 def test_a_workspace_and_an_output():
     program = parse(TEMPORARIES)
     assert refused(concat_buffers, program, (declared(program, "s"), declared(program, "y")), "sy") == (
-        "stack: 'y' is no parameter\n"
+        "concat_buffers: 'y' is no parameter\n"
         "  because: its role is 'output': what it holds is not known when parameters are bound\n"
         "  fix: name a parameter, or a table made of parameters"
     )
@@ -128,7 +128,7 @@ def test_a_workspace_of_two_names():
     text = TEMPORARIES.replace("y: output", "u: workspace(float32[20, count], aliases=t)\ny: output")
     program = parse(text)
     assert refused(concat_buffers, program, temporaries(program), "st") == (
-        "stack: 't' shares its memory with 'u'\n"
+        "concat_buffers: 't' shares its memory with 'u'\n"
         "  because: who reads or writes the one touches the other\n"
         "  fix: give each its own memory"
     )

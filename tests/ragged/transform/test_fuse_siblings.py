@@ -1,4 +1,4 @@
-"""jam: two loops as one."""
+"""fuse_siblings: two loops as one."""
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def test_reductions_go_over_the_first_loop():
 def test_a_use_of_a_later_iteration_is_refused():
     program, i, j = pair(two="y[j] = x[j + 1]")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n"
         "  because: 'x' and 'y' may touch one element of 'x'\n"
         "  example: i = 1, j' = 0"
     )
@@ -112,7 +112,7 @@ def test_a_use_of_a_later_iteration_is_refused():
 def test_a_parallel_loop_keeps_no_order():
     program, i, j = pair(one="x[i + 1] = a[i]", first="parallel(8)", second="parallel(8)")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n"
         "  because: 'x' and 'y' may touch one element of 'x'\n"
         "  example: i = 0, j' = 1"
     )
@@ -123,33 +123,33 @@ def test_a_parallel_loop_keeps_no_order():
 def test_loops_that_do_not_follow_each_other_are_refused():
     program, i, j = pair()
     assert refused(fuse_siblings, program, j, i) == (
-        "jam: cannot make one of the loops 'j' and 'i'\n  because: 'i' does not stand directly after 'j'"
+        "fuse_siblings: cannot make one of the loops 'j' and 'i'\n  because: 'i' does not stand directly after 'j'"
     )
     assert refused(fuse_siblings, program, loop(program, "k"), j) == (
-        "jam: cannot make one of the loops 'k' and 'j'\n  because: 'j' does not stand directly after 'k'"
+        "fuse_siblings: cannot make one of the loops 'k' and 'j'\n  because: 'j' does not stand directly after 'k'"
     )
 
 
 def test_other_extents_are_refused():
     program, i, j = pair(first="serial(count)")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n  because: one runs count times, the other 8"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n  because: one runs count times, the other 8"
     )
 
 
 def test_other_kinds_are_refused():
     program, i, j = pair(first="parallel(8)")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n"
         "  because: 'i' is parallel and 'j' serial\n"
-        "  fix: jam first, then say how the loop runs"
+        "  fix: fuse_siblings first, then say how the loop runs"
     )
 
 
 def test_a_team_is_refused():
     program, i, j = pair(first="team(count)", second="team(count)")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n"
         "  because: the iterations of 'i' are the workers of a team"
     )
 
@@ -157,6 +157,6 @@ def test_a_team_is_refused():
 def test_an_extent_that_the_first_loop_changes_is_refused():
     program, i, j = pair(one="z[0] = 5", first="serial(z[0])", second="serial(z[0])")
     assert refused(fuse_siblings, program, i, j) == (
-        "jam: cannot make one of the loops 'i' and 'j'\n"
+        "fuse_siblings: cannot make one of the loops 'i' and 'j'\n"
         "  because: z[0] would be evaluated at another time, and 'z' is written in between"
     )

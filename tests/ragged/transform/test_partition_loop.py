@@ -1,4 +1,4 @@
-"""cut: a loop's range in two."""
+"""partition_loop: a loop's range in two."""
 
 import numpy as np
 import pytest
@@ -152,9 +152,9 @@ def test_lanes_and_workers_are_refused():
     for kind, extent in (("vectorized", "8"), ("team", "count")):
         program = line(kind=kind, extent=extent, line="x[i] = 1.0")
         assert refused(partition_loop, program, *at(program, "i", "4")) == (
-            f"cut: cannot cut loop 'i', which is {kind}\n"
+            f"partition_loop: cannot cut loop 'i', which is {kind}\n"
             "  because: its iterations are lanes or workers, whose number is said elsewhere\n"
-            "  fix: cut first"
+            "  fix: partition_loop first"
         )
 
 
@@ -162,17 +162,17 @@ def test_what_is_not_known_there_is_refused():
     program = parse(ROWS)
     var, place = loop(program, "b"), at(program, "k", "n(b)")[1]
     assert refused(partition_loop, program, var, place) == (
-        "cut: cannot cut loop 'b'\n  because: n(b) names 'b', which is not known there"
+        "partition_loop: cannot cut loop 'b'\n  because: n(b) names 'b', which is not known there"
     )
     assert refused(partition_loop, program, var, at(line(), "i", "count")[1]) == (
-        "cut: cannot cut loop 'b'\n  because: count names 'count', which is not known there"
+        "partition_loop: cannot cut loop 'b'\n  because: count names 'count', which is not known there"
     )
     other = at(line(line="x[i] = float32(left[0])"), "i", "left[0]")[1]
     assert refused(partition_loop, program, var, other) == (
-        "cut: cannot cut loop 'b'\n  because: left[0] names 'left', which is not known there"
+        "partition_loop: cannot cut loop 'b'\n  because: left[0] names 'left', which is not known there"
     )
     assert refused(partition_loop, program, *at(program, "b", "rows < 3")) == (
-        "cut: cannot cut loop 'b'\n  because: rows < 3 is bool, and no index"
+        "partition_loop: cannot cut loop 'b'\n  because: rows < 3 is bool, and no index"
     )
 
 
@@ -182,7 +182,7 @@ def test_what_a_call_gives_is_not_known_when_binding():
     program = parse(text.replace("with kernel:", binding))
     for place, name in (("rows", "rows"), ("int64(a[0, 0])", "a")):
         assert refused(partition_loop, program, *at(program, "i", place)) == (
-            f"cut: cannot cut loop 'i'\n  because: {place} names '{name}', which is not known there"
+            f"partition_loop: cannot cut loop 'i'\n  because: {place} names '{name}', which is not known there"
         )
     for place in ("w[0]", "3"):
         new = valid(partition_loop, program, *at(program, "i", place)).program
@@ -193,12 +193,12 @@ def test_what_a_call_gives_is_not_known_when_binding():
 def test_what_may_have_no_value_is_refused():
     program = line()
     assert refused(partition_loop, program, *at(program, "i", "first(start)")) == (
-        "cut: cannot cut loop 'i'\n"
+        "partition_loop: cannot cut loop 'i'\n"
         "  because: first(start) has no value unless 0 <= start and start < count, which is not proven\n"
         "  example: start = 0, count = 0"
     )
     assert refused(partition_loop, program, *at(program, "i", "count // start")) == (
-        "cut: cannot cut loop 'i'\n"
+        "partition_loop: cannot cut loop 'i'\n"
         "  because: count // start has no value unless start != 0, which is not proven\n"
         "  example: start = 0"
     )
@@ -215,7 +215,7 @@ def test_what_the_extent_looks_up_needs_no_proof():
 def test_what_the_loop_writes_is_refused():
     program = line(line="left[0] = i")
     assert refused(partition_loop, program, *at(program, "i", "left[0]")) == (
-        "cut: cannot cut loop 'i'\n"
+        "partition_loop: cannot cut loop 'i'\n"
         "  because: left[0] would be evaluated at another time, and 'left' is written in between"
     )
 

@@ -1,4 +1,4 @@
-"""move: a statement among those of its block, in another place."""
+"""reorder_stmts: a statement among those of its block, in another place."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_next_to_each_other_nothing_changes():
 def test_what_is_passed_must_not_be_touched():
     program = parse(PROGRAM.replace("v[n, c] = x[n, c] * y[n, c]", "t[n, c] += y[n, c]"))
     assert refused(reorder_stmts, program, *names(program, "c->a")) == (
-        "move: cannot put 'c' after 'a'\n  because: 't' and 'u' may touch one element of 't'\n"
+        "reorder_stmts: cannot put 'c' after 'a'\n  because: 't' and 'u' may touch one element of 't'\n"
         "  example: c = 0, b' = 0, n = 0, count = 1"
     )
     assert "'t' and 'u' may touch one element of 't'" in refused(
@@ -98,7 +98,7 @@ def test_it_is_for_two_statements_of_one_block(way):
     program = parse(PROGRAM)
     one, other = way.split("->")
     assert refused(reorder_stmts, program, *names(program, way)) == (
-        f"move: cannot put '{one}' after '{other}'\n  because: they do not stand side by side in one block"
+        f"reorder_stmts: cannot put '{one}' after '{other}'\n  because: they do not stand side by side in one block"
     )
 
 

@@ -1,4 +1,4 @@
-"""roll: nests that do the same one after another as one nest in a loop."""
+"""reroll: nests that do the same one after another as one nest in a loop."""
 
 from textwrap import indent
 
@@ -202,14 +202,14 @@ def test_machine_code():
 def test_nests_that_differ_otherwise_are_refused(first, second):
     program = nests(first, second)
     assert refused(reroll, program, outer(program), "g") == (
-        f"roll: cannot make one of the loops 'n', 'n'\n{UNLIKE}"
+        f"reroll: cannot make one of the loops 'n', 'n'\n{UNLIKE}"
     )
 
 
 def test_numbers_that_no_step_leads_through_are_refused():
     program = nests(*(f"for n in serial(2):\n    y[n + {k}]: y.of_{k} = x[n]" for k in (1, 2, 4)))
     assert refused(reroll, program, outer(program), "g") == (
-        "roll: cannot make one of the loops 'n', 'n', 'n'\n"
+        "reroll: cannot make one of the loops 'n', 'n', 'n'\n"
         "  because: an index of theirs is 1, 2, 4, which no one step leads through"
     )
 
@@ -220,7 +220,7 @@ def test_loops_that_do_not_follow_each_other_are_refused(given):
     loops = (*outer(program), loop(program, "i"))
     names = ", ".join(repr(loops[k].name) for k in given)
     assert refused(reroll, program, tuple(loops[k] for k in given), "g") == (
-        f"roll: cannot make one of the loops {names}\n"
+        f"reroll: cannot make one of the loops {names}\n"
         "  because: they are not two or more loops of one block, each directly after the one before"
     )
 

@@ -1,4 +1,4 @@
-"""alternate: a loop forwards and backwards in turns."""
+"""serpentine_order: a loop forwards and backwards in turns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_second_iteration_runs_backwards():
 def test_refusals():
     old = program()
     i, j, k, r = (loop(old, name) for name in "ijkr")
-    what = "alternate: cannot turn loop '{}' around in every second iteration of '{}'\n"
+    what = "serpentine_order: cannot turn loop '{}' around in every second iteration of '{}'\n"
     assert refused(serpentine_order, old, j, r) == (
         what.format("j", "r") + "  because: 's' reduces over 'j', and the order of a sum is the model's"
     )
