@@ -31,7 +31,7 @@ PyObject* Frame::call(PyObject* values, PyObject* shapes, PyObject* sizes, std::
 
 // Fill in the sizes and the input arrays: a list or a tuple, in this order.
 bool Frame::read(PyObject* values, std::vector<Value>& arguments) const {
-  if (PySequence_Fast_GET_SIZE(values) != static_cast<Py_ssize_t>(sizes.size() + given.size())) {
+  if (PySequence_Fast_GET_SIZE(values) != static_cast<Py_ssize_t>(sizes.size() + inputs.size())) {
     PyErr_SetString(PyExc_TypeError, "a call is given one value for each size and array");
     return false;
   }
@@ -41,17 +41,17 @@ bool Frame::read(PyObject* values, std::vector<Value>& arguments) const {
     if (!number_of(PySequence_Fast_GET_ITEM(values, next++), number)) return false;
     arguments[place] = Value::integer(number);
   }
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::int64_t address = 0;
     if (!read_array(i, PySequence_Fast_GET_ITEM(values, next++), address)) return false;
-    arguments[given[i].place] = Value::pointer(address);
+    arguments[inputs[i].place] = Value::pointer(address);
   }
   return true;
 }
 
 bool Frame::read_array(std::size_t index, PyObject* value, std::int64_t& address) const {
-  if (address_of(value, given[index].format.c_str(), address)) return true;
-  PyObject* found = PyObject_CallFunction(unusual.ptr(), "nO", static_cast<Py_ssize_t>(index), value);
+  if (address_of(value, inputs[index].format.c_str(), address)) return true;
+  PyObject* found = PyObject_CallFunction(fallback.ptr(), "nO", static_cast<Py_ssize_t>(index), value);
   if (found == nullptr) return false;
   const bool is_number = number_of(found, address);
   Py_DECREF(found);

@@ -17,9 +17,9 @@ namespace nb = nanobind;
 // How each argument is filled at a call; bound arguments are in `values_` already. A place is an argument's position.
 class Frame {
  public:
-  // An input array, read in place if it is C-contiguous, aligned, and of this format; otherwise `unusual` returns its
+  // An input array, read in place if it is C-contiguous, aligned, and of this format; otherwise `fallback` returns its
   // address or raises.
-  struct Given {
+  struct Input {
     std::size_t place;
     std::string format;
   };
@@ -39,11 +39,11 @@ class Frame {
   Frame(std::vector<Value> values, std::size_t words) : values_(std::move(values)), blocks_(words) {}
 
   std::vector<std::size_t> sizes;  // places
-  std::vector<Given> given;
+  std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<std::size_t> workspaces;
   std::vector<Stage> stages;
-  nb::object unusual;  // (index in `given`, value) -> address
+  nb::object fallback;  // (index in `inputs`, value) -> address
   nb::object keep;     // owns the stages' functions
 
   // call(values, shapes, sizes, spin_ns, times): see module.cpp. Sets an exception and returns null if it fails.

@@ -32,12 +32,12 @@ std::vector<Value> values_of(const nb::list& numbers, const nb::bytes& kinds) {
 }
 
 nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size_t words, const nb::list& sizes,
-                      const nb::list& given, const nb::list& outputs, const nb::list& workspaces,
-                      const nb::list& stages, nb::object unusual, nb::object keep) {
+                      const nb::list& inputs, const nb::list& outputs, const nb::list& workspaces,
+                      const nb::list& stages, nb::object fallback, nb::object keep) {
   auto frame = std::make_unique<Frame>(values_of(numbers, kinds), words);
   for (nb::handle each : sizes) frame->sizes.push_back(nb::cast<std::size_t>(each));
-  for (nb::handle each : given) {
-    frame->given.push_back({nb::cast<std::size_t>(each[0]), nb::cast<std::string>(each[1])});
+  for (nb::handle each : inputs) {
+    frame->inputs.push_back({nb::cast<std::size_t>(each[0]), nb::cast<std::string>(each[1])});
   }
   for (nb::handle each : outputs) {
     frame->outputs.push_back(
@@ -48,7 +48,7 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
     auto* function = reinterpret_cast<FunctionObject*>(nb::cast<std::int64_t>(each[0]));
     frame->stages.push_back({function, nb::cast<std::int64_t>(each[1])});
   }
-  frame->unusual = std::move(unusual);
+  frame->fallback = std::move(fallback);
   frame->keep = std::move(keep);
   PyObject* capsule = PyCapsule_New(frame.get(), kFrame, [](PyObject* self) { delete frame_of(self); });
   if (capsule == nullptr) throw nb::python_error();
