@@ -28,6 +28,12 @@ def _doctor() -> click.Command:
     return doctor
 
 
+def _explain() -> click.Command:
+    from cortex.cli.explain import explain
+
+    return explain
+
+
 def _run() -> click.Command:
     from cortex.cli.run import run
 
@@ -51,6 +57,7 @@ _COMMANDS: dict[str, Callable[[], click.Command]] = {
     "bisect": _bisect,
     "demo": _demo,
     "doctor": _doctor,
+    "explain": _explain,
     "run": _run,
     "show": _show,
     "tune": _tune,

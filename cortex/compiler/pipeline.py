@@ -25,11 +25,13 @@ from ragged.compiled.kernel import LoadedKernel
 from ragged.errors import ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
+from ragged.ir.rule_record import rules_to_json
 from ragged.machine import Grid, this_machine
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass, Step, run_passes
+from ragged.schedule.result import rules_of
 
 
 def passes_for(
@@ -119,5 +121,6 @@ def _listings(steps: Sequence[Step]) -> dict[str, str]:
     return {
         "ilir": to_text(steps[0].program),
         "steps": "\n".join(notes_of(steps, *_SCHEDULED)),
+        "rules": rules_to_json(rules_of(step.result for step in steps)),
         "checks": "\n".join(dict.fromkeys(notes_of(steps, "discharge_checks"))),
     }

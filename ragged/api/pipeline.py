@@ -13,9 +13,11 @@ from ragged.compiled import generate
 from ragged.compiled.generate import notes_of
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.key import Recipe
+from ragged.ir.rule_record import rules_to_json
 from ragged.machine import this_machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.pipeline import Pass, Step
+from ragged.schedule.result import rules_of
 
 
 def passes_for(threads: int) -> tuple[Pass, ...]:
@@ -39,4 +41,7 @@ def generate_kernel(recipe: Recipe) -> LoadedKernel:
 
 
 def _listings(steps: Sequence[Step]) -> dict[str, str]:
-    return {"steps": "\n".join(notes_of(steps, "default_schedule"))}
+    return {
+        "steps": "\n".join(notes_of(steps, "default_schedule")),
+        "rules": rules_to_json(rules_of(step.result for step in steps)),
+    }

@@ -130,7 +130,8 @@ def slice_loop(schedule: LoopSchedule, loop: Var, width: Callable[[int], int]) -
                     raise ScheduleError("columns of several extents")
                 columns_of = tuple(column.var for column in group)
                 schedule.apply(slice_columns, here, columns_of, width(group[0].extent))
-            except ScheduleError:
+            except ScheduleError as refusal:
+                schedule.refuse(f"slice_columns: {current.name}", refusal)
                 continue
             if rest is None:
                 return True

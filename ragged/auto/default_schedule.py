@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragged.analysis.contractions import matrices, products, rows
-from ragged.auto.columns import share_columns
+from ragged.auto.columns import Columns, share_columns
 from ragged.auto.fuse_child_loops import join_children
 from ragged.auto.fuse_row_loops import jam_rows
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
-from ragged.auto.rebase_batches import batches_of, rebase_batches, rooms_of_shares
+from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rooms_of_shares
+from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import alternate_columns
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
@@ -66,50 +67,163 @@ class DefaultSchedule:
         storage is contracted, again once iterations of a worker follow each other; tiles come last. What proofs on the
         way assumed of data is checked in the prelude.
         """
-        schedule = LoopSchedule(program, trusted=True)
-        if self.options.per_node_matrices:
-            order_storage(schedule)
-            order_loops(schedule)
-        columns = share_columns(schedule, self.machine, self.options, team=self.threads > 1)
-        if self.options.per_node_matrices:
-            fuse_slices(schedule)
-        join_children(schedule)
-        schedule.apply(contract_storage)
-        wide = self._wide(schedule.program) if columns.sliced else None
-        batches = batches_of(schedule.program) if self.options.rolling_buffers else ()
-        rooms: tuple[RollingBuffer, ...] = ()
-        if wide is not None and self.threads > 1:
-            rooms = rooms_of_shares(schedule.program, batches, columns.own)
-        leave = {*_written(schedule.program, columns.own), *(room.buffer for room in rooms)}
-        if self.threads > _MOST_ROOMS:
-            rooms = ()
-        rebase_batches(schedule, batches, 0, leave)
-        reason = share_out(schedule, self.threads, wide, columns.own, rooms)
-        rebase_batches(schedule, batches, 1)  # what workers have copies of
-        schedule.apply(contract_storage)
-        if self.options.per_node_matrices:
-            jam_rows(schedule, self.machine, self.options)
-        if self.options.serpentine:
-            alternate_columns(schedule)
-        sums = {product.update for product in products(schedule.program)}
-        transpose_rows(schedule, self.machine)
-        vectorize_columns(schedule, self.machine, leave=sums)  # before there are copies of what it changes
-        tile_batches(schedule, self.machine, self.options)
-        tile_products(schedule, self.machine, self.options)
-        tile_tables(schedule, self.machine, self.options)
-        vectorize_columns(schedule, self.machine)  # what tiles have added
-        vectorize_rows(schedule, self.machine)
+        state = _CpuState(LoopSchedule(program, trusted=True), self.machine, self.threads, self.options)
+        rules = run_rules(CPU_RULES, state, self.options)
+        schedule, reason = state.schedule, state.reason
         log = (*self.options.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
-        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, columns.sliced)
+        sliced = state.columns.sliced
+        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, sliced, rules)
 
-    def _wide(self, program: Program) -> int | None:
-        """Return how many iterations of a batch for each worker make it wide; None where no number does."""
-        weights = matrices(program)
-        if weights > self.machine.l2_bytes:
-            return None
-        on_unit = self.options.on_unit(self.machine)
-        return self.options.rows_per_worker(weights, rows(program) * self.threads, on_unit=on_unit)
+
+@dataclass(slots=True)
+class _CpuState:
+    """What rules for a CPU know of each other: `keep` are buffers that stay whole, `reason` that there is one worker.
+
+    `wide` is the number of rows per worker from which workers share rows, or None.
+    """
+
+    schedule: LoopSchedule
+    machine: Machine
+    threads: int
+    options: ScheduleOptions
+    columns: Columns = field(init=False)
+    wide: int | None = None
+    batches: tuple[Batches, ...] = ()
+    rolling: tuple[RollingBuffer, ...] = ()
+    reason: str | None = None
+
+
+def _share_columns(state: _CpuState) -> None:
+    state.columns = share_columns(state.schedule, state.machine, state.options, team=state.threads > 1)
+
+
+def _roll_batches(state: _CpuState) -> None:
+    program = state.schedule.program
+    state.wide = _rows_per_worker(state) if state.columns.sliced else None
+    state.batches = batches_of(program) if state.options.rolling_buffers else ()
+    if state.wide is not None and state.threads > 1:
+        state.rolling = rooms_of_shares(program, state.batches, state.columns.own)
+    keep = {*_written(program, state.columns.own), *(each.buffer for each in state.rolling)}
+    if state.threads > _MOST_ROOMS:
+        state.rolling = ()
+    rebase_batches(state.schedule, state.batches, 0, keep)
+
+
+def _share_out(state: _CpuState) -> None:
+    state.reason = share_out(state.schedule, state.threads, state.wide, state.columns.own, state.rolling)
+
+
+def _rows_per_worker(state: _CpuState) -> int | None:
+    """Return from how many rows per worker on workers share rows; None where the matrices exceed a second cache."""
+    program, machine = state.schedule.program, state.machine
+    weights = matrices(program)
+    if weights > machine.l2_bytes:
+        return None
+    on_unit = state.options.on_unit(machine)
+    return state.options.rows_per_worker(weights, rows(program) * state.threads, on_unit=on_unit)
+
+
+def _contract(state: _CpuState) -> None:
+    state.schedule.apply(contract_storage)
+
+
+def _vectorize_elementwise(state: _CpuState) -> None:
+    sums = {product.update for product in products(state.schedule.program)}
+    vectorize_columns(state.schedule, state.machine, leave=sums)
+
+
+CPU_RULES: tuple[Rule[_CpuState], ...] = (
+    Rule(
+        "order_storage",
+        lambda s: order_storage(s.schedule),
+        "reductions over contiguous elements vectorize; first, before loops follow the layout",
+        "per_node_matrices",
+    ),
+    Rule(
+        "order_loops",
+        lambda s: order_loops(s.schedule),
+        "innermost loops run over contiguous elements",
+        "per_node_matrices",
+    ),
+    Rule(
+        "share_columns",
+        _share_columns,
+        "a worker's columns of the weights stay in its own cache; while loops are parallel and temporaries in memory",
+    ),
+    Rule(
+        "fuse_slices",
+        lambda s: fuse_slices(s.schedule),
+        "a worker reads each row's own matrix once; needs column slices",
+        "per_node_matrices",
+    ),
+    Rule(
+        "fuse_child_loops",
+        lambda s: join_children(s.schedule),
+        "a producer's values are consumed in the same iteration",
+    ),
+    Rule("contract_storage", _contract, "temporaries of one iteration need no row for each iteration"),
+    Rule(
+        "rolling_buffers",
+        _roll_batches,
+        "the next batch reuses the same rows, which are in the cache; before workers share them",
+    ),
+    Rule("distribute_over_team", _share_out, "workers run the parallel loops; barriers stand between them"),
+    Rule(
+        "rolling_buffers of workers",
+        lambda s: rebase_batches(s.schedule, s.batches, 1),
+        "the same for buffers of which each worker has a copy, which only now exist",
+    ),
+    Rule("contract_storage again", _contract, "iterations of one worker are sequential now"),
+    Rule(
+        "fuse_row_loops",
+        lambda s: jam_rows(s.schedule, s.machine, s.options),
+        "a tile's rows are used right after they are computed",
+        "per_node_matrices",
+    ),
+    Rule(
+        "serpentine_columns",
+        lambda s: alternate_columns(s.schedule),
+        "the next batch starts with the columns that are still in the cache",
+        "serpentine",
+    ),
+    Rule(
+        "transpose_rows",
+        lambda s: transpose_rows(s.schedule, s.machine),
+        "contractions read contiguous columns",
+    ),
+    Rule(
+        "vectorize_columns",
+        _vectorize_elementwise,
+        "elementwise loops fill vectors; before tiles copy them",
+    ),
+    Rule(
+        "tile_batches",
+        lambda s: tile_batches(s.schedule, s.machine, s.options),
+        "rows of a batch that run together share the loads of the matrices",
+    ),
+    Rule(
+        "tile_products",
+        lambda s: tile_products(s.schedule, s.machine, s.options),
+        "accumulators in registers hide the latency of multiply-adds",
+    ),
+    Rule(
+        "tile_tables",
+        lambda s: tile_tables(s.schedule, s.machine, s.options),
+        "tables are computed in register tiles too",
+    ),
+    Rule(
+        "vectorize_columns of tiles",
+        lambda s: vectorize_columns(s.schedule, s.machine),
+        "loops that tiling added fill vectors",
+    ),
+    Rule(
+        "vectorize_rows",
+        lambda s: vectorize_rows(s.schedule, s.machine),
+        "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
+    ),
+)
+"""The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 
 
 def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:

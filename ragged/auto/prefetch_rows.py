@@ -12,6 +12,7 @@ from ragged.ir.sites import held
 from ragged.ir.stmt import Alloc, Block, For, LoopKind, Stmt
 from ragged.ir.walk import statements, subexpressions, written
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.schedule.result import ScheduleResult
 from ragged.transform.code.prefetch import prefetch
 
 _MADE_BEFORE = (Role.PAYLOAD, Role.WORKSPACE)
@@ -30,7 +31,9 @@ def prefetch_rows(program: Program) -> Rewritten:
             schedule.apply(prefetch, loop, buffer)
         except ScheduleError:
             continue  # it is not sure that it is read there, or not known yet where
-    return Rewritten(schedule.checked(), schedule.forwarding, tuple(schedule.log().splitlines()))
+    record = schedule.record("prefetch_rows", "loads of a tile's other operands overlap with its sums")
+    notes = tuple(schedule.log().splitlines())
+    return ScheduleResult(schedule.checked(), schedule.forwarding, notes, rules=(record,))
 
 
 def _reads(program: Program) -> Iterator[tuple[Var, Buffer]]:

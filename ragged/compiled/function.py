@@ -15,6 +15,7 @@ from ragged.compiled.parameters import bind_parameters
 from ragged.compiled.parts import CompiledParts, S
 from ragged.errors import DataError, UserError
 from ragged.ir.expr import Role
+from ragged.ir.rule_record import RuleRecord, rules_from_json
 from ragged.runtime.bundle import FileFormat
 from ragged.runtime.team import check_workers
 
@@ -140,6 +141,15 @@ class CompiledFunction(Generic[S]):
                 )
             case _:
                 return texts[stage]
+
+    @property
+    def rules(self) -> tuple[RuleRecord, ...]:
+        """What each rule of the default schedule applied, and what was refused, with the reason."""
+        return rules_from_json(self._parts.kernel.kernel.listings.get("rules", "[]"))
+
+    def explain(self) -> str:
+        """Return `rules` as text: for each rule its reason, its steps, and the steps that a primitive refused."""
+        return "\n".join(map(str, self.rules))
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled: unpickling runs code of the file."""

@@ -14,6 +14,7 @@ from ragged.ir.expr import Buffer, Expr, Function, Var
 from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewriter, Rewritten, labels_of, loops_of
+from ragged.ir.rule_record import Refusal, RuleRecord
 from ragged.ir.stmt import Label
 from ragged.ir.verify import verify
 from ragged.passes.assume import assume
@@ -71,6 +72,7 @@ class LoopSchedule:
         self.program = program
         self.forwarding = Rewriter().finish(program, program).forwarding
         self._log: list[str] = []
+        self._refusals: list[Refusal] = []
         recorded = _RECORDED.get()
         self._programs: list[Program] | None = None if recorded is None else []
         if recorded is not None:
@@ -123,10 +125,19 @@ class LoopSchedule:
         Raises:
             ScheduleError: the primitive refuses; the schedule is as it was.
         """
+        given = (*args, *kwargs.values())
+        at = next((value for value in given if isinstance(value, Var)), None)
+
+        def code() -> str:
+            named = (f"{key}={self._text(value, at)}" for key, value in kwargs.items())
+            texts = (self._text(value, at) for value in args)
+            return f"s.apply({', '.join([primitive.__name__, *texts, *named])})"
+
         try:
             with recording() as facts:
                 rewritten = primitive(self.program, *args, **kwargs)
         except ScheduleError as error:
+            self.refuse(code() if self._trusted else primitive.__name__, error)
             raise ScheduleError(
                 error.what,
                 at=error.at or Location.capture(),
@@ -136,11 +147,7 @@ class LoopSchedule:
             ) from None
         if not self._trusted:
             verify(rewritten.program)
-        given = (*args, *kwargs.values())
-        at = next((value for value in given if isinstance(value, Var)), None)
-        named = (f"{key}={self._text(value, at)}" for key, value in kwargs.items())
-        texts = (self._text(value, at) for value in args)
-        self._log.append(f"s.apply({', '.join([primitive.__name__, *texts, *named])})")
+        self._log.append(code())
         self.program = rewritten.program
         if self._programs is not None:
             self._programs.append(self.program)
@@ -164,6 +171,21 @@ class LoopSchedule:
         if self._programs is not None:
             del self._programs[len(self._log) :]
         self._assumed = checkpoint.assumed
+
+    def refuse(self, step: str, error: ScheduleError) -> None:
+        """Record a refusal of `step`, unless `apply` has recorded the error already; `restore` keeps it."""
+        parts = (error.what, error.because and f"because: {error.because}")
+        reason = " ".join(" ".join(filter(None, parts)).split())
+        if not self._refusals or self._refusals[-1].reason != reason:
+            self._refusals.append(Refusal(step, reason))
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of steps and refusals so far."""
+        return len(self._log), len(self._refusals)
+
+    def record(self, rule: str, because: str, steps: int = 0, refusals: int = 0) -> RuleRecord:
+        """Return what a rule did since there were so many steps and refusals."""
+        return RuleRecord(rule, because, tuple(self._log[steps:]), tuple(self._refusals[refusals:]))
 
     def log(self) -> str:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""

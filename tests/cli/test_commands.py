@@ -11,7 +11,7 @@ from cortex.cli.failure import reported
 from ragged.errors import DataError, InternalError
 
 
-@pytest.mark.parametrize("name", ["bisect", "demo", "doctor", "run", "show", "tune"])
+@pytest.mark.parametrize("name", ["bisect", "demo", "doctor", "explain", "run", "show", "tune"])
 def test_every_command_has_help_and_json(cortex, name):
     result = cortex(name, "--help")
     assert result.exit_code == 0
@@ -27,6 +27,7 @@ def test_help_lists_the_commands(cortex):
         "bisect",
         "demo",
         "doctor",
+        "explain",
         "run",
         "show",
         "tune",
