@@ -91,7 +91,7 @@ def _family(model: ra.Model) -> Family:
 
 
 def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDictLayout:
-    """Return the layout of that name, or for "auto" the one whose mark is among the entries."""
+    """Return the layout of that name, or for "auto" the one with a mark among the entries."""
     if name != "auto":
         return _named(family, name)
     endings = [set(endings_of(key)) for key in state_dict]

@@ -22,7 +22,7 @@ def gru_cell(before: Indexed, Wx: Mapping[str, Indexed], hidden: int, *, simple:
     """
     shape = (ra.N, hidden)
     r_, z_ = (gate(g, Wx[g], before, hidden) for g in "rz")
-    # At a leaf there is no state to reset, and no gate is asked for what to keep of it.
+    # A leaf has no state to reset, so that its gate is not computed.
     reset = ra.compute(shape, lambda n, i: ra.where(ra.isleaf(n), 0.0, r_[n, i] * before[n, i]), name="reset")
     g_ = gate("g", Wx["g"], reset, hidden)
     if simple:

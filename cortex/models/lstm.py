@@ -26,7 +26,7 @@ def lstm(hidden: int, embed: int | None = None, vocab: int | None = None, input:
     c_ph = ra.placeholder((N, H), name="c_ph")
     before = child_at(h_ph, 0, "h_before")
     i_, o_, u_, f_ = (gate(g, Wx[g], before, H) for g in "iouf")
-    # Without a step before there is nothing to forget: the gate is not asked for there.
+    # The first step has nothing to forget, so that its gate is not computed.
     fc = ra.compute(
         (N, H), lambda n, i: ra.where(ra.isleaf(n), 0.0, f_[n, i] * c_ph[n.child(0), i]), name="fc"
     )

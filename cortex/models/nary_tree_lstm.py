@@ -60,7 +60,7 @@ def nary_tree_lstm(
     kept = ra.compute(
         (N, H), lambda n, i: sum(f[n, i] * c_ph[n.child(k), i] for k, f in enumerate(f_)), name="kept"
     )
-    # A leaf has nothing to forget: the gates are not asked for there.
+    # A leaf has nothing to forget, so that its gates are not computed.
     fc = ra.compute((N, H), lambda n, i: ra.where(ra.isleaf(n), 0.0, kept[n, i]), name="fc")
     c = ra.compute((N, H), lambda n, i: i_[n, i] * u_[n, i] + fc[n, i], name="c")
     h = ra.compute((N, H), lambda n, i: o_[n, i] * ra.tanh(c[n, i]), name="h")

@@ -35,7 +35,7 @@ def dag_rnn(
     input: str = "vector",
     vocab: int | None = None,
 ) -> ra.Model:
-    """Return the model h = act(W x + U h~ + b), h~ = Σ_k h_k, over DAGs whose children are predecessors.
+    """Return the model h = act(W x + U h~ + b), h~ = Σ_k h_k, over DAGs; children are predecessors.
 
     Parameters: W (hidden, embed) unless input="projected"; U (hidden, hidden), b (hidden,); emb (vocab, embed)
     for input="word". Payload: x (embed,), or word, or x_h (hidden,). Output: h (hidden,). `activation` is "relu"

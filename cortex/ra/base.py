@@ -13,7 +13,7 @@ from ragged.ir.dtype import DType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructureDim:
-    """A dimension whose extent the structure gives: `ra.N`, the nodes, or `ra.K`, the children of a node."""
+    """A dimension with an extent that the structure gives: `ra.N`, the nodes, or `ra.K`, the children of a node."""
 
     name: str
 

@@ -82,7 +82,7 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
 
 
 def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
-    """Return the payload and the constant whose sum `expr` is, or no payload."""
+    """Return the payload and the constant that `expr` adds, or no payload."""
     match expr:
         case Read(tensor=NodeInput()):
             return expr, 0

@@ -24,10 +24,10 @@ def derive_plan(recursion: Recursion) -> Plan:
     if most is None and positions and not reduces_over_children(recursion):
         most = positions[-1] + 1
     payloads = tuple(_payload(analysis, tensor) for tensor in recursion.payloads.values())
-    return Plan(kind, fewest_children(analysis), most, payloads, positions, carriers_read(recursion))
+    return Plan(kind, fewest_children(analysis), most, payloads, positions, tested_payloads(recursion))
 
 
-def carriers_read(recursion: Recursion) -> tuple[str, ...]:
+def tested_payloads(recursion: Recursion) -> tuple[str, ...]:
     """Return the integer payloads that a node may lack and that some expression asks for: `word[n] >= 0`."""
     asked = (
         carried_by(site.expr.condition)
@@ -40,7 +40,7 @@ def carriers_read(recursion: Recursion) -> tuple[str, ...]:
 
 
 def carried_by(condition: Expr) -> NodeInput | None:
-    """Return the payload whose presence at the node a condition tests (`word[n] >= 0`), or None."""
+    """Return the payload that a condition tests for presence at the node (`word[n] >= 0`), or None."""
     match condition:
         case BinaryExpr(
             op=BinaryOp.GE, lhs=Read(tensor=NodeInput() as tensor, indices=(NodeVar(),)), rhs=Literal(value=0)
@@ -68,12 +68,12 @@ def distinguishes_leaves(recursion: Recursion) -> bool:
     return any(
         isinstance(expr, ChildReduce)
         or reads_default(expr)
-        or (isinstance(expr, Where) and _asks_for_leaves(expr))
+        or (isinstance(expr, Where) and _separates_leaves(expr))
         for expr in everywhere
     )
 
 
-def _asks_for_leaves(choice: Where) -> bool:
+def _separates_leaves(choice: Where) -> bool:
     return any(isinstance(part, IsLeaf) for part in subexpressions(choice.condition))
 
 

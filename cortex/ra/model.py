@@ -63,7 +63,6 @@ class Model(Recursion):
         return listing(self)
 
     def __getitem__(self, index: object) -> Never:
-        # Who reads one recursion in another writes this first.
         name = next(iter(self.results))
         raise ModelError(
             f"a recursion with the output '{name}' is read like a tensor",

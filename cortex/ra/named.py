@@ -8,7 +8,7 @@ from cortex.ra.tensor import Compute
 from ragged.errors import Location, ScheduleError
 
 
-def check_own(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> str:
+def check_computed(primitive: str, model: Model, tensor: ModelTensor, at: Location | None) -> str:
     """Return the name of a tensor that the model computes; `ScheduleError` if the model has no such tensor."""
     name = model.names.get(tensor, tensor.name)
     if tensor not in model.computes:

@@ -9,17 +9,17 @@ from typing import Any
 
 from cortex.ilir.plan import Plan
 from cortex.ra.base import ModelTensor
+from cortex.ra.batch_nodes import default_max_batch_nodes
 from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.expr import DenseReduce, subexpressions
 from cortex.ra.lower import LoweredModel, LoweringOptions, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import Refactored, compute_once, refactor
-from cortex.ra.specialize import added, asked, branch_checks, check_counts, code
+from cortex.ra.specialize import branch_checks, check_counts, code, requested_checks, with_checks
 from cortex.ra.structure import Dag
 from cortex.ra.tabulate import affordable, check_tabulates, offer
 from cortex.ra.tensor import Compute, IfThenElse, InputTensor
 from cortex.ra.unroll import check_unrolls
-from cortex.ra.widest import widest_batch
 from ragged.errors import Location, ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
@@ -92,7 +92,7 @@ class RecursionSchedule:
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
         checks = branch_checks(self.model, branch, at)
-        options = added(self._options, checks, branch=True)
+        options = with_checks(self._options, checks, branch=True)
         check_counts(self.model, self._options, options, f"specialize_if_else: '{name}'", at)
         self._options = options
         self._log.append(f"s.specialize_if_else({name})")
@@ -113,8 +113,8 @@ class RecursionSchedule:
             ScheduleError: it is no such condition, is specialized already, or would change nothing.
         """
         at = Location.capture()
-        atoms = asked(self.model, condition, at)
-        options = added(self._options, atoms, branch=False)
+        atoms = requested_checks(self.model, condition, at)
+        options = with_checks(self._options, atoms, branch=False)
         check_counts(self.model, self._options, options, "specialize: the condition", at)
         self._options = options
         self._log.append(f"s.specialize(lambda n: {code(atoms)})")
@@ -267,9 +267,8 @@ def default_schedule(
 ) -> RecursionSchedule:
     """Return the schedule that `compile` uses for a model: batched, leaves specialized, inputs hoisted.
 
-    Batches have at most `max_batch_nodes` nodes, by default those of `widest_batch`. Over a Dag, reductions of one
-    child's result are computed once for each node. Worthwhile tables are used as far as they take at most `table_bytes`
-    together.
+    `max_batch_nodes` defaults to `default_max_batch_nodes`. Over a Dag, reductions of one child's result are computed
+    once for each node. Worthwhile tables are used as far as they take at most `table_bytes` together.
     """
     schedule = RecursionSchedule(model)
     if isinstance(model.structure, Dag):
@@ -277,7 +276,7 @@ def default_schedule(
             if isinstance(tensor, Compute) and _reduces(tensor):
                 with suppress(ScheduleError):  # what is not of one child
                     schedule.compute_once(tensor)
-    schedule.dynamic_batch(widest_batch(model) if max_batch_nodes is None else max_batch_nodes)
+    schedule.dynamic_batch(default_max_batch_nodes(model) if max_batch_nodes is None else max_batch_nodes)
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse):
             # An earlier branch may ask the same, and some conditions no schedule can specialize.

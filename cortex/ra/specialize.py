@@ -10,9 +10,9 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.expr import Expr, IsLeaf, Read, subexpressions
 from cortex.ra.lower import LoweringOptions, count_cases
-from cortex.ra.lower.case_facts import asks_for_leaves, atoms, canonical, comparison, subject
+from cortex.ra.lower.case_facts import atoms, canonical, comparison, separates_leaves, subject
 from cortex.ra.model import Model
-from cortex.ra.named import check_own
+from cortex.ra.named import check_computed
 from cortex.ra.node import NodeVar
 from cortex.ra.shapes import counted
 from cortex.ra.tensor import IfThenElse, InputTensor, NodeInput
@@ -33,7 +33,7 @@ def specializable(condition: Expr) -> list[Expr]:
 
 def branch_checks(model: Model, branch: ModelTensor, at: Location | None) -> list[Expr]:
     """Return the atomic conditions of a branch that a schedule can specialize; `ScheduleError` if there are none."""
-    name = check_own("specialize_if_else", model, branch, at)
+    name = check_computed("specialize_if_else", model, branch, at)
     if not isinstance(branch, IfThenElse):
         raise ScheduleError(
             f"specialize_if_else: '{name}' has no branches",
@@ -52,7 +52,7 @@ def branch_checks(model: Model, branch: ModelTensor, at: Location | None) -> lis
     return checks
 
 
-def added(options: LoweringOptions, checks: Iterable[Expr], *, branch: bool) -> LoweringOptions:
+def with_checks(options: LoweringOptions, checks: Iterable[Expr], *, branch: bool) -> LoweringOptions:
     """Return the options with atomic conditions specialized as well; the same where all are already.
 
     Whether a node is a leaf splits the numbering of nodes, and sorts none: where a `branch` asks for it, the choice
@@ -62,14 +62,14 @@ def added(options: LoweringOptions, checks: Iterable[Expr], *, branch: bool) -> 
         check = comparison(atom)
         assert check is not None
         check = canonical(check)
-        if asks_for_leaves(check):
+        if separates_leaves(check):
             options = replace(options, specialized=True)
         if check not in options.checks and not (branch and isinstance(atom, IsLeaf)):
             options = replace(options, checks=(*options.checks, check))
     return options
 
 
-def asked(model: Model, function: object, at: Location | None) -> tuple[Expr, ...]:
+def requested_checks(model: Model, function: object, at: Location | None) -> tuple[Expr, ...]:
     """Return the atomic conditions of the function given to `specialize`.
 
     Raises:

@@ -11,7 +11,7 @@ from cortex.ra.lower.inputs import alone
 from cortex.ra.lower.keys import payloads_of
 from cortex.ra.lower.tables import only_looks_up
 from cortex.ra.model import Model
-from cortex.ra.named import check_operator, check_own
+from cortex.ra.named import check_computed, check_operator
 from cortex.ra.tensor import Compute
 from ragged.errors import Location, ScheduleError
 
@@ -25,7 +25,7 @@ def check_tabulates(
     model: Model, op: ModelTensor, tabulated: Collection[ModelTensor], at: Location | None
 ) -> Compute:
     """Return `op` if it can be tabulated; `ScheduleError` otherwise."""
-    name = check_own("tabulate", model, op, at)
+    name = check_computed("tabulate", model, op, at)
     compute = check_operator("tabulate", model, op, at)
     if op in tabulated:
         raise ScheduleError(f"tabulate: '{name}' is in a table already", at=at, fix="ask for it once")
@@ -44,7 +44,7 @@ def check_tabulates(
 
 
 def worthwhile(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[Compute, ...]:
-    """Return the computes whose sums cost more than a table lookup and that can be tabulated."""
+    """Return the computes with sums that cost more than a table lookup and that can be tabulated."""
     return tuple(
         body
         for body in model.computes

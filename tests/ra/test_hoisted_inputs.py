@@ -6,9 +6,9 @@ import pytest
 import cortex
 from cortex import Node, ra
 from cortex.linearize import linearize
+from cortex.ra.batch_nodes import default_max_batch_nodes
 from cortex.ra.lower.inputs import independent
 from cortex.ra.schedule import default_schedule
-from cortex.ra.widest import widest_batch
 from ragged.errors import ScheduleError
 from ragged.ir.printer import to_text
 from tests.support.agreement import check_agreement, interpreted
@@ -331,7 +331,7 @@ def test_the_log_makes_the_same_choices_again():
     schedule = default_schedule(model)
     body = next(tensor for tensor in model.computes if tensor.name == "body")
     assert schedule.log() == (
-        f"s.dynamic_batch(max_batch_nodes={widest_batch(model)})\ns.specialize_if_else(body)\ns.specialize_leaves()\ns.hoist_inputs()"
+        f"s.dynamic_batch(max_batch_nodes={default_max_batch_nodes(model)})\ns.specialize_if_else(body)\ns.specialize_leaves()\ns.hoist_inputs()"
     )
     again = ra.Schedule(model)
     exec(schedule.log(), {"s": again, "body": body})

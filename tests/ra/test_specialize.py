@@ -17,8 +17,8 @@ from cortex.ilir.check_classes import check_classes
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.linearize import linearize
 from cortex.models import tree_rnn
+from cortex.ra.batch_nodes import default_max_batch_nodes
 from cortex.ra.schedule import default_schedule
-from cortex.ra.widest import widest_batch
 from ragged.errors import DataError, ScheduleError
 from ragged.ir.interpret import CheckFailed
 from ragged.ir.ops import BinaryOp
@@ -315,14 +315,14 @@ def test_leaves_of_a_model_that_does_not_ask_for_them():
 def test_the_default_schedule_specializes_branches_and_no_more():
     typed, (model, _) = Typed(), by_arity()
     assert default_schedule(typed.model).log().splitlines() == [
-        f"s.dynamic_batch(max_batch_nodes={widest_batch(typed.model)})",
+        f"s.dynamic_batch(max_batch_nodes={default_max_batch_nodes(typed.model)})",
         "s.specialize_if_else(leaf)",
         "s.specialize_if_else(h)",
         "s.specialize_leaves()",
         "s.hoist_constants()",
     ]  # and no inputs: all that is left depends on children, or is a constant
     assert default_schedule(model).log().splitlines()[:4] == [
-        f"s.dynamic_batch(max_batch_nodes={widest_batch(model)})",
+        f"s.dynamic_batch(max_batch_nodes={default_max_batch_nodes(model)})",
         "s.specialize_if_else(several)",
         "s.specialize_if_else(inner)",
         "s.specialize_if_else(h)",

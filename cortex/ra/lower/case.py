@@ -11,11 +11,11 @@ from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
 from cortex.ra.lower.buffers import Buffers
-from cortex.ra.lower.case_facts import CaseFacts, asks_payload, atoms, comparison, condition_key, subject
-from cortex.ra.lower.constants import Constants, Same
+from cortex.ra.lower.case_facts import CaseFacts, atoms, comparison, condition_key, subject, tests_payload
+from cortex.ra.lower.constants import Constants, UniformValues
 from cortex.ra.lower.inputs import Inputs
 from cortex.ra.lower.nests import Nests
-from cortex.ra.lower.order import side_by_side
+from cortex.ra.lower.order import adjacent_reductions
 from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
@@ -40,12 +40,12 @@ class Case:
     written: dict[Compute, Buffer] = field(default_factory=dict)
     asking: dict[Compute, bool] = field(default_factory=dict)
     zeros: Zeros = field(init=False)
-    same: Same = field(init=False)
+    same: UniformValues = field(init=False)
 
     def __post_init__(self) -> None:
         leaf = self.known.leaf is True
         self.zeros = Zeros(self.known.truth, self.resolve, leaf)
-        self.same = Same(self.known, self.operands, self.resolve, self.zeros if leaf else None)
+        self.same = UniformValues(self.known, self.operands, self.resolve, self.zeros if leaf else None)
 
     @property
     def tables(self) -> LookupTables:
@@ -91,7 +91,7 @@ class Case:
         stack = [self.resolve(tensor) for _, tensor in self.model.outputs.values()]
         while stack:
             tensor = stack.pop()
-            if tensor in seen or self.comes_before(tensor) or self.tables.holds(tensor):
+            if tensor in seen or self.is_hoisted(tensor) or self.tables.holds(tensor):
                 continue
             seen.add(tensor)
             if isinstance(tensor, IfThenElse):
@@ -140,12 +140,12 @@ class Case:
                 done[tensor] = None
                 continue
             stack.append((tensor, True))
-            done_before = self.comes_before(tensor) or self.tables.holds(tensor)
+            done_before = self.is_hoisted(tensor) or self.tables.holds(tensor)
             if not done_before and not self.is_constant(tensor):
                 stack.extend((self.resolve(read), False) for read in reversed(list(self.reads(tensor.body))))
         return list(done)
 
-    def comes_before(self, tensor: ModelTensor) -> bool:
+    def is_hoisted(self, tensor: ModelTensor) -> bool:
         """Return whether this case reads a tensor that is computed before the recursion."""
         here = self.inputs.but_leaves and self.known.leaf is True
         return tensor in self.inputs.hoisted and not here
@@ -164,13 +164,13 @@ class Case:
         nests = Nests(self.buffers, self.known, self.result, self.node, zeros)
         targets = self.targets()
         parts: list[Stmt] = []
-        for tensor in side_by_side(self.needed(), self.operands, self.resolve):
+        for tensor in adjacent_reductions(self.needed(), self.operands, self.resolve):
             assert isinstance(tensor, Compute)
             if self.tables.holds(tensor):
                 self.written[tensor] = self.tables.buffer(tensor)
                 continue
-            if self.comes_before(tensor):
-                self.inputs.ask(tensor, False if self.asks_for_children(tensor) else self.known.leaf)
+            if self.is_hoisted(tensor):
+                self.inputs.ask(tensor, False if self.needs_children(tensor) else self.known.leaf)
                 self.written[tensor] = self.inputs.buffer(tensor)
                 continue
             if self.constants is not None and self.is_constant(tensor):
@@ -178,7 +178,7 @@ class Case:
                 continue
             self.written[tensor] = targets.get(tensor) or self._temporary(tensor)
             nest = nests.compute(tensor, self.written[tensor])
-            parts.append(If(self.has_children(), nest) if self.asks_for_children(tensor) else nest)
+            parts.append(If(self.has_children(), nest) if self.needs_children(tensor) else nest)
         for placeholder, output in self.model.outputs.values():
             source = self.resolve(output)
             target = self.buffers.outputs[placeholder]
@@ -187,20 +187,20 @@ class Case:
                 parts.append(nests.copy(self.written[source], target, source.indices))
         return block(*parts)
 
-    def asks_for_children(self, tensor: Compute) -> bool:
+    def needs_children(self, tensor: Compute) -> bool:
         """Return whether a tensor is defined at nodes with children only, in a case of all nodes.
 
         Such a tensor is read in loops over children only, or by another such tensor.
         """
         if tensor not in self.asking:
-            self.asking[tensor] = self._asks_for_children(tensor)
+            self.asking[tensor] = self._needs_children(tensor)
         return self.asking[tensor]
 
-    def _asks_for_children(self, tensor: Compute) -> bool:
+    def _needs_children(self, tensor: Compute) -> bool:
         if self.known.leaf is not None or tensor.child is not None or 0 in self.computed[tensor]:
             return False
         sources = (self.resolve(source) for source in self.reads(tensor.body))
-        if any(isinstance(source, Compute) and self.asks_for_children(source) for source in sources):
+        if any(isinstance(source, Compute) and self.needs_children(source) for source in sources):
             return True
         if self.tables.holds(tensor):  # which has rows for what nodes with children carry alone
             return True
@@ -243,7 +243,7 @@ class Case:
                     yield from (atom for atom in atoms(condition) if condition_key(atom) is not None)
             case Compute(body=body):
                 conditions = (atom for condition in self._wheres(body) for atom in atoms(condition))
-                yield from (a for a in conditions if condition_key(a) is not None and not asks_payload(a))
+                yield from (a for a in conditions if condition_key(a) is not None and not tests_payload(a))
             case _:
                 pass
 

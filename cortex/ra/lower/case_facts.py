@@ -65,13 +65,13 @@ class CaseFacts:
     """What is known in a case.
 
     `answers` are truths of atomic conditions by `condition_key`. `values` are the possible values of
-    scalar integer payloads by name, and of the number of children under None; others are not tracked. `asked` are the
+    scalar integer payloads by name, and of the number of children under None; others are not tracked. `tested` are the
     comparisons that led here, each as it holds.
     """
 
     answers: Mapping[Hashable, bool] = field(default_factory=dict)
     values: Mapping[str | None, IntegerSet] = field(default_factory=dict)
-    asked: tuple[Comparison, ...] = ()
+    tested: tuple[Comparison, ...] = ()
 
     @property
     def leaf(self) -> bool | None:
@@ -90,11 +90,11 @@ class CaseFacts:
         """Return what is known where a comparison has that truth."""
         op = check.op if answer else INVERSE[check.op]
         values = self.values[check.payload].given(op, check.value)
-        asked = (*self.asked, replace(check, op=op)) if ask else self.asked
+        tested = (*self.tested, replace(check, op=op)) if ask else self.tested
         answers = dict(self.answers)
         if check.payload is None and (values.high == 0 or values.low > 0):
             answers[LEAF] = values.high == 0
-        return CaseFacts(answers, {**self.values, check.payload: values}, asked)
+        return CaseFacts(answers, {**self.values, check.payload: values}, tested)
 
     def truth(self, condition: Expr) -> bool | None:
         """Return the value of a condition in the case, or None if it may be either."""
@@ -117,18 +117,18 @@ class CaseFacts:
 
     def number(self, name: str | None) -> int | None:
         """Return the integer to which the comparisons restrict a payload or the number of children, or None."""
-        return self.values[name].only if any(each.payload == name for each in self.asked) else None
+        return self.values[name].only if any(each.payload == name for each in self.tested) else None
 
     def node_class(self) -> NodeClass:
         """Return the linearizer's class of this case: an equality where one value is left."""
-        names = dict.fromkeys(each.payload for each in self.asked)
+        names = dict.fromkeys(each.payload for each in self.tested)
         conditions: list[Comparison] = []
         for name in names:
             only = self.values[name].only
             if only is not None:
                 conditions.append(Comparison(name, BinaryOp.EQ, only))
             else:
-                conditions += [each for each in self.asked if each.payload == name]
+                conditions += [each for each in self.tested if each.payload == name]
         return NodeClass(self.leaf is True, tuple(conditions))
 
 
@@ -182,7 +182,7 @@ def canonical(check: Comparison) -> Comparison:
             return replace(check, op=BinaryOp.GE, value=check.value + 1)
 
 
-def asks_for_leaves(check: Comparison) -> bool:
+def separates_leaves(check: Comparison) -> bool:
     """Return whether a canonical comparison separates leaves from all other nodes."""
     return check in (Comparison(None, BinaryOp.EQ, 0), Comparison(None, BinaryOp.GE, 1))
 
@@ -220,6 +220,6 @@ def atoms(condition: Expr) -> Iterator[Expr]:
             yield condition
 
 
-def asks_payload(condition: Expr) -> bool:
+def tests_payload(condition: Expr) -> bool:
     """Return whether a condition depends on a payload."""
     return any(isinstance(e, Read) and isinstance(e.tensor, NodeInput) for e in subexpressions(condition))

@@ -18,7 +18,7 @@ from ragged.ir.stmt import Stmt
 
 
 @dataclass
-class Same:
+class UniformValues:
     """Finds the computes of a case that have the same value at all its nodes; `kept` are their buffers.
 
     `operands` gives the operands of an expression that are evaluated in the case, `resolve` follows its branches,
@@ -61,9 +61,9 @@ class Same:
                 return all(map(self._expr, self.operands(expr)))
 
 
-def same_everywhere() -> Same:
+def uniform_everywhere() -> UniformValues:
     """Return the analysis for all nodes, of which nothing is known."""
-    return Same(CaseFacts(), ra.operands, lambda tensor: tensor)
+    return UniformValues(CaseFacts(), ra.operands, lambda tensor: tensor)
 
 
 @dataclass
@@ -71,10 +71,10 @@ class Constants:
     """Writes the bind stage; `everywhere` holds the constants that all cases share."""
 
     buffers: Buffers
-    everywhere: Same = field(default_factory=same_everywhere)
+    everywhere: UniformValues = field(default_factory=uniform_everywhere)
     parts: list[Stmt] = field(default_factory=list)
 
-    def buffer(self, same: Same, compute: Compute) -> Buffer:
+    def buffer(self, same: UniformValues, compute: Compute) -> Buffer:
         """Return the buffer of one row that holds a compute's value in a case, filled when parameters are bound."""
         same = self.everywhere if self.everywhere.holds(compute) else same
         if compute not in same.kept:
@@ -86,7 +86,7 @@ class Constants:
             self.parts.append(filled)
         return same.kept[compute]
 
-    def _result(self, same: Same, tensor: ModelTensor) -> Buffer:
+    def _result(self, same: UniformValues, tensor: ModelTensor) -> Buffer:
         source = same.resolve(tensor)
         assert isinstance(source, Compute)
         return self.buffer(same, source)
@@ -94,7 +94,7 @@ class Constants:
 
 @dataclass
 class _Once(Nests):
-    """Writes the nests of a compute whose value all nodes share."""
+    """Writes the nests of a compute with one value for all nodes."""
 
     def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))

@@ -135,7 +135,7 @@ class Inputs:
         self.needed.setdefault(compute, set()).update((True, False) if leaf is None else (leaf,))
 
     def stmts(self) -> Stmt:
-        """Return the loops over nodes that compute what was asked for, and what that reads."""
+        """Return the loops over nodes of the needed computes and their sources."""
         for compute in reversed(self.hoisted):
             for tensor in reads(compute):
                 if tensor in self.hoisted and compute in self.needed:

@@ -13,7 +13,7 @@ Operands = Callable[[ra.Expr], Iterable[ra.Expr]]
 _Key = tuple[int, bool]
 
 
-def side_by_side(
+def adjacent_reductions(
     tensors: Sequence[ModelTensor], operands: Operands, resolve: Callable[[ModelTensor], ModelTensor]
 ) -> list[ModelTensor]:
     """Return `tensors`, each after what it reads, with the sums of products that need nothing of each other together.

@@ -14,8 +14,8 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
-from cortex.ra.lower.case_facts import LEAF, CaseFacts, asks_for_leaves, condition_key, node_values
-from cortex.ra.lower.constants import Constants, same_everywhere
+from cortex.ra.lower.case_facts import LEAF, CaseFacts, condition_key, node_values, separates_leaves
+from cortex.ra.lower.constants import Constants, uniform_everywhere
 from cortex.ra.lower.inputs import Inputs, independent, without
 from cortex.ra.lower.keys import keys_of
 from cortex.ra.lower.nests import Nests
@@ -78,7 +78,10 @@ def lower(model: Model, options: LoweringOptions, name: str = "model") -> Lowere
     kernel = lowering.kernel()
     buffers = lowering.buffers.all()
     used = used_functions(functions.all(), functions.facts, kernel, buffers)
-    if {functions.child_begin, functions.batch_begin} <= used:  # how much room the edges of a batch need
+    if {
+        functions.child_begin,
+        functions.batch_begin,
+    } <= used:  # extents of buffers with rows for edges
         used |= {functions.batch_edges, functions.widest_edges}
     if functions.storage is not None:  # for `recycle_storage`, where that can be
         used |= {*functions.storage.all()}
@@ -115,7 +118,7 @@ def hoistable(model: Model, options: LoweringOptions) -> tuple[Compute, ...]:
     """Return the computes that can be hoisted: those that depend on checks, or are constants, cannot."""
     asked = {check.payload for check in options.checks}
     computes = without(independent(model, options.tables), asked, options.tables)
-    everywhere = same_everywhere()
+    everywhere = uniform_everywhere()
     return tuple(c for c in computes if not options.constants or not everywhere.holds(c))
 
 
@@ -179,7 +182,7 @@ class _ModelLowering:
 
     def splits(self) -> bool:
         """Return whether leaves and inner nodes are two cases."""
-        if self.options.childless or any(asks_for_leaves(check) for check in self.options.checks):
+        if self.options.childless or any(separates_leaves(check) for check in self.options.checks):
             return True
         everything = self._case(Const(0), CaseFacts())
         return any(

@@ -71,7 +71,7 @@ class LookupTables:
         )
 
     def buffer(self, compute: Compute, keys: TableKeys | None = None) -> Buffer:
-        """Return the table of a compute; `keys` are the reader's, for a compute without keys of its own."""
+        """Return the table of a compute; `keys` are the reader's, for a compute that has none."""
         if compute not in self.made:
             keys = self.keys.get(compute, keys)
             assert keys is not None
@@ -101,8 +101,8 @@ def _known(keys: TableKeys, *, absent: bool) -> CaseFacts:
         low, high = keys.carried
         return CaseFacts(values={keys.payload: IntegerSet(low, high - 1)})
     default = keys.default
-    asked = (Comparison(keys.payload, BinaryOp.EQ, default),)
-    return CaseFacts(values={keys.payload: IntegerSet(default, default)}, asked=asked)
+    tested = (Comparison(keys.payload, BinaryOp.EQ, default),)
+    return CaseFacts(values={keys.payload: IntegerSet(default, default)}, tested=tested)
 
 
 @dataclass
@@ -135,7 +135,7 @@ class _TableRows:
 
 @dataclass(frozen=True, slots=True)
 class _AtRow(ExprLowering):
-    """Translates expressions in a row, whose payload value is `value`."""
+    """Translates expressions in the row for the payload value `value`."""
 
     value: Expr = field(kw_only=True)
 

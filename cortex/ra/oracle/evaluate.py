@@ -62,7 +62,7 @@ def evaluate(
     runs = [_Run(model, tensors, payloads, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
         outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
-    # A batch is a list and nothing else: nltk's trees are lists of their own kind.
+    # A batch is exactly a list: nltk's trees are subclasses of list.
     return outputs if type(structure) is list or isinstance(structure, Forest) else outputs[0]
 
 

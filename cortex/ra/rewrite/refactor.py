@@ -9,7 +9,7 @@ from cortex.ra.base import ModelTensor, N
 from cortex.ra.expr import ChildReduce, Expr, Index, Read
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
-from cortex.ra.named import check_operator, check_own
+from cortex.ra.named import check_computed, check_operator
 from cortex.ra.node import ChildAt, ChildVar, Node
 from cortex.ra.rewrite.parts import ChildParts, Children, Of, Refuse
 from cortex.ra.rewrite.rebuild import with_tensors
@@ -52,7 +52,7 @@ def refactor(model: Model, op: ModelTensor) -> Refactored:
     a Dag, reads no child, or reads more than one child knows.
     """
     at = Location.capture()
-    name = check_own("refactor", model, op, at)
+    name = check_computed("refactor", model, op, at)
     if isinstance(model.structure, Dag):
         raise ScheduleError(
             f"refactor: '{name}' runs over a Dag",
@@ -82,7 +82,7 @@ def compute_once(model: Model, op: ModelTensor) -> Refactored:
     `ScheduleError` if `op` is not a compute of the model, or reads anything but one child's results.
     """
     at = Location.capture()
-    check_own("compute_once", model, op, at)
+    check_computed("compute_once", model, op, at)
     return _moved("compute_once", model, op, at, alone=True)
 
 

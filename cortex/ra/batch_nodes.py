@@ -19,17 +19,16 @@ WORK = 40 << 20
 """Bytes of weights, each read once for each node, beyond which the end of a batch costs little in comparison."""
 
 
-def widest_batch(model: Model) -> int:
-    """Return a multiple of `NODES`: as many nodes as the cache has room for all that is computed at, and enough.
+def default_max_batch_nodes(model: Model) -> int:
+    """Return the default limit: a multiple of `NODES` for which the temporaries of a batch fit in the cache.
 
-    Enough are `NODES` for each time that the weights fill the cache: each batch reads them all once more. Those that
-    inputs alone are multiplied with are read once for all batches. And more than are work enough take more memory,
-    and hardly less time.
+    At least `NODES` for each time that the weights of the recursion fill the cache, because each batch reads them once.
+    At most as many as read `WORK` bytes of weights: larger batches take more memory and hardly less time.
     """
     made = sum(_bytes(compute) for compute in model.computes)
     read = sum(_bytes(weights) for weights in _multiplied(model))
-    room = CACHE // (NODES * max(1, made))
-    return NODES * max(1, -(-read // CACHE), min(room, -(-WORK // (NODES * read))) if read else room)
+    cached = CACHE // (NODES * max(1, made))
+    return NODES * max(1, -(-read // CACHE), min(cached, -(-WORK // (NODES * read))) if read else cached)
 
 
 def _multiplied(model: Model) -> set[InputTensor]:
