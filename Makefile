@@ -27,7 +27,7 @@ THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
-.PHONY: help demo test thorough lint bench performance soak fuzz format clean
+.PHONY: help demo test thorough lint bench performance soak fuzz mutants format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grow
 
 fuzz: $(VENV)/ready-to-test ## Draw 10,000 models, structures and schedules (FUZZ_ARGS='--seed 1 --jobs 8 --minutes 60')
 	@$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+mutants: $(VENV)/ready-to-test ## Change primitives and passes, one place at a time (MUTANTS_ARGS='--file FILE --sample 20')
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 format: $(VENV)/ready-to-test ## Put the code in the house's format
 	@$(BIN)/ruff check --fix .

@@ -1,0 +1,43 @@
+"""The mutants of a file: what is changed, what is left, and that each is a program."""
+
+import ast
+from pathlib import Path
+
+from ragged.transform.loops import split
+from tests.mutants.mutate import mutants
+
+SOURCE = '''\
+def f(x: int | None, *, strict: bool = True) -> int | None:
+    """One of any."""
+    check(x)
+    if not all(y < 2 for y in (x, 1)) and BinaryOp.ADD:
+        return x - 1
+    return f"{x + 1}"
+'''
+
+
+def test_the_mutants_of_a_function():
+    found = {(m.line, m.after) for m in mutants(SOURCE)}
+    assert found == {
+        (1, "False"),
+        (3, "pass"),
+        (4, "not all((y < 2 for y in (x, 1))) or BinaryOp.ADD"),
+        (4, "all((y < 2 for y in (x, 1)))"),
+        (4, "any((y < 2 for y in (x, 1)))"),
+        (4, "y <= 2"),
+        (4, "3"),
+        (4, "(1,)"),
+        (4, "(x,)"),
+        (4, "2"),
+        (4, "BinaryOp.SUB"),
+        (5, "x + 1"),
+        (5, "2"),
+    }
+
+
+def test_each_mutant_is_another_program():
+    source = Path(split.__file__).read_text(encoding="utf-8")
+    texts = [mutant.text for mutant in mutants(source)]
+    assert len(texts) > 30 and source not in texts
+    for text in texts:
+        ast.parse(text)
