@@ -22,6 +22,7 @@ from cortex.ra.expr import (
     Where,
 )
 from cortex.ra.tensor import Compute, IfThenElse, NodeInput, Placeholder
+from ragged.ir.elementwise import FUNCTIONS, Elementwise
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 _BINARY: dict[BinaryOp, Callable[[float, float], float]] = {
@@ -37,10 +38,10 @@ _BINARY: dict[BinaryOp, Callable[[float, float], float]] = {
     BinaryOp.EQ: operator.eq,
     BinaryOp.NE: operator.ne,
 }
-_UNARY: dict[UnaryOp, Callable[[float], float]] = {
+_UNARY: dict[UnaryOp | Elementwise, Callable[[float], float]] = {
     UnaryOp.NEG: operator.neg,
     UnaryOp.ABS: abs,
-    UnaryOp.TANH: math.tanh,
+    FUNCTIONS["tanh"]: math.tanh,
     UnaryOp.NOT: operator.not_,
 }
 

@@ -7,10 +7,12 @@ compiler is imported when it is first used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ragged.data import Lengths, RaggedArray, array
+from ragged.ir.elementwise import COMPOSED, FUNCTIONS
 
 if TYPE_CHECKING:
     from ragged import ops
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
     from ragged.api.dims import RaggedDim as Dim
     from ragged.api.function import RaggedFunction, load
     from ragged.api.functions import abs_ as abs
-    from ragged.api.functions import exp, log, maximum, minimum, relu, sigmoid, sqrt, tanh, where
     from ragged.api.functions import max_ as max
+    from ragged.api.functions import maximum, minimum, where
     from ragged.api.functions import min_ as min
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
+    from ragged.api.values import Value
 
 __all__ = [
     "Dim",
@@ -40,27 +43,23 @@ __all__ = [
     "compile",
     "compute",
     "dim",
-    "exp",
     "input_tensor",
     "length_fn",
     "load",
-    "log",
     "max",
     "maximum",
     "min",
     "minimum",
     "ops",
     "parameter",
-    "relu",
-    "sigmoid",
     "size",
-    "sqrt",
     "sum",
-    "tanh",
     "where",
+    *FUNCTIONS,
+    *COMPOSED,
 ]
 
-_FUNCTIONS = ("exp", "log", "maximum", "minimum", "relu", "sigmoid", "sqrt", "tanh", "where")
+_FUNCTIONS = ("maximum", "minimum", "where")
 _PLACES = {
     "compile": ("ragged.api.compile", "compile"),
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
@@ -76,14 +75,22 @@ _PLACES = {
 """Modules and own names of what is imported on first use."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "ops":
-        return import_module("ragged.ops")
-    if name not in _PLACES:
-        raise AttributeError(f"module 'ragged' has no attribute '{name}'")
-    module, own = _PLACES[name]
-    value = globals()[name] = getattr(import_module(module), own)
-    return value
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Value]: ...
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "ops":
+            return import_module("ragged.ops")
+        if name in FUNCTIONS or name in COMPOSED:
+            return getattr(import_module("ragged.api.functions"), name)
+        if name not in _PLACES:
+            raise AttributeError(f"module 'ragged' has no attribute '{name}'")
+        module, own = _PLACES[name]
+        value = globals()[name] = getattr(import_module(module), own)
+        return value
 
 
 def __dir__() -> list[str]:

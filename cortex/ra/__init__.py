@@ -13,30 +13,29 @@ model = ra.recursion_op(h_ph, h, structure=ra.Tree())
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from cortex.ra import functions
 from cortex.ra.base import K, N
 from cortex.ra.declare import compute, if_then_else, input_tensor, node_input, placeholder
+from cortex.ra.expr import Expr
 from cortex.ra.functions import (
     abs_,
-    exp,
     isleaf,
-    log,
     max_,
     max_children,
     maximum,
     minimum,
     num_children,
-    relu,
-    sigmoid,
-    sqrt,
     sum_,
     sum_children,
-    tanh,
     where,
 )
 from cortex.ra.model import Model, recursion_op
 from cortex.ra.oracle import evaluate
 from cortex.ra.schedule import RecursionSchedule as Schedule
 from cortex.ra.structure import Dag, Sequence, Tree
+from ragged.ir.elementwise import COMPOSED, FUNCTIONS
 
 # The language calls these by their usual names; inside the package Python's own keep theirs.
 sum = sum_
@@ -54,11 +53,9 @@ __all__ = [
     "abs",
     "compute",
     "evaluate",
-    "exp",
     "if_then_else",
     "input_tensor",
     "isleaf",
-    "log",
     "max",
     "max_children",
     "maximum",
@@ -67,11 +64,16 @@ __all__ = [
     "num_children",
     "placeholder",
     "recursion_op",
-    "relu",
-    "sigmoid",
-    "sqrt",
     "sum",
     "sum_children",
-    "tanh",
     "where",
+    *FUNCTIONS,
+    *COMPOSED,
 ]
+
+
+def __getattr__(name: str) -> Callable[..., Expr]:
+    """Return the elementwise function `name`."""
+    if name in FUNCTIONS or name in COMPOSED:
+        return functions.__getattr__(name)
+    raise AttributeError(f"module 'cortex.ra' has no attribute '{name}'")

@@ -35,6 +35,7 @@ from cortex.ra.node import ChildVar, Computed, Node, python_branch
 from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 from ragged.lang.operators import Operators
 from ragged.lang.types import FLOAT as FLOAT
@@ -127,7 +128,7 @@ class ToFloat(Expression):
 class UnaryExpr(Expression):
     """`op operand`."""
 
-    op: UnaryOp
+    op: UnaryOp | Elementwise
     operand: Expr
 
     def _text(self, names: Names) -> str:
@@ -285,7 +286,7 @@ def binary(op: BinaryOp, lhs: ExprLike, rhs: ExprLike) -> Expr:
     return expr
 
 
-def unary(op: UnaryOp, value: ExprLike) -> Expr:
+def unary(op: UnaryOp | Elementwise, value: ExprLike) -> Expr:
     """Return `op value`; `~` is for truth values, negation and abs keep integers, other operators are for floats."""
     operand = lift(value) if op is UnaryOp.NOT or op in KEEPS_INTEGERS else as_float(value)
     expr = UnaryExpr(op, operand, dtype=operand.dtype, at=Location.capture())

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,42 +32,13 @@ from cortex.ra.node import ChildVar, Node
 from cortex.ra.shapes import check_function, counted
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import front_end_function
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
-
-
-def tanh(x: ExprLike) -> Expr:
-    """Return the hyperbolic tangent."""
-    return unary(UnaryOp.TANH, x)
-
-
-def sigmoid(x: ExprLike) -> Expr:
-    """Return the logistic function 1 / (1 + exp(-x))."""
-    return unary(UnaryOp.SIGMOID, x)
-
-
-def exp(x: ExprLike) -> Expr:
-    """Return e to the power of x."""
-    return unary(UnaryOp.EXP, x)
-
-
-def log(x: ExprLike) -> Expr:
-    """Return the natural logarithm."""
-    return unary(UnaryOp.LOG, x)
-
-
-def sqrt(x: ExprLike) -> Expr:
-    """Return the square root."""
-    return unary(UnaryOp.SQRT, x)
 
 
 def abs_(x: ExprLike) -> Expr:
     """Return the absolute value, of an integer as an integer."""
     return unary(UnaryOp.ABS, x)
-
-
-def relu(x: ExprLike) -> Expr:
-    """Return max(0, x); of NaN, NaN."""
-    return maximum(0.0, x)
 
 
 def maximum(x: ExprLike, y: ExprLike) -> Expr:
@@ -77,6 +49,12 @@ def maximum(x: ExprLike, y: ExprLike) -> Expr:
 def minimum(x: ExprLike, y: ExprLike) -> Expr:
     """Return the smaller of two values; NaN if either is NaN."""
     return binary(BinaryOp.MIN, x, y)
+
+
+def __getattr__(name: str) -> Callable[..., Expr]:
+    """Return the elementwise function `name` of the table."""
+    function: Callable[..., Expr] = front_end_function(sys.modules[__name__], name, unary)
+    return function
 
 
 def where(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 Interval: TypeAlias = tuple[float, float]
@@ -66,7 +67,7 @@ def compare(op: BinaryOp, a: Interval, b: Interval) -> bool | None:
             return None
 
 
-def unary(op: UnaryOp, a: Interval) -> Interval:
+def unary(op: UnaryOp | Elementwise, a: Interval) -> Interval:
     """Return an interval of `op a`."""
     match op:
         case UnaryOp.NEG:

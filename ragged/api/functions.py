@@ -5,37 +5,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from ragged.api.reductions import reduction
 from ragged.api.values import Value, ValueLike, select, unary
 from ragged.api.values import binary as _binary
+from ragged.ir.elementwise import front_end_function
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
-
-
-def exp(x: ValueLike) -> Value:
-    """Return e to the power of x."""
-    return unary(UnaryOp.EXP, x)
-
-
-def log(x: ValueLike) -> Value:
-    """Return the natural logarithm."""
-    return unary(UnaryOp.LOG, x)
-
-
-def sqrt(x: ValueLike) -> Value:
-    """Return the square root."""
-    return unary(UnaryOp.SQRT, x)
-
-
-def tanh(x: ValueLike) -> Value:
-    """Return the hyperbolic tangent."""
-    return unary(UnaryOp.TANH, x)
-
-
-def sigmoid(x: ValueLike) -> Value:
-    """Return the logistic function 1 / (1 + exp(-x))."""
-    return unary(UnaryOp.SIGMOID, x)
 
 
 def abs_(x: ValueLike) -> Value:
@@ -44,18 +21,19 @@ def abs_(x: ValueLike) -> Value:
 
 
 def maximum(x: ValueLike, y: ValueLike) -> Value:
-    """Return the larger of two values; `y` if one of them is NaN."""
+    """Return the larger of two values; NaN if one is NaN."""
     return _binary(BinaryOp.MAX, x, y)
 
 
 def minimum(x: ValueLike, y: ValueLike) -> Value:
-    """Return the smaller of two values; `y` if one of them is NaN."""
+    """Return the smaller of two values; NaN if one is NaN."""
     return _binary(BinaryOp.MIN, x, y)
 
 
-def relu(x: ValueLike) -> Value:
-    """Return max(0, x); of NaN, NaN."""
-    return maximum(0.0, x)
+def __getattr__(name: str) -> Callable[..., Value]:
+    """Return the elementwise function `name` of the table."""
+    function: Callable[..., Value] = front_end_function(sys.modules[__name__], name, unary)
+    return function
 
 
 def where(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Value:
@@ -79,13 +57,10 @@ def sum_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., Valu
 
 
 def max_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
-    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none.
-
-    What came before a NaN is forgotten; so it is by `min`.
-    """
+    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none, NaN if one is NaN."""
     return reduction(Combiner.MAX, extent, function)
 
 
 def min_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
-    """Return the smallest `function(j)` over 0 <= j < extent; infinity over none."""
+    """Return the smallest `function(j)` over 0 <= j < extent; infinity over none, NaN if one is NaN."""
     return reduction(Combiner.MIN, extent, function)

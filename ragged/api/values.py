@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Function, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
@@ -115,7 +116,7 @@ def binary(op: BinaryOp, lhs: ValueLike, rhs: ValueLike) -> Value:
     return Value(made, {**left.sources, **right.sources})
 
 
-def unary(op: UnaryOp, value: ValueLike) -> Value:
+def unary(op: UnaryOp | Elementwise, value: ValueLike) -> Value:
     """Return `op value`; `~` is of truth values, negation and abs keep integers, all else is of floats."""
     operand = lift(value) if op is UnaryOp.NOT or op in KEEPS_INTEGERS else as_float(value)
     made = Unary(op, operand.expr, Location.capture())

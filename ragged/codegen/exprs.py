@@ -8,8 +8,23 @@ from typing import Any, assert_never
 
 from ragged.codegen.faults import is_lazy
 from ragged.codegen.load_tvm import tirx
-from ragged.codegen.ops import TirExpr, dot, elementary, fma, literal, multiplied, negated, pair, unequal
+from ragged.codegen.ops import (
+    MAX,
+    MIN,
+    TirExpr,
+    dot,
+    elementary,
+    extreme,
+    fma,
+    library,
+    literal,
+    multiplied,
+    negated,
+    pair,
+    unequal,
+)
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import (
     Binary,
     Buffer,
@@ -30,7 +45,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 TirBuffer = Any
 """A tirx buffer, flat."""
 
-# Of a NaN and a number, or of two zeros, TVM's Min and Max give the second: `a < b ? a : b`.
+# Min and Max are of integers: of floats see `extreme`.
 _NODES = {
     BinaryOp.ADD: tirx.Add,
     BinaryOp.SUB: tirx.Sub,
@@ -100,6 +115,8 @@ class Expressions:
         if dtype.is_float:
             if op is BinaryOp.MUL:
                 return multiplied(lhs, rhs, dtype)
+            if op in (BinaryOp.MAX, BinaryOp.MIN):
+                return extreme(MAX if op is BinaryOp.MAX else MIN, lhs, rhs, dtype)
             if op is BinaryOp.NE:
                 return unequal(lhs, rhs)
         elif op is BinaryOp.ADD:
@@ -125,7 +142,7 @@ class Expressions:
         self.variables.update(zip((param.var for param in function.params), values, strict=True))
         return self.emit(body)
 
-    def _unary(self, op: UnaryOp, operand: TirExpr, dtype: DType) -> TirExpr:
+    def _unary(self, op: UnaryOp | Elementwise, operand: TirExpr, dtype: DType) -> TirExpr:
         match op:
             case UnaryOp.NEG:
                 return negated(operand, dtype)
@@ -133,8 +150,12 @@ class Expressions:
                 return tirx.Not(operand)
             case UnaryOp.ABS if not dtype.is_float:
                 return tirx.Max(operand, negated(operand, dtype))
-            case _:
+            case UnaryOp.ABS:
+                return library("fabs", operand, dtype)
+            case Elementwise():
                 return elementary(op, operand, dtype)
+            case _:
+                assert_never(op)
 
     def _binary(self, expr: Binary) -> TirExpr:
         lhs, rhs = self.emit(expr.lhs), self.emit(expr.rhs)

@@ -15,6 +15,10 @@ import struct
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ragged.errors import InternalError
+
+_SCALED_LANES = 16
+"""The lanes of floats that an instruction of AVX-512 multiplies by powers of two."""
 Operand: TypeAlias = str
 """A value in LLVM's text: `%t3`, or a constant."""
 
@@ -55,11 +59,15 @@ def _float(value: float, element: str) -> str:
 
 @dataclass
 class Writer:
-    """Writes the body of one function of operands of type `type`, statement by statement."""
+    """Writes the body of one function of operands of type `type`, statement by statement.
+
+    It is a `ragged.ir.recipes.LaneWriter`; with `avx512`, for a processor with AVX-512.
+    """
 
     type: Lanes
     lines: list[str] = field(default_factory=list)
     declared: set[str] = field(default_factory=set)
+    avx512: bool = False
 
     def define(self, name: str, parameters: int, result: Operand) -> str:
         """Return the whole function: `name` of `%p0`, `%p1`.., which returns `result`."""
@@ -95,6 +103,82 @@ class Writer:
     def fma(self, a: Operand, b: Operand, c: Operand) -> Operand:
         """Return `a * b + c`, rounded once."""
         return self.call("fma", a, b, c)
+
+    @property
+    def is_double(self) -> bool:
+        """True of float64."""
+        return self.type.element == "double"
+
+    def wide(self) -> Writer:
+        """Return a writer of the same function for float64."""
+        return Writer(self.type.of("double"), self.lines, self.declared, self.avx512)
+
+    def number(self, value: float) -> Operand:
+        """Return a constant, the same in each lane."""
+        return self.type.number(value)
+
+    def library(self, name: str, x: Operand) -> Operand:
+        """Call a function of the C library for each lane."""
+        element = self.type.element
+        self.declared.add(f"declare {element} @{name}({element}) nounwind memory(none)\n")
+        if self.type.lanes == 1:
+            return self.emit(f"call {element} @{name}({element} {x})")
+        result = "poison"
+        for lane in range(self.type.lanes):
+            each = self.emit(f"extractelement {self.type} {x}, i32 {lane}")
+            value = self.emit(f"call {element} @{name}({element} {each})")
+            result = self.emit(f"insertelement {self.type} {result}, {element} {value}, i32 {lane}")
+        return result
+
+    def integer(self, name: str, a: Operand, b: Operand | int) -> Operand:
+        """Apply LLVM's instruction `name` to two int32."""
+        integers = self.type.of("i32")
+        return self.op(name, a, integers.number(b) if isinstance(b, int) else b, integers)
+
+    def cast(self, name: str, x: Operand) -> Operand:
+        """Convert as `ragged.ir.recipes.LaneWriter.cast` says."""
+        integers, double = self.type.of("i32"), self.type.of("double")
+        match name:
+            case "bits" if self.is_double:
+                words = self.type.of("i64")
+                return self.convert("trunc", self.convert("bitcast", x, self.type, words), words, integers)
+            case "bits":
+                return self.convert("bitcast", x, self.type, integers)
+            case "from_bits":
+                return self.convert("bitcast", x, integers, self.type)
+            case "to_float":
+                return self.convert("sitofp", x, integers, self.type)
+            case "widen":
+                return self.convert("fpext", x, self.type, double)
+            case "narrow":
+                return self.convert("fptrunc", x, double, self.type)
+            case _:
+                raise InternalError(f"no conversion '{name}'")
+
+    def neg(self, x: Operand) -> Operand:
+        """Return `-x`."""
+        return self.emit(f"fneg {self.type} {x}")
+
+    def scaled(self, x: Operand, n: Operand) -> Operand:
+        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of -150 .. 129; of NaN, NaN."""
+        type = self.type
+        if self.avx512 and type.lanes == _SCALED_LANES:  # one instruction, all lanes, rounded as usual (4)
+            name = "@llvm.x86.avx512.mask.scalef.ps.512"
+            self.declared.add(f"declare {type} {name}({type}, {type}, {type}, i16, i32)\n")
+            return self.emit(
+                f"call {type} {name}({type} {x}, {type} {n}, {type} zeroinitializer, i16 -1, i32 4)"
+            )
+        # in two steps: 2 ** n itself may be no float, too large or subnormal; of NaN, n is whatever it is
+        integers = type.of("i32")
+        power = self.emit(f"freeze {integers} {self.convert('fptosi', n, type, integers)}")
+        half = self.integer("ashr", power, 1)
+        return self.mul(
+            self.mul(x, self._power_of_two(half)), self._power_of_two(self.integer("sub", power, half))
+        )
+
+    def _power_of_two(self, n: Operand) -> Operand:
+        """Return 2 ** n as float, for an int32 of -126 .. 127: `n` as a float's exponent."""
+        return self.cast("from_bits", self.integer("shl", self.integer("add", n, 127), 23))
 
     def mul(self, a: Operand, b: Operand) -> Operand:
         """Return `a * b`, rounded by itself."""

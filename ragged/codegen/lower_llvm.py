@@ -20,11 +20,12 @@ from ragged.codegen.ops import (
     OPERATIONS,
     PAIRED,
     PAIRS,
+    PREFIX,
     RELEASE,
-    SCALED,
     TRANSPOSE,
     TirExpr,
 )
+from ragged.ir.elementwise import FUNCTIONS
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
@@ -35,10 +36,10 @@ def lower_for_llvm(function: Any, processor: str, *, has_pairs: bool = False, ha
     `processor` is the first word of LLVM's triple; with `has_pairs` it multiplies pairs by one instruction, and with
     `has_scale` sixteen floats by powers of two. Comes last, after loops have become vectors.
     """
-    lowering = _Lowering(processor, has_pairs, has_scale)
+    lowering = _Lowering(processor, has_pairs)
     rules = ((Call, lowering.call), (tirx.FloorDiv, lowering.division), (tirx.FloorMod, lowering.remainder))
     body = tvm_ffi.structural_map(function.body, rules)
-    text = helpers_text(lowering.used) + "".join(lowering.texts.values())
+    text = helpers_text(lowering.used, avx512=has_scale) + "".join(lowering.texts.values())
     if text:
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", StringImm(text), body)
     return function.with_body(body)
@@ -50,7 +51,6 @@ class _Lowering:
 
     processor: str
     has_pairs: bool
-    has_scale: bool
     used: set[Helper] = field(default_factory=set)
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -72,11 +72,10 @@ class _Lowering:
             return self._multiply(*call.args)
         if name == TRANSPOSE:
             return self._transpose(*call.args)
-        operation = OPERATIONS.get(name)
+        function = name.removeprefix(PREFIX)
+        operation = function if function in FUNCTIONS else OPERATIONS.get(name)
         if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in PAIRED:
             operation = "dot_bf16"
-        if operation in ("exp", "sigmoid") and self.has_scale and call.ty.dtype.lanes == SCALED:
-            operation = f"{operation}_avx512"
         return call if operation is None else self._helper(operation, call.ty.dtype, *call.args)
 
     def _multiply(self, tiles: Any, *args: TirExpr) -> TirExpr:

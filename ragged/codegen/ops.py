@@ -1,47 +1,51 @@
 """Operations on floats that TVM has no exact word for: they stand in TIR by name until it is lowered for a target.
 
-TVM's own multiplication may be contracted with an addition, and its own tanh and exp are approximations of little
-accuracy or calls into the C library. `ragged.codegen.lower_llvm` says what these are on a CPU.
+TVM's own multiplication may be contracted with an addition, its max and min drop NaN, and its functions are
+approximations of little accuracy or calls into the C library. `ragged.codegen.lower_llvm` says what these are on a CPU.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ragged.codegen.load_tvm import register_op_attr, tirx
-from ragged.errors import InternalError
 from ragged.ir.dtype import DType
-from ragged.ir.ops import UnaryOp
+from ragged.ir.elementwise import Elementwise
 
 TirExpr = Any
 """A tirx expression; TVM has no types for a type checker."""
 TirStmt = Any
 """A tirx statement."""
 
+PREFIX = "ragged."
 FMA, MUL = "ragged.fma", "ragged.mul"
 PAIR, DOT = "ragged.pair", "ragged.dot"
 PAIRS = "ragged.pairs"
 """`pairs(elements)`: each of two elements of a vector that stand side by side as a pair, half as many as elements."""
 PAIRED = (4, 8, 16)
 """The lanes of pairs that there are instructions for."""
-SCALED = 16
-"""The lanes of floats that an instruction of AVX-512 multiplies by powers of two."""
-EXP, TANH, SIGMOID = "ragged.exp", "ragged.tanh", "ragged.sigmoid"
+MAX, MIN = "ragged.max", "ragged.min"
 BARRIER, CLAIM = "ragged.barrier", "ragged.claim"
 """`barrier(status, workers, buffers...)` and `claim(status, code)`: see `ragged.codegen.team_text`."""
 MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
 """`multiply(tiles, shape, ...)` and `release(shape)`: see `ragged.codegen.tile_text`."""
 TRANSPOSE = "ragged.transpose"
 """`transpose(side, rows, row_stride, out, out_stride)`: see `ragged.codegen.transpose_text`."""
-OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", EXP: "exp", TANH: "tanh", SIGMOID: "sigmoid"}
+OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
 """The names in TIR, and what those who lower them call them."""
 
 _PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
 
+
+def _register_pure(name: str) -> None:
+    register_op_attr(name, "TCallEffectKind", _PURE)
+    register_op_attr(name, "TVectorizable", True)
+    register_op_attr(name, "TScriptPrinterName", name)
+
+
 for _name in (*OPERATIONS, PAIRS):
-    register_op_attr(_name, "TCallEffectKind", _PURE)
-    register_op_attr(_name, "TVectorizable", True)
-    register_op_attr(_name, "TScriptPrinterName", _name)
+    _register_pure(_name)
 for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE):
     register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
@@ -79,6 +83,11 @@ def multiplied(a: TirExpr, b: TirExpr, dtype: DType) -> TirExpr:
     return tirx.call_intrin(dtype.value, MUL, a, b)
 
 
+def extreme(name: str, a: TirExpr, b: TirExpr, dtype: DType) -> TirExpr:
+    """Return the larger or smaller of floats, by MAX or MIN; NaN if one is NaN."""
+    return tirx.call_intrin(dtype.value, name, a, b)
+
+
 def negated(x: TirExpr, dtype: DType) -> TirExpr:
     """Return `-x`; of a zero, the other zero."""
     return tirx.Sub(literal(-0.0 if dtype.is_float else 0, dtype), x)
@@ -89,30 +98,16 @@ def unequal(a: TirExpr, b: TirExpr) -> TirExpr:
     return tirx.Not(tirx.EQ(a, b))
 
 
-def elementary(op: UnaryOp, x: TirExpr, dtype: DType) -> TirExpr:
+def elementary(row: Elementwise, x: TirExpr, dtype: DType) -> TirExpr:
     """Return a function of a float."""
-    match op:
-        case UnaryOp.SQRT:
-            return library("sqrt", x, dtype)
-        case UnaryOp.ABS:
-            return library("fabs", x, dtype)
-        case UnaryOp.LOG:
-            return library("log", x, dtype)
-        case UnaryOp.EXP if dtype is DType.FLOAT32:
-            return tirx.call_intrin(dtype.value, EXP, x)
-        case UnaryOp.EXP:
-            return library("exp", x, dtype)
-        case UnaryOp.TANH if dtype is DType.FLOAT32:
-            return tirx.call_intrin(dtype.value, TANH, x)
-        case UnaryOp.TANH:
-            return library("tanh", x, dtype)
-        case UnaryOp.SIGMOID if dtype is DType.FLOAT32:
-            return tirx.call_intrin(dtype.value, SIGMOID, x)
-        case UnaryOp.SIGMOID:
-            one = literal(1.0, dtype)
-            return tirx.Div(one, tirx.Add(one, library("exp", negated(x, dtype), dtype)))
-        case _:
-            raise InternalError(f"'{op.value}' is not a function of floats")
+    return tirx.call_intrin(dtype.value, _registered(row), x)
+
+
+@cache
+def _registered(row: Elementwise) -> str:
+    name = PREFIX + row.name
+    _register_pure(name)
+    return name
 
 
 def library(name: str, x: TirExpr, dtype: DType) -> TirExpr:

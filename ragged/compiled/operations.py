@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ragged.ir.dtype import DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Const, Expr, Fma, Unary
-from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For, Reduce, Stmt, Store
 from ragged.ir.walk import children, expressions, subexpressions
 
-_SLOW = {UnaryOp.EXP: 32, UnaryOp.LOG: 32, UnaryOp.TANH: 32, UnaryOp.SIGMOID: 32, UnaryOp.SQRT: 8}
-"""Costs in operations of a tiled contraction."""
 _MEMORY = 16
 """The cost of a stored element: its memory traffic."""
 
@@ -40,7 +39,7 @@ def flops(stmt: Store | Reduce) -> int:
 def cost(stmt: Store | Reduce) -> int:
     """Return the cost of a statement, in operations of a tiled contraction."""
     parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
-    slow = sum(_SLOW.get(part.op, 0) for part in parts if isinstance(part, Unary))
+    slow = sum(part.op.cost for part in parts if isinstance(part, Unary) and isinstance(part.op, Elementwise))
     return flops(stmt) + slow + _MEMORY * isinstance(stmt, Store)
 
 

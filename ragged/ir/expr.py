@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.hash_once import Node, hash_once
 from ragged.ir.ops import BinaryOp, UnaryOp
 
@@ -213,7 +214,7 @@ class Call(Node):
 class Unary(Node):
     """An operator of one operand."""
 
-    op: UnaryOp
+    op: UnaryOp | Elementwise
     operand: Expr
     at: Location | None = field(default=None, compare=False, repr=False)
 

@@ -6,16 +6,11 @@ from enum import Enum
 
 
 class UnaryOp(Enum):
-    """An operator of one operand; its value is how it prints."""
+    """An operator of one operand that is not a function of `ragged.ir.elementwise`; its value is how it prints."""
 
     NEG = "-"
     NOT = "not"
     ABS = "abs"
-    EXP = "exp"
-    LOG = "log"
-    SQRT = "sqrt"
-    TANH = "tanh"
-    SIGMOID = "sigmoid"
 
     __hash__ = object.__hash__  # members are equal to themselves alone; Enum's hashes a name
 
@@ -24,7 +19,8 @@ class BinaryOp(Enum):
     """An operator of two operands; its value is how it prints.
 
     FLOORDIV and MOD round toward minus infinity and are for integers. `x // 0` is 0 and `x % 0` is x, so that neither
-    faults wherever it is put; that no model divides by zero, checks see to. DIV is for floats.
+    faults wherever it is put; that no model divides by zero, checks see to. DIV is for floats. MIN and MAX are NaN
+    if an operand is NaN, and the second operand of two zeros.
 
     PAIR rounds two float32 to bfloat16, each to the nearest, the even one of two that are as near, and DOT is the sum
     of the products of two such pairs, in float32: the product of the second ones is added to that of the first ones,

@@ -8,12 +8,13 @@ import numpy as np
 
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 FLOAT = DType.FLOAT32
 """The type of all floating-point arithmetic; INDEX is the type of all integers."""
 
-KEEPS_INTEGERS = frozenset({UnaryOp.NEG, UnaryOp.ABS})
+KEEPS_INTEGERS = frozenset[UnaryOp | Elementwise]({UnaryOp.NEG, UnaryOp.ABS})
 """Unary operators on integers that give integers; the others cast numbers to FLOAT."""
 
 _LOGIC = "compare numbers with ==, <, ...; combine truth values with &, | and ~"
@@ -55,7 +56,7 @@ def binary_type(op: BinaryOp, operand: DType, divisor: float | None, text: Calla
     return DType.BOOL if op.is_comparison else operand
 
 
-def unary_type(op: UnaryOp, operand: DType, text: Callable[[], str]) -> DType:
+def unary_type(op: UnaryOp | Elementwise, operand: DType, text: Callable[[], str]) -> DType:
     """Return the type of `op`; `ModelError` for an operator of other types; `text` gives the expression."""
     if (op is UnaryOp.NOT) != (operand is DType.BOOL):
         raise mixes_types(text(), f"the operator is for {_kind(op is UnaryOp.NOT)}", _LOGIC)

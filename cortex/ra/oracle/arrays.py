@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragged.errors import DataError
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 Value: TypeAlias = Any
 """A number, or an array with an axis for each index in scope, of the index's extent or 1."""
 
-UNARY: dict[UnaryOp, Callable[[Value], Value]] = {
+_UNARY: dict[UnaryOp, Callable[[Value], Value]] = {
     UnaryOp.NEG: operator.neg,
     UnaryOp.NOT: np.logical_not,
     UnaryOp.ABS: np.abs,
-    UnaryOp.EXP: np.exp,
-    UnaryOp.LOG: np.log,
-    UnaryOp.SQRT: np.sqrt,
-    UnaryOp.TANH: np.tanh,
-    UnaryOp.SIGMOID: lambda x: 1.0 / (1.0 + np.exp(-x)),
 }
+
+
+def unary(op: UnaryOp | Elementwise) -> Callable[[Value], Value]:
+    """Return an operator of one operand."""
+    return op.numpy if isinstance(op, Elementwise) else _UNARY[op]
+
 
 BINARY: dict[BinaryOp, Callable[[Value, Value], Value]] = {
     BinaryOp.ADD: operator.add,

@@ -107,7 +107,7 @@ class NodeRun:
             case ToFloat(operand=operand):
                 return np.asarray(self.value(operand, scope), np.float64)
             case UnaryExpr(op=op, operand=operand):
-                return arrays.UNARY[op](self.value(operand, scope))
+                return arrays.unary(op)(self.value(operand, scope))
             case BinaryExpr(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
                 first = np.asarray(self.value(lhs, scope))
                 other = scope.where(first if op is BinaryOp.AND else ~first)

@@ -12,6 +12,7 @@ import numpy as np
 from ragged.arith.fold import ZERO, plus, times
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import (
     Binary,
     Buffer,
@@ -60,7 +61,6 @@ _CALLED = {
     BinaryOp.MIN: "ragged_min",
     BinaryOp.MAX: "ragged_max",
 }
-_FUNCTIONS = {UnaryOp.EXP: "exp", UnaryOp.LOG: "log", UnaryOp.SQRT: "sqrt", UnaryOp.TANH: "tanh"}
 _INT_LIMIT = 1 << 31
 
 
@@ -127,7 +127,7 @@ class Expressions:
         place = row_major((arg, param.extent) for arg, param in zip(call.args, function.params, strict=True))
         return cast(f"{self.names[function]}[{self.emit(place)}]", function.storage, function.dtype)
 
-    def _unary(self, op: UnaryOp, operand: str, dtype: DType) -> str:
+    def _unary(self, op: UnaryOp | Elementwise, operand: str, dtype: DType) -> str:
         match op:
             case UnaryOp.NEG:
                 return f"(-{operand})"
@@ -137,10 +137,10 @@ class Expressions:
                 return f"ragged_abs<{TYPES[dtype]}>({operand})"
             case UnaryOp.ABS:
                 return f"fabs{_suffix(dtype)}({operand})"
-            case UnaryOp.SIGMOID:
-                return f"ragged_sigmoid({operand})"
+            case Elementwise(cuda=text):
+                return text.format(x=operand, f=_suffix(dtype))
             case _:
-                return f"{_FUNCTIONS[op]}{_suffix(dtype)}({operand})"
+                assert_never(op)
 
 
 def literal(value: float | int | bool, dtype: DType) -> str:

@@ -16,11 +16,10 @@ template <typename T> __device__ __forceinline__ T ragged_mod(T a, T b) {
   return rest + (rest != 0 && (rest < 0) != (b < 0) ? b : 0);
 }
 
-template <typename T> __device__ __forceinline__ T ragged_min(T a, T b) { return a < b ? a : b; }
-template <typename T> __device__ __forceinline__ T ragged_max(T a, T b) { return a > b ? a : b; }
+// NaN if one is NaN, and b of two zeros.
+template <typename T> __device__ __forceinline__ T ragged_min(T a, T b) { return a < b || a != a ? a : b; }
+template <typename T> __device__ __forceinline__ T ragged_max(T a, T b) { return a > b || a != a ? a : b; }
 template <typename T> __device__ __forceinline__ T ragged_abs(T a) { return a < 0 ? -a : a; }
-__device__ __forceinline__ float ragged_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-__device__ __forceinline__ double ragged_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // Two bfloat16, each the upper half of a float: rounded to the nearest, the even one of two that are as near.
 __device__ __forceinline__ unsigned int ragged_upper_half(float x) {
@@ -52,7 +51,7 @@ __device__ __forceinline__ void ragged_grid_barrier(unsigned int* arrived, unsig
 """
 
 RESERVED = (
-    "ragged_floordiv ragged_mod ragged_min ragged_max ragged_abs ragged_sigmoid ragged_upper_half "
+    "ragged_floordiv ragged_mod ragged_min ragged_max ragged_abs ragged_upper_half "
     "ragged_pair ragged_dot ragged_grid_barrier ragged_shared ragged_arrived ragged_goal"
 )
 """The names that it takes, and those that each kernel has."""

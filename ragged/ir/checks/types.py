@@ -9,6 +9,7 @@ import numpy as np
 
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load, Ref, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
@@ -155,7 +156,7 @@ def _fits(value: int | float | bool, dtype: DType) -> bool:
     return isinstance(value, int) and limits.min <= value <= limits.max
 
 
-def _takes_one(op: UnaryOp, dtype: DType) -> bool:
+def _takes_one(op: UnaryOp | Elementwise, dtype: DType) -> bool:
     match op:
         case _ if dtype is DType.BFLOAT16X2:
             return False
@@ -163,7 +164,7 @@ def _takes_one(op: UnaryOp, dtype: DType) -> bool:
             return dtype is DType.BOOL
         case UnaryOp.NEG | UnaryOp.ABS:
             return dtype is not DType.BOOL
-        case UnaryOp.EXP | UnaryOp.LOG | UnaryOp.SQRT | UnaryOp.TANH | UnaryOp.SIGMOID:
+        case Elementwise():
             return dtype.is_float
         case _:
             assert_never(op)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.interpret.faults import Overflow
 from ragged.ir.interpret.memory import Value
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
@@ -47,7 +48,7 @@ def fit(value: int, dtype: DType) -> int:
     return value
 
 
-def unary(op: UnaryOp, dtype: DType) -> Callable[[Value], Value]:
+def unary(op: UnaryOp | Elementwise, dtype: DType) -> Callable[[Value], Value]:
     """Return the operator on values of `dtype`."""
     match op:
         case UnaryOp.NOT:
@@ -56,16 +57,8 @@ def unary(op: UnaryOp, dtype: DType) -> Callable[[Value], Value]:
             return (lambda a: -a) if dtype.is_float else (lambda a: fit(-a, dtype))
         case UnaryOp.ABS:
             return abs if dtype.is_float else (lambda a: fit(abs(a), dtype))
-        case UnaryOp.EXP:
-            return _rounded(np.exp, op, dtype)
-        case UnaryOp.LOG:
-            return _rounded(np.log, op, dtype)
-        case UnaryOp.SQRT:
-            return _rounded(np.sqrt, op, dtype)
-        case UnaryOp.TANH:
-            return _rounded(np.tanh, op, dtype)
-        case UnaryOp.SIGMOID:
-            return _rounded(lambda a: 1.0 / (1.0 + np.exp(-a)), op, dtype)
+        case Elementwise(numpy=function):
+            return _rounded(function, op, dtype)
         case _:
             assert_never(op)
 
@@ -88,11 +81,10 @@ def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
         case BinaryOp.MOD:
             _require(dtype.is_int, op, dtype)
             return lambda a, b: a % b if b else a
-        # Of a NaN and a number, or of -0 and 0, the second operand: what `a < b ? a : b` gives.
         case BinaryOp.MIN:
-            return lambda a, b: a if a < b else b
+            return lambda a, b: a if a < b or a != a else b
         case BinaryOp.MAX:
-            return lambda a, b: a if a > b else b
+            return lambda a, b: a if a > b or a != a else b
         case BinaryOp.EQ:
             return lambda a, b: bool(a == b)
         case BinaryOp.NE:
@@ -189,13 +181,13 @@ def _fma_float64(a: Value, b: Value, c: Value) -> Value:
 
 
 def _rounded(
-    function: Callable[[np.float64], np.float64], op: UnaryOp, dtype: DType
+    function: Callable[[np.float64], np.float64], op: Elementwise, dtype: DType
 ) -> Callable[[Value], Value]:
     _require(dtype.is_float, op, dtype)
     scalar = dtype.numpy.type
     return lambda a: scalar(function(np.float64(a)))
 
 
-def _require(holds: bool, op: UnaryOp | BinaryOp, dtype: DType) -> None:
+def _require(holds: bool, op: UnaryOp | BinaryOp | Elementwise, dtype: DType) -> None:
     if not holds:
         raise InternalError(f"'{op.value}' is not for {dtype.value}")

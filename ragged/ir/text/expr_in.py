@@ -23,7 +23,7 @@ from ragged.ir.expr import (
     Var,
 )
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.text.names import BINARY_CALLS, DTYPES, UNARY_CALLS
+from ragged.ir.text.names import BINARY_CALLS, DTYPES, unary_call
 from ragged.ir.text.scope import Scope, elements
 
 _FLOATS = {"inf": float("inf"), "nan": float("nan")}
@@ -132,16 +132,17 @@ def _call(scope: Scope, node: ast.Call) -> Expr:
     scope.options(node)
     if name == "const":
         return _constant(scope, node)
+    operator = unary_call(name)
     count = 3 if name == "fma" else 2 if name in BINARY_CALLS else 1
-    if name in UNARY_CALLS or name in BINARY_CALLS or name in DTYPES or name in ("neg", "fma"):
+    if operator is not None or name in BINARY_CALLS or name in DTYPES or name in ("neg", "fma"):
         scope.arguments(node, count, count)
     args = read_all(scope, node.args)
     if name == "neg":
         return Unary(UnaryOp.NEG, args[0], at)
     if name == "fma":
         return Fma(args[0], args[1], args[2], at)
-    if name in UNARY_CALLS:
-        return Unary(UNARY_CALLS[name], args[0], at)
+    if operator is not None:
+        return Unary(operator, args[0], at)
     if name in BINARY_CALLS:
         return Binary(BINARY_CALLS[name], args[0], args[1], at)
     if name in DTYPES:

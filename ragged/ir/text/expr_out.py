@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import assert_never
 
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.text.names import BINARY_CALLS, Names
@@ -81,7 +82,7 @@ def _form(names: Names, expr: Expr) -> tuple[str, Level]:
             assert_never(expr)
 
 
-def _unary(names: Names, op: UnaryOp, operand: Expr) -> tuple[str, Level]:
+def _unary(names: Names, op: UnaryOp | Elementwise, operand: Expr) -> tuple[str, Level]:
     match op:
         case UnaryOp.NEG if isinstance(operand, Const):  # `-1` is a constant
             return f"neg({show(names, operand)})", Level.ATOM

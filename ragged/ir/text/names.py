@@ -9,22 +9,28 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 
 from ragged.ir.dtype import DType
+from ragged.ir.elementwise import FUNCTIONS, Elementwise
 from ragged.ir.expr import Buffer, Dim, Function, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.stmt import Label
 
-UNARY_CALLS = {op.value: op for op in UnaryOp if op.value.isidentifier() and op is not UnaryOp.NOT}
-"""The operators of one operand that are written as calls."""
+
+def unary_call(name: str) -> UnaryOp | Elementwise | None:
+    """Return the operator of one operand that is written as a call of `name`; None if there is none."""
+    return UnaryOp.ABS if name == UnaryOp.ABS.value else FUNCTIONS.get(name)
+
 
 BINARY_CALLS = {op.value: op for op in (BinaryOp.MIN, BinaryOp.MAX, BinaryOp.PAIR, BinaryOp.DOT)}
 """The operators of two operands that are written as calls."""
 
 DTYPES = {dtype.value: dtype for dtype in DType}
 
-RESERVED = frozenset(
-    {*UNARY_CALLS, *BINARY_CALLS, *DTYPES, "neg", "fma", "const", "inf", "nan", "local", "reduce"}
-)
-"""Words that mean something where an expression may stand: no variable, function or buffer has them."""
+_WORDS = ("abs", "neg", "fma", "const", "inf", "nan", "local", "reduce")
+
+
+def reserved_words() -> frozenset[str]:
+    """Return the words that mean something in an expression: no variable, function or buffer is named so."""
+    return frozenset({*FUNCTIONS, *BINARY_CALLS, *DTYPES, *_WORDS})
 
 
 def identifier(name: str) -> str:
@@ -72,7 +78,7 @@ class Names:
     A symbol that nothing has bound is named where it is first met: invalid programs print as well.
     """
 
-    values: Namespace = field(default_factory=lambda: Namespace(RESERVED))
+    values: Namespace = field(default_factory=lambda: Namespace(reserved_words()))
     dims: Namespace = field(default_factory=Namespace)
     labels: Namespace = field(default_factory=Namespace)
 

@@ -11,7 +11,7 @@ from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Dim, Function, Var
 from ragged.ir.nesting import Nesting
-from ragged.ir.text.names import DTYPES, RESERVED
+from ragged.ir.text.names import DTYPES, reserved_words
 
 Symbol: TypeAlias = Var | Function | Buffer
 Node: TypeAlias = ast.expr | ast.stmt | ast.keyword
@@ -36,7 +36,7 @@ class Scope:
 
     def bind(self, node: Node, name: str, symbol: Symbol) -> Scope:
         """Return the scope in which `name` means `symbol`."""
-        if name in self.values or name in RESERVED:
+        if name in self.values or name in reserved_words():
             raise self.error(node, f"the name '{name}' means something else here", fix="choose another name")
         return replace(self, values={**self.values, name: symbol})
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ragged.api.tensors import Kind, RaggedTensor, Reduction
+from ragged.ir.elementwise import FUNCTIONS
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
@@ -18,9 +19,9 @@ UNARY = {
     UnaryOp.NEG: lambda a: -a,
     UnaryOp.NOT: lambda a: not a,
     UnaryOp.ABS: abs,
-    UnaryOp.EXP: np.exp,
-    UnaryOp.TANH: math.tanh,
-    UnaryOp.SQRT: math.sqrt,
+    FUNCTIONS["exp"]: np.exp,
+    FUNCTIONS["tanh"]: math.tanh,
+    FUNCTIONS["sqrt"]: math.sqrt,
 }
 BINARY = {
     BinaryOp.ADD: lambda a, b: a + b,

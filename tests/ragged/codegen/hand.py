@@ -26,6 +26,7 @@ from ragged.ir.interpret import interpret
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.text.names import unary_call
 from ragged.runtime.call import Caller
 
 F32, F64, I32, I64, BOOL = DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64, DType.BOOL
@@ -67,7 +68,7 @@ def op(operator: str, lhs: Expr, rhs: Expr) -> Expr:
 
 
 def call(operator: str, operand: Expr) -> Expr:
-    return Unary(UnaryOp(operator), operand)
+    return Unary(unary_call(operator) or UnaryOp(operator), operand)
 
 
 def at(what: Buffer | Function, *indices: int | Var | Function | Expr) -> Load | Call:

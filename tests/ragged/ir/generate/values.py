@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ragged.ir.build import add
 from ragged.ir.dtype import INDEX, DType
+from ragged.ir.elementwise import FUNCTIONS
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Role, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from tests.ragged.ir.generate.functions import World
@@ -166,9 +167,9 @@ class Values:
         return [
             lambda: (Binary(BinaryOp.DIV, lhs, positive), b),
             lambda: (Fma(lhs, rhs, one), b * c + 1),
-            lambda: (Unary(self.pick((UnaryOp.TANH, UnaryOp.SIGMOID)), lhs), 1),
-            lambda: (Unary(UnaryOp.EXP, Binary(BinaryOp.MIN, lhs, number(2, dtype))), 8),
-            lambda: (Unary(self.pick((UnaryOp.LOG, UnaryOp.SQRT)), positive), 8),
+            lambda: (Unary(self.pick((FUNCTIONS["tanh"], FUNCTIONS["sigmoid"])), lhs), 1),
+            lambda: (Unary(FUNCTIONS["exp"], Binary(BinaryOp.MIN, lhs, number(2, dtype))), 8),
+            lambda: (Unary(self.pick((FUNCTIONS["log"], FUNCTIONS["sqrt"])), positive), 8),
         ]
 
     def _int_ways(self, lhs: Expr, b: float):
