@@ -74,7 +74,7 @@ def test_nothing_planted(function):
 
 
 def test_children_swapped_in_the_arrays(function):
-    swapped = replace(LINEARIZED, positions={0: LINEARIZED.positions[1], 1: LINEARIZED.positions[0]})
+    swapped = LINEARIZED.replace(left=LINEARIZED.right, right=LINEARIZED.left)
     with pytest.raises(AssertionError, match="machine code: structure 0, h: error"):
         check_agreement(compiled(function, swapped), EXPECTED, "machine code")
     with pytest.raises(AssertionError, match="interpreter: structure 0, h: error"):
@@ -88,19 +88,18 @@ def test_rows_of_two_nodes_swapped():
     by_id = np.empty((LINEARIZED.num_nodes, H))
     by_id[LINEARIZED.rows] = np.concatenate([rows_["h"] for rows_ in results])
     with pytest.raises(AssertionError, match="structure 0"):
-        check_agreement(by_structure({"h": by_id}, replace(LINEARIZED, rows=rows)), EXPECTED, "rows")
+        check_agreement(by_structure({"h": by_id}, LINEARIZED.replace(rows=rows)), EXPECTED, "rows")
 
 
 def test_every_batch_one_number_too_high(function):
-    shifted = replace(LINEARIZED, batch_begin=LINEARIZED.batch_begin + np.int32(1))
+    shifted = LINEARIZED.replace(batch_begin=LINEARIZED.batch_begin + np.int32(1))
     with pytest.raises(DataError, match=r"batch_begin\(0\).* is not"):
         function(shifted)
 
 
 @pytest.mark.parametrize("by", [1, -1])
 def test_every_level_one_batch_off(function, by):
-    rolled = replace(
-        LINEARIZED,
+    rolled = LINEARIZED.replace(
         batch_begin=np.roll(LINEARIZED.batch_begin, by),
         batch_length=np.roll(LINEARIZED.batch_length, by),
     )
@@ -114,7 +113,7 @@ def one_node_too_early():
     begin[1] -= 1
     length[1] += 1
     length[2] -= 1
-    return replace(LINEARIZED, batch_begin=begin, batch_length=length)
+    return LINEARIZED.replace(batch_begin=begin, batch_length=length)
 
 
 def test_a_node_in_the_batch_of_its_child_is_refused_on_the_way_in(function):

@@ -1,62 +1,44 @@
-"""The arguments of a call from a linearized batch."""
+"""From a linearized batch to the arguments of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
-from cortex.ilir.structure import in_place_names, in_place_of
+from cortex.ilir.index_arrays import IndexKind, index_arrays
+from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized
-from cortex.linearize.values import Reader, Value, attribute_of, reader_of
+from cortex.linearize.values import Value
 from ragged.codegen.entry import Argument
-from ragged.ir.expr import Buffer
+from ragged.ir.expr import Buffer, Source
 
 
 class Arguments:
-    """Reads the `wanted` arguments from linearized batches, in order; most are attributes of a batch, read together."""
+    """Reads the arguments that a kernel wants, in its order, from batches of one plan."""
 
-    __slots__ = ("_attributes", "_others", "in_place")
+    __slots__ = ("_names", "_payloads", "in_place")
 
-    def __init__(self, wanted: Iterable[Argument]) -> None:
-        wanted = tuple(wanted)
-        names = [_attribute(argument) for argument in wanted]
-        #: The payloads that the kernel reads from the caller's arrays.
-        self.in_place = tuple(payload for argument in wanted for payload in _in_place(argument))
-        # attrgetter returns a tuple for two names or more; a stand-in is read for arguments that are no attributes.
-        self._attributes: Callable[[Linearized], tuple[Any, ...]] = attrgetter(
-            *(name or _STAND_IN for name in names), _STAND_IN
-        )
-        self._others = tuple(
-            (place, _reader(argument)) for place, argument in enumerate(wanted) if names[place] is None
-        )
+    def __init__(self, plan: Plan, wanted: Iterable[Argument]) -> None:
+        symbols = [argument.symbol for argument in wanted]
+        from_payload = [isinstance(s, Buffer) or s.source is Source.PAYLOAD for s in symbols]
+        begins = {a.name: a.payload for a in index_arrays(plan) if a.kind is IndexKind.PAYLOAD_BEGIN}
+        #: The payloads that the kernel reads in the caller's memory.
+        self.in_place = tuple(payload for s in symbols if (payload := begins.get(s.name)) is not None)
+        # A payload's argument is read as the number of nodes first: itemgetter reads all arrays in one call.
+        names = [
+            _STAND_IN if payload else symbol.name
+            for payload, symbol in zip(from_payload, symbols, strict=True)
+        ]
+        self._names = itemgetter(*names, _STAND_IN, _STAND_IN)
+        self._payloads = tuple((n, s.name) for n, s in enumerate(symbols) if from_payload[n])
 
     def __call__(self, linearized: Linearized) -> list[Value]:
         """Return the arguments."""
-        values = list(self._attributes(linearized)[:-1])
-        for place, read in self._others:
-            values[place] = read(linearized)
+        values: list[Any] = list(self._names(linearized.arrays))[:-2]
+        for place, name in self._payloads:
+            values[place] = linearized.payloads[name]
         return values
 
 
-_STAND_IN = "num_nodes"
-
-
-def _attribute(argument: Argument) -> str | None:
-    symbol = argument.symbol
-    return None if isinstance(symbol, Buffer) else attribute_of(symbol)
-
-
-def _in_place(argument: Argument) -> Iterator[str]:
-    symbol = argument.symbol
-    placed = None if isinstance(symbol, Buffer) else in_place_of(symbol)
-    if placed is not None and symbol.name == in_place_names(placed[0])[0]:
-        yield placed[0]
-
-
-def _reader(argument: Argument) -> Reader:
-    symbol = argument.symbol
-    if isinstance(symbol, Buffer):
-        name = symbol.name
-        return lambda linearized: linearized.payloads[name]
-    return reader_of(symbol)
+_STAND_IN = IndexKind.NUM_NODES.value

@@ -63,7 +63,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         self._linearizer = parts.linearizer
         columns = parts.kernel.kernel.shares_columns
         self._spin_ns = spin_time_by_batch(parts.signature.operations, parts.workers, columns=columns)
-        self._arguments = Arguments(self._caller.wanted)
+        self._arguments = Arguments(self.plan, self._caller.wanted)
         outputs = parts.kernel.named(Role.OUTPUT)
         self._outputs = tuple(outputs[name] for name in self._caller.outputs)
 
@@ -76,7 +76,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         Raises:
             DataError: something in `data` is not what the model takes; nothing has been computed.
         """
-        return self._run(self._linearizer.lend(data, self._arguments.in_place))
+        return self._run(self._linearizer.borrow(data, self._arguments.in_place))
 
     def _run(self, linearized: Linearized) -> Output:
         spin_ns = self._spin_ns(linearized.num_nodes, linearized.num_batches)
@@ -124,7 +124,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
 
     def profile(self, data: object, repeats: int = 20) -> Profile:
         """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
-        linearize = partial(self._linearizer.lend, data, self._arguments.in_place)
+        linearize = partial(self._linearizer.borrow, data, self._arguments.in_place)
         linearized = linearize()
         stages = self._timed(linearized, repeats)
         return Profile(
@@ -141,7 +141,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
 
     def kernel_times(self, data: object, repeats: int) -> list[int]:
         """Return the nanoseconds that the kernel takes on `data`, `repeats` times after one run that is not counted."""
-        linearized = self._linearizer.lend(data, self._arguments.in_place)
+        linearized = self._linearizer.borrow(data, self._arguments.in_place)
         return [times[StageKind.KERNEL] for times in self._timed(linearized, repeats)]
 
     def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize import Linearized
-from cortex.linearize.values import reader_of
+from cortex.linearize.values import value_of
 from ragged.ir.expr import Function, Role, Source
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
@@ -42,7 +42,7 @@ def interpreter_inputs(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the sizes and the arrays of a batch, by the names that a program has for them, but for some functions."""
     values = {
-        function.name: reader_of(function)(linearized)
+        function.name: value_of(function, linearized)
         for function in (*program.sizes(), *program.arrays())
         if function.source in (Source.STRUCTURE, Source.PAYLOAD) and function not in without
     }

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize import Linearized
-from cortex.linearize.result import WayBack
+from cortex.linearize.result import NodeOrder
 
 Array = npt.NDArray[Any]
 
-_WAY_BACK = attrgetter(*WayBack._fields)
+_NODE_ORDER = attrgetter(*NodeOrder._fields)
 
 
 class Output:
@@ -24,11 +24,11 @@ class Output:
     one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order.
     """
 
-    __slots__ = ("_arrays", "_roots", "_way")
+    __slots__ = ("_arrays", "_order_values", "_roots")
 
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
         """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root."""
-        self._way = _WAY_BACK(linearized)  # not the batch, which may borrow the caller's arrays
+        self._order_values = _NODE_ORDER(linearized)  # not the batch, which may borrow the caller's arrays
         self._arrays = arrays if keep_nodes else None
         # With all nodes kept, roots are gathered on demand.
         self._roots: dict[str, Array | None] = dict.fromkeys(arrays) if keep_nodes else dict(arrays)
@@ -42,7 +42,7 @@ class Output:
         rows = self._roots[name]
         if rows is None:
             assert self._arrays is not None
-            rows = self._roots[name] = _rows_of(self._arrays[name], self._way_back.roots)
+            rows = self._roots[name] = _rows_of(self._arrays[name], self._order.roots)
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -51,7 +51,7 @@ class Output:
 
     def __len__(self) -> int:
         """The number of structures."""
-        return self._way_back.num_structures
+        return self._order.num_structures
 
     def nodes(self, name: str) -> list[Array]:
         """Return, for each structure, the rows of all its nodes in post-order: (nodes, ...), float32, new arrays.
@@ -62,21 +62,21 @@ class Output:
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
         self._check(name)
-        rows = _rows_of(self._arrays[name], self._way_back.rows)
-        return np.split(rows, self._way_back.row_begin[1:-1]) if len(self) else []
+        rows = _rows_of(self._arrays[name], self._order.rows)
+        return np.split(rows, self._order.row_begin[1:-1]) if len(self) else []
 
     def keys(self, structure: int) -> list[object]:
         """Return the caller's node, key or token behind each row of `nodes(...)[structure]`."""
-        way = self._way_back
-        return way.keys_between(*way.row_begin[structure : structure + 2])
+        order = self._order
+        return order.keys_between(*order.row_begin[structure : structure + 2])
 
     def _check(self, name: str) -> None:
         if name not in self._roots:
             raise KeyError(f"{name!r} is no output: there is {', '.join(map(repr, self._roots))}")
 
     @property
-    def _way_back(self) -> WayBack:
-        return WayBack(*self._way)
+    def _order(self) -> NodeOrder:
+        return NodeOrder(*self._order_values)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cortex.ilir.parts import Parts
+from cortex.ilir.class_ranges import ClassRange
 from cortex.ilir.structure import BATCH, CHILD, NODE, STEP, TOP, Steps, StructureFunctions
 from ragged.ir.build import add, sub
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
@@ -84,21 +84,21 @@ def class_loops(
     Where leaves, or inner nodes, are of one class, the loop is over a whole batch. An `unrolled` recursion has one
     class of inner nodes.
     """
-    parts = functions.classes
-    first = _batch_by_class(functions, Const(0), leaves, parts[: len(leaves)])
+    ranges = functions.classes
+    first = _batch_by_class(functions, Const(0), leaves, ranges[: len(leaves)])
     if unrolled is not None:
         (body,) = inner
         return block(first, _all_steps(functions, unrolled, body))
-    later = parts[len(leaves) :]
+    later = ranges[len(leaves) :]
     return block(first, _later_batches(functions, lambda b: _batch_by_class(functions, b, inner, later)))
 
 
 def _batch_by_class(
-    functions: StructureFunctions, batch: Expr, bodies: Sequence[NodeBody], parts: Iterable[Parts]
+    functions: StructureFunctions, batch: Expr, bodies: Sequence[NodeBody], ranges: Iterable[ClassRange]
 ) -> Stmt:
     if len(bodies) == 1:
         return _batch(functions, batch, bodies[0])
-    loops = (_nodes(p.begin, p.length, batch, body) for p, body in zip(parts, bodies, strict=True))
+    loops = (_nodes(p.begin, p.length, batch, body) for p, body in zip(ranges, bodies, strict=True))
     return block(*loops)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cortex.ilir.structure import NODE, in_place_names
+from cortex.ilir.index_arrays import in_place_names
+from cortex.ilir.structure import NODE
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Role
 from ragged.ir.program import Program

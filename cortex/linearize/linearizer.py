@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
+from cortex.ilir.index_arrays import IndexKind, index_arrays
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
@@ -49,9 +50,13 @@ class Linearizer:
     ) -> None:
         self.plan = plan
         self._options = (vocab, children)
-        slots = [field.name for field in fields(Linearized)]
         self._engine = _native.Engine(
-            plan, check_vocab(vocab), check_names(children), check_max_nodes(max_nodes), Linearized, slots
+            plan,
+            index_arrays(plan),
+            check_vocab(vocab),
+            check_names(children),
+            check_max_nodes(max_nodes),
+            Linearized,
         )
 
     def __call__(self, data: object) -> Linearized:
@@ -65,32 +70,34 @@ class Linearizer:
         vocab, children = self._options
         return Linearizer(self.plan, vocab=vocab, children=children, max_nodes=max_nodes)
 
-    def lend(self, data: object, names: tuple[str, ...]) -> Linearized:
-        """Return the same, with payloads of these names left where the caller has them, if all of each stand in arrays.
+    def borrow(self, data: object, names: tuple[str, ...]) -> Linearized:
+        """Return the arrays of a batch, with payloads of these names borrowed from the caller where that is possible.
 
-        Such a payload is one stretch of memory, (elements,), from the lowest of its values on, and only what
-        `payload_begin` leads to may be read. It is kept as long as the result is, and not to be changed before all is
-        read.
+        A payload is borrowed if all its values stand in NumPy arrays. It is one range of memory, (elements,), from the
+        lowest of its values on, of which only the elements from `begin_of_` on may be read. It is kept alive by the
+        result, and must not be changed before it is read.
         """
         return self(data) if isinstance(data, Linearized) else self._engine.linearize(data, names)
 
 
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:
-    """Return a batch that was linearized before as one of `plan`; `DataError` if it is another in what is read of it.
+    """Return a batch of another plan as one of `plan`; `DataError` if kernels would read it otherwise.
 
-    How wide batches may be, kernels do not ask. A batch without rows of storage gets one for each node, in each call:
-    who calls often linearizes for the function.
+    Kernels do not depend on the width of batches. A batch without storage rows gets one for each node, in each call:
+    linearize for the function to save that.
     """
-    given, own = (replace(each, recycled=False, widest=None) for each in (data.plan, plan))
-    if given != own:
+    given, wanted = (replace(each, recycled=False, widest=None) for each in (data.plan, plan))
+    if given != wanted:
         raise faults.other_plan(data.plan, plan)
     if data.plan.recycled or not plan.recycled:
         return data
-    rows = np.arange(data.num_nodes, dtype=np.int32)  # each node has one of its own
-    plan = replace(data.plan, recycled=True)
-    return replace(
-        data, plan=plan, storage_rows=data.num_nodes, storage_begin=data.batch_begin, storage_row=rows
-    )
+    rows = np.arange(data.num_nodes, dtype=np.int32)
+    storage = {
+        IndexKind.STORAGE_ROWS.value: data.num_nodes,
+        IndexKind.STORAGE_BEGIN.value: data.batch_begin,
+        IndexKind.STORAGE_ROW.value: rows,
+    }
+    return replace(data, plan=replace(data.plan, recycled=True), _arrays={**data.arrays, **storage})
 
 
 def linearize(

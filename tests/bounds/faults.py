@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ def with_value(name: str, place: int, value: int) -> Break:
     def change(given: Linearized) -> Linearized:
         array = getattr(given, name).copy()
         array[place] = value
-        return replace(given, **{name: array})
+        return given.replace(**{name: array})
 
     return change
 
@@ -29,9 +28,10 @@ def child_at(position: int, node: int, target: Callable[[Linearized], int]) -> B
     """Return what lets a node's child at a position be another one."""
 
     def change(given: Linearized) -> Linearized:
-        array = given.positions[position].copy()
+        name = ("left", "right")[position]
+        array = getattr(given, name).copy()
         array[node] = target(given)
-        return replace(given, positions={**given.positions, position: array})
+        return given.replace(**{name: array})
 
     return change
 
@@ -40,7 +40,7 @@ def word_at(place: int, value: int) -> Break:
     def change(given: Linearized) -> Linearized:
         array = given.payloads["word"].copy()
         array[place] = value
-        return replace(given, payloads={**given.payloads, "word": array})
+        return given.replace(payloads={**given.payloads, "word": array})
 
     return change
 
@@ -49,8 +49,8 @@ def listed(change: Callable[[Any, int, Linearized], tuple[Any, int]]) -> Break:
     """Return what exchanges the list of nodes that carry a word, and how many of them are inner nodes."""
 
     def made(given: Linearized) -> Linearized:
-        nodes, inner, places = given.carriers["word"]
-        return replace(given, carriers={"word": (*change(nodes.copy(), inner, given), places)})
+        nodes, inner = change(given.with_word.copy(), given.num_inner_with_word, given)
+        return given.replace(with_word=nodes, num_inner_with_word=inner)
 
     return made
 
@@ -59,8 +59,7 @@ def placed(node: int, value: Callable[[Linearized], int]) -> Break:
     """Return what gives a node another place among those that carry a word."""
 
     def made(given: Linearized) -> Linearized:
-        nodes, inner, places = given.carriers["word"]
-        return replace(given, carriers={"word": (nodes, inner, put(places.copy(), node, value(given)))})
+        return given.replace(place_with_word=put(given.place_with_word.copy(), node, value(given)))
 
     return made
 
@@ -98,7 +97,7 @@ def begins(node: int, value: Callable[[Linearized], int]) -> Break:
     """Return what lets a node's vector begin somewhere else."""
 
     def made(given: Linearized) -> Linearized:
-        return replace(given, payload_begin={"x": put(given.payload_begin["x"].copy(), node, value(given))})
+        return given.replace(begin_of_x=put(given.begin_of_x.copy(), node, value(given)))
 
     return made
 
@@ -106,8 +105,8 @@ def begins(node: int, value: Callable[[Linearized], int]) -> Break:
 NOTHING = np.zeros(0, np.int32)
 BREAK: dict[str, list[Break]] = {
     "Range of num_batches": [
-        lambda given: replace(
-            given, num_batches=0, batch_begin=given.batch_begin[:0], batch_length=given.batch_begin[:0]
+        lambda given: given.replace(
+            num_batches=0, batch_begin=given.batch_begin[:0], batch_length=given.batch_begin[:0]
         ),
     ],
     "Tiling of batch_begin": [
@@ -117,12 +116,12 @@ BREAK: dict[str, list[Break]] = {
         with_value("batch_length", 1, 2**31 - 1),
         with_value("batch_begin", 1, 2**31 - 1),
         with_value("batch_begin", 1, -(2**31)),
-        lambda given: replace(given, batch_begin=given.batch_begin + np.int32(1)),
-        lambda given: replace(given, batch_begin=np.roll(given.batch_begin, 1)),
+        lambda given: given.replace(batch_begin=given.batch_begin + np.int32(1)),
+        lambda given: given.replace(batch_begin=np.roll(given.batch_begin, 1)),
     ],
     "Range of batch_edges": [
-        lambda given: replace(given, widest_edges=given.widest_edges - 1),
-        lambda given: replace(given, widest_edges=-1),
+        lambda given: given.replace(widest_edges=given.widest_edges - 1),
+        lambda given: given.replace(widest_edges=-1),
         with_value("batch_begin", 1, 2**31 - 1),
         with_value("batch_length", 0, -(2**31)),
     ],
@@ -157,7 +156,7 @@ BREAK: dict[str, list[Break]] = {
         listed(lambda nodes, inner, given: (put(nodes, 0, -1), inner)),
     ],
     "Range of place_with_word": [
-        placed(0, lambda given: len(given.carriers["word"][0]) + 1),
+        placed(0, lambda given: given.num_with_word + 1),
         placed(2, lambda given: -1),
     ],
     "Range of begin_of_x": [

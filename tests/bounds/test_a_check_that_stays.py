@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -63,12 +61,12 @@ def test_what_was_changed_after_linearizing_ends_the_call(function, node, value)
     changed = batch.payloads["labels"].copy()
     changed[node, 1] = value
     with pytest.raises(DataError) as refused:
-        function(replace(batch, payloads={"labels": changed}))
+        function(batch.replace(payloads={"labels": changed}))
     first, place = str(refused.value).splitlines()
     assert first == f"index {value} of dimension 0 of 'emb' is outside [0, 6)"
     assert place.startswith("  at test_a_check_that_stays.py:")
     with pytest.raises(CheckFailed):
-        interpreted(ra_program(), replace(batch, payloads={"labels": changed}), PARAMS)
+        interpreted(ra_program(), batch.replace(payloads={"labels": changed}), PARAMS)
 
 
 def ra_program():

@@ -17,7 +17,7 @@ import pytest
 import cortex
 from cortex import Forest, Node, models
 from cortex.linearize import Linearized
-from cortex.linearize.values import reader_of
+from cortex.linearize.values import value_of
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Source
@@ -37,7 +37,7 @@ def cases() -> list[Any]:
 def arrays_of(program: Program, given: Linearized) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes and arrays of a program's functions."""
     made = (Source.STRUCTURE, Source.PAYLOAD)
-    values = {f.name: reader_of(f)(given) for f in program.functions if f.source in made}
+    values = {f.name: value_of(f, given) for f in program.functions if f.source in made}
     sizes = {name: int(value) for name, value in values.items() if not isinstance(value, np.ndarray)}
     return sizes, {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
@@ -110,7 +110,7 @@ def test_a_root_that_is_no_node(root):
     given = fn.linearize([((1, 2), 3), 4])
     fn(given)
     with pytest.raises(DataError, match=rf"roots\(1\) = {root} is not in \[0, 6\)"):
-        fn(replace(given, roots=np.array([given.roots[0], root], np.int32)))
+        fn(given.replace(roots=np.array([given.roots[0], root], np.int32)))
 
 
 def only_check(program: Program, fact: Fact) -> Program:

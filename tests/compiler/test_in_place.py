@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def vectors(count: int) -> list[Node]:
 
 def lent(fn, data):
     """The names of the payloads that a call reads where they are."""
-    linearized = fn._linearizer.lend(data, fn._arguments.in_place)
+    linearized = fn._linearizer.borrow(data, fn._arguments.in_place)
     return {name for name, array in linearized.payloads.items() if array.base is not None and array.ndim == 1}
 
 
@@ -157,7 +156,7 @@ def test_a_place_outside_of_the_memory_is_refused():
     model = models.tree_lstm(H, E, input="vector")
     fn = cortex.compile(model, model.init_params(), threads=1)
     batch = fn.linearize(vectors(3))
-    batch.payload_begin["x"][4] += 1 << 33
+    batch.begin_of_x[4] += 1 << 33
     with pytest.raises(DataError, match=r"begin_of_x\(4\) = 8589934640 is not in \[0, 169\)"):
         fn(batch)
 
@@ -174,7 +173,7 @@ def test_saved_functions_read_in_place_too(tmp_path):
     fn.save(tmp_path / "f.cortex")
     loaded, batch = cortex.load(tmp_path / "f.cortex"), vectors(5)
     for each in (fn, loaded):
-        linearized = each._linearizer.lend(batch, each._arguments.in_place)
+        linearized = each._linearizer.borrow(batch, each._arguments.in_place)
         assert linearized.payloads["x"].ndim == 1
     np.testing.assert_array_equal(loaded(batch)["h"], fn(batch)["h"])
 
@@ -187,7 +186,7 @@ x, ph = ra.node_input("x", (8,), default=0.0), ra.placeholder((ra.N, 8))
 h = ra.compute((ra.N, 8), lambda n, i: ra.sum_children(n, lambda c: ph[c, i]) + x[n, i])
 fn = cortex.compile(ra.recursion_op(ph, h), {}, threads=1)
 batch = fn.linearize([Node(x=np.ones(8, np.float32))])
-batch.payload_begin["x"][0] += 1 << 40
+batch.begin_of_x[0] += 1 << 40
 try:
     fn(batch)
 except cortex.DataError as error:
@@ -205,5 +204,5 @@ def test_a_batch_that_does_not_say_where_vectors_begin():
     model = models.tree_lstm(H, E, input="vector")
     fn = cortex.compile(model, model.init_params(), threads=1)
     batch = fn.linearize(vectors(2))
-    with pytest.raises(DataError, match=r"payload_begin\['x'\]"):
-        fn(replace(batch, payload_begin={}))
+    with pytest.raises(DataError, match="`begin_of_x` of the linearized batch"):
+        fn(batch.replace(begin_of_x=None))

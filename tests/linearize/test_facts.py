@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from cortex import Forest, Node
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
-from cortex.ilir.structure import structure_functions
+from cortex.ilir.structure_functions import structure_functions
 from cortex.linearize import Linearized, Vocab, linearize
-from cortex.linearize.values import reader_of
+from cortex.linearize.values import value_of
 from ragged.errors import DataError
 from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
@@ -28,19 +28,23 @@ LISTED = Plan(StructureKind.TREE, 1, None, (WORD, TAG), (), ("word", "tag"))
 def assert_facts(linearized: Linearized) -> None:
     """Check every fact of the plan's functions on the arrays and sizes that a kernel is given."""
     functions = structure_functions(linearized.plan)
-    values = {f.name: reader_of(f)(linearized) for f in functions.all() if f.body is None}
+    values = {f.name: value_of(f, linearized) for f in functions.all() if f.body is None}
     sizes = {name: int(value) for name, value in values.items() if not isinstance(value, np.ndarray)}
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     for fact in functions.facts:
         assert violation(fact, sizes, arrays) is None
 
 
+def carriers(linearized: Linearized, name: str) -> tuple[np.ndarray, int, np.ndarray]:
+    """Return the nodes that carry a payload, how many of them are inner, and each node's place among them."""
+    return tuple(linearized.arrays[f"{each}_{name}"] for each in ("with", "num_inner_with", "place_with"))
+
+
 def assert_carriers(linearized: Linearized) -> None:
     """Check the lists of carriers against the payloads themselves."""
-    assert list(linearized.carriers) == [
-        p.name for p in linearized.plan.payloads if p.name in linearized.plan.carriers
-    ]
-    for name, (nodes, inner, places) in linearized.carriers.items():
+    for name in linearized.plan.carriers:
+        nodes, inner, places = carriers(linearized, name)
+        assert len(nodes) == getattr(linearized, f"num_with_{name}")
         assert nodes.dtype == places.dtype == np.int32
         expected = np.flatnonzero(linearized.payloads[name] >= 0)
         np.testing.assert_array_equal(nodes, expected)
@@ -51,6 +55,9 @@ def assert_carriers(linearized: Linearized) -> None:
 
 def assert_steps(linearized: Linearized) -> None:
     """Check that every inner node is in one step, a top of it or below one, and reads nothing of a later step."""
+    if not linearized.plan.unrolled:
+        assert "height" not in linearized.arrays and "num_steps" not in linearized.arrays
+        return
     found: list[int] = []
     begin, child, height = linearized.child_begin, linearized.child, linearized.height.tolist()
     depth = linearized.plan.unrolled
@@ -68,20 +75,18 @@ def assert_steps(linearized: Linearized) -> None:
     for step in range(linearized.num_steps):
         for place in range(linearized.top_begin[step], linearized.top_begin[step + 1]):
             visit(int(linearized.step_top[place]), step * (depth + 1), place)
-    if depth:
-        assert sorted(found) == [*range(linearized.num_inner)]
-        assert set(linearized.step_group[linearized.num_inner :].tolist()) <= {-1}
-    else:
-        assert not found and not height and not linearized.step_group.size and not linearized.num_steps
+    assert sorted(found) == [*range(linearized.num_inner)]
+    assert set(linearized.step_group[linearized.num_inner :].tolist()) <= {-1}
 
 
 def assert_classes(linearized: Linearized) -> None:
     """Check that the parts of each batch are its nodes, one after another, each of the class that it is said to be."""
     plan, begin = linearized.plan, linearized.child_begin
+    lengths = [linearized.arrays[f"class_length_{n}"] for n in range(len(plan.classes) - 1)]
     for batch, (first, length) in enumerate(
         zip(linearized.batch_begin.tolist(), linearized.batch_length.tolist(), strict=True)
     ):
-        ends = [0, *np.cumsum([part[batch] for part in linearized.class_length]).astype(int).tolist(), length]
+        ends = [0, *np.cumsum([part[batch] for part in lengths]).astype(int).tolist(), length]
         assert ends == sorted(ends)
         for each, start, end in zip(plan.classes, ends, ends[1:], strict=False):
             for node in range(first + start, first + end):
@@ -95,10 +100,10 @@ def assert_classes(linearized: Linearized) -> None:
 
 def assert_storage(linearized: Linearized) -> None:
     """Check that nobody finds another node in a row: that two nodes have one only after the earlier is needed last."""
-    row, count = linearized.storage_row.tolist(), linearized.num_nodes
     if not linearized.plan.recycled:
-        assert not row and not linearized.storage_begin.size and not linearized.storage_rows
+        assert "storage_row" not in linearized.arrays
         return
+    row, count = linearized.storage_row.tolist(), linearized.num_nodes
     assert len(row) == count and linearized.storage_rows == max(row, default=-1) + 1
     batch = [0] * count
     for b, (first, length) in enumerate(zip(linearized.batch_begin, linearized.batch_length, strict=True)):
@@ -162,7 +167,7 @@ def test_carriers_by_hand(batch, word, tag):
     linearized = check_against_reference(LISTED, batch)
     assert isinstance(linearized, Linearized)
     for name, (nodes, inner) in (("word", word), ("tag", tag)):
-        assert (linearized.carriers[name][0].tolist(), linearized.carriers[name][1]) == (nodes, inner)
+        assert carriers(linearized, name)[0].tolist() == nodes and carriers(linearized, name)[1] == inner
     assert_carriers(linearized)
     assert_facts(linearized)
 
@@ -184,4 +189,4 @@ def test_a_forest_and_a_chain():
     linearized = check_against_reference(LISTED, chain)
     assert isinstance(linearized, Linearized)
     assert_carriers(linearized)
-    assert linearized.carriers["word"][1] == 666
+    assert linearized.num_inner_with_word == 666

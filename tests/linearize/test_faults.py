@@ -29,7 +29,7 @@ STORED = {  # of ((1, 2), 3): the leaves are nodes 2, 3, 4, and the root has the
     "storage_lost": {"storage_begin": np.int32([0, 2, 0])},
     "storage_lost.elsewhere": {"storage_row": np.int32([0, 3, 0, 2, 1])},
     "storage_lost.negative": {"storage_row": np.int32([0, 3, -1, 1, 2])},
-    "storage_lost.position": {"positions": {0: np.int32([2, 2]), 1: np.int32([4, 3])}},
+    "storage_lost.position": {"left": np.int32([2, 2]), "right": np.int32([4, 3])},
     "storage_lost.root": {"roots": np.int32([2])},
 }
 BARE_DAG = Plan(StructureKind.DAG, 0, None, (), ())
@@ -51,7 +51,7 @@ def test_every_message_has_its_case():
 def test_arrays_that_do_not_fit(name, golden):
     plan, data, other = EXCHANGED[name]
     with pytest.raises(DataError) as refused:
-        replace(linearize(plan, data), **other)
+        linearize(plan, data).replace(**other)
     golden(f"other_shape{name}.txt", f"{refused.value}\n")
 
 
@@ -60,16 +60,16 @@ def test_rows_that_hold_other_nodes(name, golden):
     linearized = linearize(RECYCLED, ((1, 2), 3))
     assert linearized.storage_row.tolist() == [0, 3, 0, 1, 2]
     with pytest.raises(DataError) as refused:
-        replace(linearized, **STORED[name])
+        linearized.replace(**STORED[name])
     golden(f"{name}.txt", f"{refused.value}\n")
 
 
 def test_what_are_no_nodes_is_left_to_the_prelude():
     linearized = linearize(RECYCLED, ((1, 2), 3))
     for wrong in (5, -1):
-        replace(linearized, child=np.append(linearized.child[:-1], np.int32(wrong)))
-        replace(linearized, batch_begin=np.array([2, 1, wrong], np.int32))
-    replace(linearized, batch_length=np.int32([3, 1, -1]))
+        linearized.replace(child=np.append(linearized.child[:-1], np.int32(wrong)))
+        linearized.replace(batch_begin=np.array([2, 1, wrong], np.int32))
+    linearized.replace(batch_length=np.int32([3, 1, -1]))
 
 
 @pytest.mark.parametrize("data", [(1, (2, 3)), [1, 2, 3, 4, 5]])

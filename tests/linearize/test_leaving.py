@@ -23,7 +23,7 @@ def gathered(result: Linearized, name: str) -> np.ndarray:
     shape = next(each.shape for each in result.plan.payloads if each.name == name)
     elements = np.arange(np.prod(shape, dtype=int))
     memory = result.payloads[name].reshape(-1)
-    return memory[result.payload_begin[name][:, None] + elements].reshape(-1, *shape)
+    return memory[result.arrays[f"begin_of_{name}"][:, None] + elements].reshape(-1, *shape)
 
 
 def stays(result: Linearized, name: str = "x") -> bool:
@@ -34,30 +34,32 @@ def stays(result: Linearized, name: str = "x") -> bool:
 @given(st.lists(trees(), min_size=1, max_size=3), st.sampled_from([(), ("x",), ("m",), ("x", "m")]))
 def test_values_are_those_of_the_reference(batch, names):
     expected = reference.linearize(PLAN, batch)
-    result = Linearizer(PLAN).lend(batch, names)
+    result = Linearizer(PLAN).borrow(batch, names)
     for name in ("x", "m"):
         np.testing.assert_array_equal(gathered(result, name), expected.payloads[name])
         if not stays(result, name):
-            np.testing.assert_array_equal(result.payload_begin[name], expected.payload_begin[name])
+            np.testing.assert_array_equal(
+                result.arrays[f"begin_of_{name}"], expected.arrays[f"begin_of_{name}"]
+            )
     assert not any(stays(result, name) for name in {"x", "m"} - {*names})
 
 
 def test_where_they_stay():
     x = np.arange(9, dtype=np.float32)
-    result = Linearizer(X).lend(Node([Node(x=x[5:8]), Node(x=x[:3])], x=x[2:5]), ("x",))
+    result = Linearizer(X).borrow(Node([Node(x=x[5:8]), Node(x=x[:3])], x=x[2:5]), ("x",))
     memory = result.payloads["x"]
     assert memory.ctypes.data == x.ctypes.data and memory.shape == (8,) and not memory.flags.writeable
-    assert result.payload_begin["x"][result.rows].tolist() == [5, 0, 2]
+    assert result.begin_of_x[result.rows].tolist() == [5, 0, 2]
 
 
 def test_forests_and_sequences_stay_too():
     steps = np.arange(12, dtype=np.float32).reshape(4, 3)
     plan = carrying(vector())
-    sequence = Linearizer(plan).lend([steps], ("x",))
+    sequence = Linearizer(plan).borrow([steps], ("x",))
     assert stays(sequence) and sequence.payloads["x"].ctypes.data == steps.ctypes.data
     np.testing.assert_array_equal(gathered(sequence, "x")[sequence.rows], steps)
     forest = Forest([0, 2, 2, 2], [1, 2], x=steps[1:])
-    result = Linearizer(plan).lend(forest, ("x",))
+    result = Linearizer(plan).borrow(forest, ("x",))
     assert stays(result)
     assert_same_values(result, Linearizer(plan)(forest))
 
@@ -77,18 +79,18 @@ def misplaced() -> np.ndarray:
 )
 def test_one_that_cannot_stay_has_all_of_them_copied(odd):
     batch = Node([Node(x=np.float32([1, 2, 3])), Node(x=odd)], x=np.float32([4, 5, 6]))
-    result = Linearizer(X).lend(batch, ("x",))
+    result = Linearizer(X).borrow(batch, ("x",))
     assert not stays(result)
     assert_same(result, Linearizer(X)(batch))
 
 
 def test_nodes_without_and_no_nodes_at_all():
     linearize = Linearizer(X)
-    bare = linearize.lend(Node([Node(), Node()]), ("x",))
+    bare = linearize.borrow(Node([Node(), Node()]), ("x",))
     assert stays(bare)
     assert gathered(bare, "x").tolist() == [[0, 0, 0]] * 3
-    nothing = linearize.lend([], ("x",))
-    assert nothing.payloads["x"].shape == (0, 3) and nothing.payload_begin["x"].shape == (0,)
+    nothing = linearize.borrow([], ("x",))
+    assert nothing.payloads["x"].shape == (0, 3) and nothing.begin_of_x.shape == (0,)
     del linearize
     gc.collect()
     assert gathered(bare, "x").tolist() == [[0, 0, 0]] * 3
@@ -102,7 +104,7 @@ def test_they_are_kept_as_long_as_the_result():
         def x(self) -> np.ndarray:
             return np.full(3, 7, np.float32)
 
-    result = Linearizer(X).lend([Made() for _ in range(50)], ("x",))
+    result = Linearizer(X).borrow([Made() for _ in range(50)], ("x",))
     assert not stays(result)  # nobody else has them
     gc.collect()
     others = [np.zeros(3, np.float32) for _ in range(200)]
@@ -110,7 +112,7 @@ def test_they_are_kept_as_long_as_the_result():
     x = np.zeros(3, np.float32)
     batch = [Node(x=x), Node(x=x)]
     before = sys.getrefcount(x)
-    kept = Linearizer(X).lend(batch, ("x",))
+    kept = Linearizer(X).borrow(batch, ("x",))
     assert sys.getrefcount(x) == before + 2
     del kept
     assert sys.getrefcount(x) == before
@@ -123,7 +125,7 @@ def test_what_is_wrong_is_refused_as_ever():
     with pytest.raises(DataError) as copied:
         Linearizer(X)(batch)
     with pytest.raises(DataError) as left:
-        Linearizer(X).lend(batch, ("x",))
+        Linearizer(X).borrow(batch, ("x",))
     assert str(left.value) == str(copied.value)
     del copied, left
     assert sys.getrefcount(x) == before

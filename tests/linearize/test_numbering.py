@@ -78,7 +78,7 @@ def test_a_worked_example():
     assert result.batch_begin.tolist() == [3, 1, 0] and result.batch_length.tolist() == [6, 2, 1]
     assert result.child_begin.tolist() == [0, 2, 4, 6, 6, 6, 6, 6, 6, 6]
     assert result.child.tolist() == [1, 5, 3, 4, 7, 8]
-    assert result.positions[0].tolist() == [1, 3, 7] and result.positions[1].tolist() == [5, 4, 8]
+    assert result.left.tolist() == [1, 3, 7] and result.right.tolist() == [5, 4, 8]
     assert result.payloads["word"].tolist() == [-1, -1, -1, 1, 2, 3, 4, 5, 6]
     assert result.roots.tolist() == [0, 6, 2] and result.root_begin.tolist() == [0, 1, 2, 3]
     assert result.row_begin.tolist() == [0, 5, 6, 9]
@@ -125,7 +125,7 @@ def test_missing_children_keep_the_position_of_others():
     plan = Plan(StructureKind.TREE, 0, 2, (word(),), (0, 1))
     result = check_against_reference(plan, Node([None, Node(word=1)]))
     assert isinstance(result, Linearized)
-    assert result.positions[0].tolist() == [-1] and result.positions[1].tolist() == [1]
+    assert result.left.tolist() == [-1] and result.right.tolist() == [1]
     assert result.child.tolist() == [1]
 
 
@@ -155,7 +155,11 @@ def test_a_worked_example_with_classes():
     assert result.payloads["word"].tolist() == [-1, -1, -1, -1, 5, 5, 6, 1, 2, 3, 4]
     assert np.diff(result.child_begin).tolist()[:4] == [3, 2, 2, 1]
     assert result.batch_begin.tolist() == [4, 1, 0] and result.batch_length.tolist() == [7, 3, 1]
-    assert [length.tolist() for length in result.class_length] == [[3, 0, 0], [4, 0, 0], [0, 2, 0]]
+    assert [result.arrays[f"class_length_{c}"].tolist() for c in range(3)] == [
+        [3, 0, 0],
+        [4, 0, 0],
+        [0, 2, 0],
+    ]
     assert result.rows.tolist() == [7, 8, 1, 4, 3, 9, 0, 10, 5, 6, 2]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cortex import ra
 from cortex.ilir.structure import ROOT
 from cortex.linearize import Linearized
-from cortex.linearize.values import reader_of
+from cortex.linearize.values import value_of
 from cortex.ra.tensor import IfThenElse
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Role, Source
@@ -113,9 +113,9 @@ def inputs(
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes and arrays of a batch; orders of loops that a schedule declared are what `seed` says."""
     of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
-    sizes = {function.name: reader_of(function)(linearized) for function in of_structures}
+    sizes = {function.name: value_of(function, linearized) for function in of_structures}
     arrays: dict[str, Any] = {
-        function.name: reader_of(function)(linearized)
+        function.name: value_of(function, linearized)
         for function in program.arrays()
         if function.source is not Source.PRELUDE and not is_order(program, function)
     }

@@ -74,7 +74,7 @@ def other_plan(given: Plan, wanted: Plan) -> DataError:
     )
 
 
-def other_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> DataError:
+def other_shape(name: str, found: tuple[int, ...] | None, wanted: tuple[int, ...]) -> DataError:
     """What was linearized before was changed since."""
     return DataError(
         f"linearize: `{name}` of the linearized batch is of shape {found}, and its sizes say {wanted}",

@@ -11,10 +11,12 @@ namespace {
 // One plan, and what the caller said about structures; calls share nothing else.
 class Engine {
  public:
-  Engine(nb::object plan, nb::object vocab, nb::object children, std::int64_t limit, nb::object result,
-         nb::object slots)
-      : result_(std::move(result), slots), given_(plan), plan_(plan), vocab_(vocab), words_(nb::none()),
+  Engine(nb::object plan, nb::object requests, nb::object vocab, nb::object children, std::int64_t limit,
+         nb::object result)
+      : result_(std::move(result), {"plan", "num_structures", "_arrays", "payloads", "root_begin", "rows", "row_begin",
+                                    "row_keys"}), given_(plan), plan_(plan), vocab_(vocab), words_(nb::none()),
         unknown_(nb::none()), children_(children), limit_(limit), names_(children, plan_) {
+    for (nb::handle request : requests) requests_.emplace_back(request, plan_);
     if (!vocab.is_none()) {
       words_ = vocab.attr("rows");
       unknown_ = vocab.attr("unknown");
@@ -40,7 +42,9 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    return result_.make(given_, number(plan_, rows, Arrays(pools_), Borrowing{borrowed, nb::find(this)}));
+    Numbered made = number(plan_, requests_, rows, Arrays(pools_), Borrowing{borrowed, nb::find(this)});
+    return result_.make({given_, nb::int_(made.structures), made.arrays, made.payloads, made.root_begin, made.rows,
+                         made.row_begin, made.row_keys});
   }
 
  private:
@@ -58,6 +62,7 @@ class Engine {
   SlottedClass result_;
   nb::object given_;
   PlanSpec plan_;
+  std::vector<Request> requests_;
   nb::object vocab_, words_, unknown_, children_;
   std::int64_t limit_;
   AttributeNames names_;
@@ -71,9 +76,9 @@ NB_MODULE(_native, module) {
   load_numpy();
   module.doc() = "The native part of cortex.linearize.";
   nb::class_<Engine>(module, "Engine")
-      .def(nb::init<nb::object, nb::object, nb::object, std::int64_t, nb::object, nb::object>(), nb::arg("plan"),
-           nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"), nb::arg("result"),
-           nb::arg("slots"))
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::int64_t, nb::object>(), nb::arg("plan"),
+           nb::arg("requests"), nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"),
+           nb::arg("result"))
       .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("borrowed"));
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }

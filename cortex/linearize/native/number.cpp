@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
+#include <stdexcept>
 
 #include "batches.h"
 #include "buffers.h"
@@ -86,69 +88,68 @@ void sort_by_use(const Rows& rows, const Batches& batches, const Ints& classes, 
   for (std::size_t until = 0; until <= batches.begin.size(); ++until) place(until, 1);
 }
 
-// Payloads by name, and where in them each node's value begins, of those that are vectors of floats.
-struct Payloads {
-  nb::dict arrays, begin;
+// A payload's array; of vectors of floats, also where in it each node's value begins.
+struct NumberedPayload {
+  nb::object array, begin;
+  std::size_t elements;
 };
 
-// Fill in where the values of nodes begin; returns the memory that they are in, if they stay where they are.
-nb::object place_values(const PayloadSpec& payload, Column& column, const std::int32_t* ids, std::size_t count,
-                        const Borrowing& borrowing, std::int64_t* begin, Arrays& arrays) {
+// Fill in where the values of nodes begin, and make an array over the caller's memory, if that may be borrowed.
+void borrow_values(const PayloadSpec& payload, Column& column, const std::int32_t* ids, std::size_t count,
+                   const Borrowing& borrowing, std::int64_t* begin, Arrays& arrays, NumberedPayload& to) {
   const int may_stay = PySequence_Contains(borrowing.names.ptr(), payload.name.ptr());
   if (may_stay < 0) throw nb::python_error();
   if (may_stay != 0) {
     if (auto place = column.borrowed_memory(ids, count, begin, borrowing.owner)) {
-      return arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->owner));
+      to.elements = static_cast<std::size_t>(place->elements);
+      to.array = arrays.borrow(place->memory, place->elements, payload.dtype, std::move(place->owner));
+      return;
     }
   }
   for (std::size_t n = 0; n < count; ++n) begin[n] = static_cast<std::int64_t>(n * payload.size);
-  return {};
 }
 
-Payloads number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* ids, Arrays& arrays,
-                         const Borrowing& borrowing) {
-  Payloads payloads;
+std::vector<NumberedPayload> number_payloads(const PlanSpec& plan, Rows& rows, const std::int32_t* ids, Arrays& arrays,
+                                             const Borrowing& borrowing) {
+  std::vector<NumberedPayload> payloads;
   std::size_t count = rows.count();
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     const PayloadSpec& payload = plan.payloads[i];
+    NumberedPayload& to = payloads.emplace_back(NumberedPayload{{}, {}, count * payload.size});
     if (!payload.shape.empty() && !is_int(payload.dtype)) {
       auto [begin, places] = arrays.make({static_cast<Py_ssize_t>(count)}, DType::Int64);
-      payloads.begin[payload.name] = begin;
-      nb::object there = place_values(payload, rows.columns[i], ids, count, borrowing,
-                                      static_cast<std::int64_t*>(places), arrays);
-      if (there.is_valid()) {
-        payloads.arrays[payload.name] = there;
-        continue;
-      }
+      to.begin = begin;
+      borrow_values(payload, rows.columns[i], ids, count, borrowing, static_cast<std::int64_t*>(places), arrays, to);
+      if (to.array.is_valid()) continue;
     }
     std::vector<Py_ssize_t> shape{static_cast<Py_ssize_t>(count)};
     shape.insert(shape.end(), payload.shape.begin(), payload.shape.end());
     auto [array, data] = arrays.make(shape, payload.dtype);
     rows.columns[i].scatter(ids, count, data);
-    payloads.arrays[payload.name] = array;
+    to.array = array;
   }
   return payloads;
 }
 
-// For each payload that the plan lists: the nodes that carry it, by rising id, how many of them are inner, and for each
-// node its place among them from 1 up, or 0.
-nb::dict number_carriers(const PlanSpec& plan, const nb::dict& payloads, std::size_t nodes, std::size_t inner,
-                         Arrays& arrays) {
-  nb::dict carriers;
-  for (std::size_t i : plan.carried) {
-    const PayloadSpec& payload = plan.payloads[i];
-    ArrayView values{nb::borrow(payloads[payload.name])};
-    Ints found;
-    found.reserve(nodes);
-    std::int32_t id = 0, of_inner = 0, *places = nullptr;
-    nb::object by_node = arrays.ints(nodes, places);
-    values.each_integer(0, true, [&](std::int64_t value, bool) {
-      if (value >= 0) found.push_back(id);
-      places[id] = value >= 0 ? static_cast<std::int32_t>(found.size()) : 0;
-      if (static_cast<std::size_t>(++id) == inner) of_inner = static_cast<std::int32_t>(found.size());
-    });
-    carriers[payload.name] = nb::make_tuple(arrays.copy(found), of_inner, by_node);
-  }
+// The nodes that carry an integer payload: their ids, how many of them are inner, and for each node its place among them
+// from 1 up, or 0.
+struct Carriers {
+  Ints nodes;
+  std::int32_t inner = 0;
+  nb::object places;
+};
+
+Carriers number_carriers(const nb::object& values, std::size_t nodes, std::size_t inner, Arrays& arrays) {
+  Carriers carriers;
+  ArrayView view{nb::object(values)};
+  carriers.nodes.reserve(nodes);
+  std::int32_t id = 0, *places = nullptr;
+  carriers.places = arrays.ints(nodes, places);
+  view.each_integer(0, true, [&](std::int64_t value, bool) {
+    if (value >= 0) carriers.nodes.push_back(id);
+    places[id] = value >= 0 ? static_cast<std::int32_t>(carriers.nodes.size()) : 0;
+    if (static_cast<std::size_t>(++id) == inner) carriers.inner = static_cast<std::int32_t>(carriers.nodes.size());
+  });
   return carriers;
 }
 
@@ -159,15 +160,67 @@ nb::object number_roots(const Rows& rows, const std::int32_t* ids, Arrays& array
   return array;
 }
 
-nb::tuple copy_all(const std::vector<Ints>& all, Arrays& arrays) {
-  nb::list copies;
-  for (const Ints& each : all) copies.append(arrays.copy(each));
-  return nb::tuple(copies);
-}
+// All that requests are made of, once nodes have their ids.
+struct Numbering {
+  const Rows& rows;
+  const Batches& batches;
+  const std::vector<Ints>& class_lengths;
+  const Edges& edges;
+  const std::vector<NumberedPayload>& payloads;
+  const Steps& steps;
+  const Storage& storage;
+  const std::int32_t* ids;
+  Arrays& arrays;
+  std::vector<std::optional<Carriers>> carriers;  // of the payloads that were asked for so far
+
+  const Carriers& carriers_of(std::size_t payload) {
+    if (!carriers[payload]) {
+      carriers[payload] = number_carriers(payloads[payload].array, rows.count(), rows.inner.size(), arrays);
+    }
+    return *carriers[payload];
+  }
+
+  nb::object make(const Request& request) {
+    using K = IndexKind;
+    switch (request.kind) {
+      case K::NumNodes: return nb::int_(rows.count());
+      case K::NumInner: return nb::int_(rows.inner.size());
+      case K::NumEdges: return nb::int_(edges.count);
+      case K::NumBatches: return nb::int_(batches.length.size());
+      case K::NumRoots: return nb::int_(rows.roots.size());
+      case K::WidestNodes: return nb::int_(batches.widest());
+      case K::WidestEdges: return nb::int_(batches.widest_edges(edges.first));
+      case K::BatchBegin: return arrays.copy(batches.begin);
+      case K::BatchLength: return arrays.copy(batches.length);
+      case K::ChildBegin: return edges.begin;
+      case K::Child: return edges.child;
+      case K::Roots: return number_roots(rows, ids, arrays);
+      case K::Position: return nb::borrow(edges.positions[nb::int_(request.number)]);
+      case K::NumCarriers: return nb::int_(carriers_of(request.payload).nodes.size());
+      case K::NumInnerCarriers: return nb::int_(carriers_of(request.payload).inner);
+      case K::Carrier: return arrays.copy(carriers_of(request.payload).nodes);
+      case K::CarrierPlace: return carriers_of(request.payload).places;
+      case K::NumSteps: return nb::int_(steps.top_begin.size() - 1);
+      case K::NumTops: return nb::int_(steps.top.size());
+      case K::TopBegin: return arrays.copy(steps.top_begin);
+      case K::StepTop: return arrays.copy(steps.top);
+      case K::Height: return arrays.copy(steps.height);
+      case K::StepGroup: return arrays.copy(steps.group);
+      case K::ClassLength: return arrays.copy(class_lengths[static_cast<std::size_t>(request.number)]);
+      case K::StorageRows: return nb::int_(storage.rows);
+      case K::StorageBegin: return storage.begin;
+      case K::StorageRow: return storage.of_node;
+      case K::PayloadBegin: return payloads[request.payload].begin;
+      case K::PayloadSize: return nb::int_(payloads[request.payload].elements);
+    }
+    throw std::logic_error("an index array of no kind");
+  }
+};
 
 }  // namespace
 
-nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Borrowing& borrowing) {
+Numbered number(const PlanSpec& plan, const std::vector<Request>& requests, Rows& rows, Arrays arrays,
+                const Borrowing& borrowing) {
   if (plan.widest > 0) divide_wide_heights(plan.widest, rows);
   Batches batches(rows);
   Ints classes = classes_of(plan, rows);
@@ -181,20 +234,21 @@ nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Borrowin
     sort_by_class(rows, batches, classes, lengths, ids);
   }
   if (plan.recycled) sort_by_use(rows, batches, classes, lengths, last, ids);
-  std::size_t inner = rows.inner.size();
   Edges edges = number_edges(plan, rows, ids, arrays);
-  Payloads payloads = number_payloads(plan, rows, ids, arrays, borrowing);
-  nb::dict carriers = number_carriers(plan, payloads.arrays, rows.count(), inner, arrays);
+  std::vector<NumberedPayload> payloads = number_payloads(plan, rows, ids, arrays, borrowing);
   Steps steps = number_steps(plan, rows, ids);
-  Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays)
-                                  : Storage{0, arrays.copy(Ints()), arrays.copy(Ints())};
-  return nb::make_tuple(rows.structures(), rows.count(), inner, edges.count, batches.length.size(), batches.widest(),
-                        batches.widest_edges(edges.first), arrays.copy(batches.begin), arrays.copy(batches.length),
-                        edges.begin, edges.child, edges.positions, payloads.arrays, payloads.begin, carriers,
-                        steps.top_begin.size() - 1, steps.top.size(), arrays.copy(steps.top_begin), arrays.copy(steps.top),
-                        arrays.copy(steps.height), arrays.copy(steps.group), copy_all(lengths, arrays), storage.rows,
-                        storage.begin, storage.of_node, number_roots(rows, ids, arrays), arrays.copy(rows.root_begin),
-                        by_row, arrays.copy(rows.row_begin), rows.keys.release(arrays));
+  Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays) : Storage{};
+  Numbering numbering{rows, batches, lengths, edges, payloads, steps, storage, ids, arrays, {}};
+  numbering.carriers.resize(payloads.size());
+  Numbered numbered;
+  numbered.structures = rows.structures();
+  for (const Request& request : requests) numbered.arrays[request.name] = numbering.make(request);
+  for (std::size_t i = 0; i < payloads.size(); ++i) numbered.payloads[plan.payloads[i].name] = payloads[i].array;
+  numbered.root_begin = arrays.copy(rows.root_begin);
+  numbered.rows = by_row;
+  numbered.row_begin = arrays.copy(rows.row_begin);
+  numbered.row_keys = rows.keys.release(arrays);
+  return numbered;
 }
 
 }  // namespace cortex

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.h"
+#include "requests.h"
 #include "rows.h"
 
 namespace cortex {
@@ -12,7 +13,15 @@ struct Borrowing {
   nb::object owner;
 };
 
-// The fields of Linearized after its plan, in their order. The rows are consumed.
-nb::tuple number(const PlanSpec& plan, Rows& rows, Arrays arrays, const Borrowing& borrowing);
+// The fields of Linearized beside its plan.
+struct Numbered {
+  std::size_t structures;
+  nb::dict arrays, payloads;  // by name
+  nb::object root_begin, rows, row_begin, row_keys;
+};
+
+// Number the rows, which are consumed, and make the arrays that are requested.
+Numbered number(const PlanSpec& plan, const std::vector<Request>& requests, Rows& rows, Arrays arrays,
+                const Borrowing& borrowing);
 
 }  // namespace cortex

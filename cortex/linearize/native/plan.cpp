@@ -97,9 +97,6 @@ PlanSpec::PlanSpec(nb::handle given)
   for (nb::handle position : given.attr("positions")) positions.push_back(nb::cast<std::int64_t>(position));
   for (nb::handle payload : given.attr("payloads")) {
     payloads.emplace_back(payload);
-    for (nb::handle name : given.attr("carriers")) {
-      if (text(name) == text(payload.attr("name"))) carried.push_back(payloads.size() - 1);
-    }
     if (text(payload.attr("name")) == "word") word = static_cast<int>(payloads.size()) - 1;
   }
   recycled = nb::cast<bool>(given.attr("recycled"));

@@ -58,7 +58,6 @@ struct PlanSpec {
   std::vector<std::int64_t> positions;
   std::vector<PayloadSpec> payloads;
   std::int32_t unrolled;             // steps are of one height more; none where it is zero
-  std::vector<std::size_t> carried;  // the payloads of which the carriers are listed
   std::vector<ClassSpec> classes;
   bool recycled;        // nodes have rows of storage
   std::int32_t widest = 0;  // batches of inner nodes have no more of them; any number where it is zero

@@ -6,8 +6,8 @@
 
 namespace cortex {
 
-SlottedClass::SlottedClass(nb::object type, const nb::object& slots) : type_(std::move(type)) {
-  for (nb::handle name : slots) {
+SlottedClass::SlottedClass(nb::object type, std::initializer_list<const char*> slots) : type_(std::move(type)) {
+  for (const char* name : slots) {
     nb::object found = type_.attr("__dict__")[name];
     auto* member = reinterpret_cast<PyMemberDescrObject*>(found.ptr());
     if (!Py_IS_TYPE(found.ptr(), &PyMemberDescr_Type) || member->d_member->type != T_OBJECT_EX) {
@@ -17,16 +17,15 @@ SlottedClass::SlottedClass(nb::object type, const nb::object& slots) : type_(std
   }
 }
 
-nb::object SlottedClass::make(nb::handle first, const nb::tuple& rest) const {
-  if (rest.size() + 1 != offsets_.size()) throw std::invalid_argument("a value for each slot is expected");
+nb::object SlottedClass::make(std::initializer_list<nb::handle> values) const {
+  if (values.size() != offsets_.size()) throw std::invalid_argument("a value for each slot is expected");
   auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
   nb::object made = nb::steal(type->tp_alloc(type, 0));
   if (!made.is_valid()) throw nb::python_error();
-  auto put = [&](std::size_t slot, nb::handle value) {
-    *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(made.ptr()) + offsets_[slot]) = value.inc_ref().ptr();
-  };
-  put(0, first);
-  for (std::size_t slot = 1; slot < offsets_.size(); ++slot) put(slot, rest[slot - 1]);
+  auto offset = offsets_.begin();
+  for (nb::handle value : values) {
+    *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(made.ptr()) + *offset++) = value.inc_ref().ptr();
+  }
   return made;
 }
 

@@ -1,6 +1,8 @@
 // Makes instances of a slotted Python class without calling it.
 #pragma once
 
+#include <initializer_list>
+
 #include "common.h"
 
 namespace cortex {
@@ -9,10 +11,10 @@ namespace cortex {
 class SlottedClass {
  public:
   // `slots` are names, in the order in which `make` takes values.
-  SlottedClass(nb::object type, const nb::object& slots);
+  SlottedClass(nb::object type, std::initializer_list<const char*> slots);
 
-  // Return an instance with `first` and then the items of `rest` as its values.
-  nb::object make(nb::handle first, const nb::tuple& rest) const;
+  // Return an instance with these values.
+  nb::object make(std::initializer_list<nb::handle> values) const;
 
  private:
   nb::object type_;

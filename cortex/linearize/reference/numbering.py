@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate, chain, groupby
 from math import prod
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cortex.ilir.index_arrays import IndexArray, IndexKind, index_arrays
 from cortex.ilir.plan import Plan
 from cortex.linearize.reference.storage import by_use, last_needed, storage_begins
 from cortex.linearize.reference.structures import Structure, StructureNode
 from cortex.linearize.result import Linearized
+
+_K = IndexKind
 
 Values = dict[str, list[npt.NDArray[Any]]]
 """Each payload, row by row of the whole batch."""
@@ -53,46 +56,59 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         storage = storage_begins(begin.tolist(), length.tolist(), [last[row] for row in order])
     tops = _tops(plan, sorted_nodes, height)
     top_nodes = list(chain.from_iterable(tops))
+    edges = [_edges_between(children, b, n) for b, n in zip(begin, length, strict=True)]
+    class_length = _class_lengths(plan, [batch[node] for node in nodes], classes, len(length))
+    roots = _ints([node_id[root] for structure in structures for root in structure.roots])
+
+    def carried(array: IndexArray) -> list[int]:
+        return [node for node, value in enumerate(payloads[array.payload or ""]) if value >= 0]
+
+    def place(array: IndexArray) -> npt.NDArray[np.int32]:
+        carriers = carried(array)
+        return _ints([carriers.index(n) + 1 if n in carriers else 0 for n in range(len(nodes))])
+
+    def storage_row(array: IndexArray) -> npt.NDArray[np.int32]:
+        rows_of_batches = reversed([*zip(storage[1], length, strict=True)])
+        return _ints(list(chain.from_iterable(range(s, s + n) for s, n in rows_of_batches)))
+
+    fill: dict[IndexKind, Callable[[IndexArray], int | npt.NDArray[Any]]] = {
+        _K.NUM_NODES: lambda array: len(nodes),
+        _K.NUM_INNER: lambda array: len(inner),
+        _K.NUM_EDGES: lambda array: sum(map(len, children)),
+        _K.NUM_BATCHES: lambda array: len(length),
+        _K.NUM_ROOTS: lambda array: len(roots),
+        _K.WIDEST_NODES: lambda array: max(length[1:].tolist(), default=0),
+        _K.WIDEST_EDGES: lambda array: max(edges, default=0),
+        _K.BATCH_BEGIN: lambda array: _ints(begin),
+        _K.BATCH_LENGTH: lambda array: _ints(length),
+        _K.CHILD_BEGIN: lambda array: _offsets(children),
+        _K.CHILD: lambda array: _ints(list(chain.from_iterable(children))),
+        _K.ROOTS: lambda array: roots,
+        _K.POSITION: lambda array: _ints([_child_at(node, array.number or 0, node_id) for node in inner]),
+        _K.NUM_CARRIERS: lambda array: len(carried(array)),
+        _K.NUM_INNER_CARRIERS: lambda array: sum(node < len(inner) for node in carried(array)),
+        _K.CARRIER: lambda array: _ints(carried(array)),
+        _K.CARRIER_PLACE: place,
+        _K.NUM_STEPS: lambda array: len(tops),
+        _K.NUM_TOPS: lambda array: len(top_nodes),
+        _K.TOP_BEGIN: lambda array: _offsets(tops),
+        _K.STEP_TOP: lambda array: _ints(top_nodes),
+        _K.HEIGHT: lambda array: _ints([height[node] for node in sorted_nodes]),
+        _K.STEP_GROUP: lambda array: _ints(_groups(top_nodes, sorted_nodes, node_id)),
+        _K.CLASS_LENGTH: lambda array: class_length[array.number or 0],
+        _K.STORAGE_ROWS: lambda array: storage[0],
+        _K.STORAGE_BEGIN: lambda array: _ints(storage[1]),
+        _K.STORAGE_ROW: storage_row,
+        _K.PAYLOAD_BEGIN: lambda array: (
+            np.arange(len(nodes), dtype=np.int64) * prod(payloads[array.payload or ""].shape[1:])
+        ),
+        _K.PAYLOAD_SIZE: lambda array: payloads[array.payload or ""].size,
+    }
     return Linearized(
-        plan=plan,
-        num_structures=len(structures),
-        num_nodes=len(nodes),
-        num_inner=len(inner),
-        num_edges=sum(map(len, children)),
-        num_batches=len(length),
-        widest_nodes=max(length[1:].tolist(), default=0),
-        widest_edges=max(
-            (_edges_between(children, b, n) for b, n in zip(begin, length, strict=True)), default=0
-        ),
-        batch_begin=_ints(begin),
-        batch_length=_ints(length),
-        child_begin=_offsets(children),
-        child=_ints(list(chain.from_iterable(children))),
-        positions={j: _ints([_child_at(node, j, node_id) for node in inner]) for j in plan.positions},
-        payloads=payloads,
-        payload_begin={
-            p.name: np.arange(len(nodes), dtype=np.int64) * prod(p.shape)
-            for p in plan.payloads
-            if p.shape and p.dtype.is_float
-        },
-        carriers={name: _carriers(payloads[name], len(inner)) for name in payloads if name in plan.carriers},
-        num_steps=len(tops),
-        num_tops=len(top_nodes),
-        top_begin=_offsets(tops),
-        step_top=_ints(top_nodes),
-        height=_ints([height[node] for node in sorted_nodes] if plan.unrolled else []),
-        step_group=_ints(_groups(top_nodes, sorted_nodes, node_id) if plan.unrolled else []),
-        class_length=_class_lengths(plan, [batch[node] for node in nodes], classes, len(length)),
-        storage_rows=storage[0],
-        storage_begin=_ints(storage[1]),
-        storage_row=_ints(
-            list(
-                chain.from_iterable(
-                    range(s, s + n) for s, n in reversed([*zip(storage[1], length, strict=False)])
-                )
-            )
-        ),
-        roots=_ints([node_id[root] for structure in structures for root in structure.roots]),
+        plan,
+        len(structures),
+        {array.name: fill[array.kind](array) for array in index_arrays(plan)},
+        payloads,
         root_begin=_offsets([structure.roots for structure in structures]),
         rows=_ints([node_id[node] for node in nodes]),
         row_begin=_offsets([structure.nodes for structure in structures]),
@@ -103,8 +119,8 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
 def _divided(height: Mapping[StructureNode, int], widest: int) -> dict[StructureNode, int]:
     """Return the batch of each node: those of each height are as many as it takes, none of more inner nodes.
 
-    Each has a part of each quarter of the nodes, so that who computes the first nodes of a batch finds their children
-    where he computed them himself.
+    Each has a part of each quarter of the nodes, so that the worker that computes the first nodes of a batch computed
+    their children too.
     """
     batch = {node: 0 for node in height}
     first = 1
@@ -133,14 +149,6 @@ def _offsets(lists: list[list[Any]]) -> npt.NDArray[np.int32]:
 def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, int]) -> int:
     child = node.children[position] if position < len(node.children) else None
     return -1 if child is None else node_id[child]
-
-
-def _carriers(
-    values: npt.NDArray[Any], inner: int
-) -> tuple[npt.NDArray[np.int32], int, npt.NDArray[np.int32]]:
-    carriers = [node for node, value in enumerate(values) if value >= 0]
-    places = [carriers.index(node) + 1 if value >= 0 else 0 for node, value in enumerate(values)]
-    return _ints(carriers), sum(node < inner for node in carriers), _ints(places)
 
 
 def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, int]) -> list[list[int]]:

@@ -9,7 +9,8 @@ from itertools import chain, islice
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.loops import Cases, NodeBody, Unrolled, class_loops, node_loops
 from cortex.ilir.plan import Plan
-from cortex.ilir.structure import StructureFunctions, structure_functions
+from cortex.ilir.structure import StructureFunctions
+from cortex.ilir.structure_functions import structure_functions
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.lower.buffers import Buffers
