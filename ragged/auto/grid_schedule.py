@@ -10,17 +10,18 @@ from ragged.analysis.contractions import products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost, slice_loop
 from ragged.auto.fuse_edges import fuse_edges
+from ragged.auto.rules import Rule, run_rules
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
 from ragged.ir.program import Program, StageKind
-from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
 from ragged.ir.walk import expressions, leaves, mentions, statements, subexpressions
 from ragged.machine import Grid, Machine
 from ragged.passes.contract_storage import contract_storage
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.schedule.result import ScheduleResult
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import split
@@ -45,7 +46,7 @@ class GridSchedule:
     def __name__(self) -> str:
         return "default_schedule"
 
-    def __call__(self, program: Program) -> Rewritten:
+    def __call__(self, program: Program) -> ScheduleResult:
         """Return the scheduled program. Comes before `fuse_multiply_add`.
 
         What a batch's nodes do is cut into columns, which are independent of each other between one product and the
@@ -56,24 +57,90 @@ class GridSchedule:
         Raises:
             ScheduleError: the kernel has no parallel loops, or does something else too.
         """
-        schedule = LoopSchedule(program, trusted=True)
-        for loop in [each.var for each in outermost(schedule.program)]:
-            for part in list(fuse_edges(schedule, loop)):
-                slice_loop(schedule, part, _one)
-        pairs = [
-            pair for loop in outermost(schedule.program) for pair in _columns(schedule, self.grid, loop.var)
-        ]
-        schedule.apply(contract_storage)
-        for nodes, columns in pairs:
-            schedule.apply(fuse, nodes, columns)
-        _hold_sums(schedule)
-        _unroll_single(schedule)
-        schedule.apply(distribute_over_blocks, _blocks(schedule.program, self.grid))
-        notes = list(_keep_weights(schedule, self.grid))
-        _unroll_single(schedule)
-        schedule.apply(distribute_over_threads, self.grid.threads)
-        tile_tables(schedule, self.machine)
-        return Rewritten(schedule.checked(), schedule.forwarding, (*schedule.log().splitlines(), *notes))
+        state = _GridState(LoopSchedule(program, trusted=True), self.grid, self.machine)
+        rules = run_rules(GRID_RULES, state)
+        schedule = state.schedule
+        notes = (*schedule.log().splitlines(), *state.notes)
+        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, rules=rules)
+
+
+@dataclass(slots=True)
+class _GridState:
+    """What rules for a GPU know of each other: `pairs` are loops over nodes and over their columns, to be fused."""
+
+    schedule: LoopSchedule
+    grid: Grid
+    machine: Machine
+    pairs: tuple[tuple[Var, Var], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _slice_all(state: _GridState) -> None:
+    for loop in [each.var for each in outermost(state.schedule.program)]:
+        for part in list(fuse_edges(state.schedule, loop)):
+            slice_loop(state.schedule, part, _one)
+
+
+def _group_columns(state: _GridState) -> None:
+    loops = outermost(state.schedule.program)
+    state.pairs = tuple(pair for loop in loops for pair in _columns(state.schedule, state.grid, loop.var))
+
+
+def _fuse_columns(state: _GridState) -> None:
+    for nodes, columns in state.pairs:
+        state.schedule.apply(fuse, nodes, columns)
+
+
+def _distribute_over_blocks(state: _GridState) -> None:
+    state.schedule.apply(distribute_over_blocks, _blocks(state.schedule.program, state.grid))
+
+
+def _keep_on_chip(state: _GridState) -> None:
+    state.notes = tuple(_keep_weights(state.schedule, state.grid))
+
+
+def _contract(state: _GridState) -> None:
+    state.schedule.apply(contract_storage)
+
+
+def _distribute_over_threads(state: _GridState) -> None:
+    state.schedule.apply(distribute_over_threads, state.grid.threads)
+
+
+GRID_RULES: tuple[Rule[_GridState], ...] = (
+    Rule("slice_columns", _slice_all, "each column of a batch is independent up to the next contraction"),
+    Rule(
+        "group_columns", _group_columns, "a block computes several columns where there are more than blocks"
+    ),
+    Rule(
+        "contract_storage",
+        _contract,
+        "temporaries of one column stay with it; before loops are fused",
+    ),
+    Rule("fuse_columns", _fuse_columns, "a thread computes one column of one row"),
+    Rule("hold_sums", lambda s: _hold_sums(s.schedule), "a sum stays in a register and is stored once"),
+    Rule("unroll_single", lambda s: _unroll_single(s.schedule), "loops of one iteration need no loop"),
+    Rule(
+        "distribute_over_blocks",
+        _distribute_over_blocks,
+        "blocks keep the same columns in every batch; barriers stand where a contraction reads whole rows",
+    ),
+    Rule("keep_on_chip", _keep_on_chip, "weights that fit are loaded once; needs each block's columns"),
+    Rule(
+        "unroll_single again",
+        lambda s: _unroll_single(s.schedule),
+        "loops that blocks left with one iteration",
+    ),
+    Rule(
+        "distribute_over_threads",
+        _distribute_over_threads,
+        "threads share what is left of a block's loops",
+    ),
+    Rule(
+        "tile_tables", lambda s: tile_tables(s.schedule, s.machine), "the CPU fills tables in register tiles"
+    ),
+)
+"""The rules for a GPU in their order."""
 
 
 def _one(extent: int) -> int:
@@ -162,7 +229,9 @@ def _keep_weights(schedule: LoopSchedule, grid: Grid) -> Iterator[str]:
         size = _bytes(list(_chips(schedule.program))[-1])
         if size > left:
             schedule.restore(before)
-            yield f"# not on chip: {buffer.name}, of which a block has {size} bytes, with {left} left"
+            reason = f"{buffer.name}, of which a block has {size} bytes, with {left} left"
+            schedule.refuse(f"keep_on_chip: {buffer.name}", ScheduleError(reason))
+            yield f"# not on chip: {reason}"
         else:
             left -= size
 

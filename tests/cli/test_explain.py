@@ -2,6 +2,7 @@
 
 import cortex
 from cortex import models
+from ragged.auto.grid_schedule import GRID_RULES
 from ragged.ir.rule_record import Refusal, RuleRecord, rules_from_json, rules_to_json
 
 MODEL = models.tree_sum(hidden=4, vocab=7)
@@ -26,6 +27,15 @@ def test_the_steps_of_all_rules_are_the_schedule_and_travel_with_it(tmp_path):
     assert "serpentine_columns" in fn.explain() and "not run: serpentine=False" in fn.explain()
     fn.save(tmp_path / "m.cortex")
     assert cortex.load(tmp_path / "m.cortex").rules == fn.rules
+
+
+def test_a_gpu_has_rules_of_its_own():
+    fn = cortex.compile(MODEL, MODEL.init_params(), target="cuda -arch=sm_90")
+    rules = [each.rule for each in fn.rules]
+    assert [name for name in rules if name in {each.name for each in GRID_RULES}] == [
+        each.name for each in GRID_RULES
+    ]
+    assert any("distribute_over_blocks" in step for each in fn.rules for step in each.applied)
 
 
 def test_a_record_as_text_and_json():
