@@ -244,17 +244,14 @@ def share_out(
 ) -> str | None:
     """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
 
-    `wide`, `own` and `rooms` are as in `distribute_over_team`.
+    `wide`, `own` and `rooms` are its `min_rows_per_worker`, `replicated` and `rolling_buffers`.
     """
     reason = None
     if threads > 1:
         try:
-            if rooms:
-                schedule.apply(distribute_over_team, wide, own, rooms)
-            elif own:
-                schedule.apply(distribute_over_team, wide, own)
-            else:
-                schedule.apply(distribute_over_team, *(() if wide is None else (wide,)))
+            options = {"min_rows_per_worker": wide, "replicated": own, "rolling_buffers": rooms}
+            given = {name: value for name, value in options.items() if value not in (None, ())}
+            schedule.apply(distribute_over_team, **given)  # type: ignore[arg-type]
         except ScheduleError as refusal:
             reason = " ".join(str(refusal).split())
         else:

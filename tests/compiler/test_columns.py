@@ -96,7 +96,7 @@ def test_a_team_waits_once_a_batch_where_each_adds_up_rows_himself(name):
     assert columns.sliced and len(columns.own) == 1
     both = [0, 0]
     for place, own in enumerate(((), columns.own)):
-        text = str(distribute_over_team(schedule.program, None, own).program)
+        text = str(distribute_over_team(schedule.program, replicated=own).program)
         both[place] = text.partition("for step in")[2].count("barrier(team)")
     assert both == {"child_sum": [2, 1], "two_matrices": [3, 2]}[name]
 
@@ -110,7 +110,7 @@ def test_results_of_a_team(name, wide, hidden):
     schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
     assert columns.sliced == bool(columns.own)  # whose nodes are shared out waits for nobody's columns
-    schedule.apply(distribute_over_team, wide, columns.own)
+    schedule.apply(distribute_over_team, min_rows_per_worker=wide, replicated=columns.own)
     alternate_columns(schedule)
     program = schedule.checked()
     for structures in (data, data[1:2], []):
@@ -171,4 +171,4 @@ def test_a_batch_is_wide_where_its_rows_are_many_or_as_large_as_the_matrices(mat
 def test_nodes_with_matrices_of_their_own_are_shared_out_two_by_two():
     model = models.mv_rnn(32, 10)
     function = cortex.compile(model, model.init_params(seed=0), threads=2)
-    assert "s.apply(distribute_over_team, 1)" in function.show("schedule")
+    assert "s.apply(distribute_over_team, min_rows_per_worker=1)" in function.show("schedule")

@@ -89,7 +89,7 @@ def test_the_same_bits_by_nodes_and_by_columns(name, wide):
     model = WIDE[name]
     params, options = model.init_params(seed=0), cortex.RecursionOptions(min_rows_per_worker=wide)
     one, two = (cortex.compile(model, params, threads=threads, options=options) for threads in (1, 2))
-    assert f"s.apply(distribute_over_team, {wide}" in two.show("schedule")
+    assert f"s.apply(distribute_over_team, min_rows_per_worker={wide}" in two.show("schedule")
     all_come(two)
     for batch in batches():
         want = one(batch)

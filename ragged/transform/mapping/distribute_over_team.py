@@ -24,99 +24,34 @@ _REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
 
 def distribute_over_team(
     program: Program,
-    wide: int | None = None,
-    own: tuple[Var, ...] = (),
-    rooms: tuple[RollingBuffer, ...] = (),
+    *,
+    min_rows_per_worker: int | None = None,
+    replicated: tuple[Var, ...] = (),
+    rolling_buffers: tuple[RollingBuffer, ...] = (),
 ) -> Rewritten:
-    """Make the kernel one that a team of any size runs: each worker a contiguous share of each PARALLEL loop.
+    """Give each worker of a team of any size a contiguous share of each PARALLEL loop, with barriers where needed.
 
-    before::
+    Each iteration does what it did: results have the same bits for any number of workers. A barrier stands before a
+    loop that may depend on what came since the last one (CORTEX, appendix A.4).
 
-        for b in serial(num_batches):
-            for n in parallel(batch_length(b)):
-                node = batch_begin(b) + n
-                h[node] = tanh(h[left(node)])
-
-    after::
-
-        for w in team(workers):
-            for b in serial(num_batches):
-                barrier(team)
-                first = w * batch_length(b) // workers
-                for n_s in serial((w + 1) * batch_length(b) // workers - first):
-                    n = first + n_s
-                    node = batch_begin(b) + n
-                    h[node] = tanh(h[left(node)])
-
-    `workers` is a new size, which each call says. What each iteration does stays as it was, so results have the same
-    bits for any number of workers. A barrier stands before a loop that may depend on what came since the last one, in
-    the loop that carries the dependence (CORTEX, appendix A.4). Shares of loops of one extent that is a number are
-    alike: what the same iteration of another such loop did, a worker has done himself. PARALLEL loops inside others are
-    run by one worker, one iteration after another. The loop's forwarding is the loop over a share.
-
-    With `wide`, a loop of a constant extent around another PARALLEL one is shared out, each time, by the inner one
-    where that has `wide` iterations or more for each worker::
-
-        for s in parallel(4):
-            for n in parallel(batch_length(b)):
-                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
-
-    after `distribute_over_team(program, 16)`::
-
-        row = w if batch_length(b) >= workers * 16 else 0
-        rows = workers if batch_length(b) >= workers * 16 else 1
-        column = 0 if batch_length(b) >= workers * 16 else w
-        columns = 1 if batch_length(b) >= workers * 16 else workers
-        first = column * 4 // columns
-        for s_s in serial((column + 1) * 4 // columns - first):
-            s = first + s_s
-            first = row * batch_length(b) // rows
-            for n_s in serial((row + 1) * batch_length(b) // rows - first):
-                n = first + n_s
-                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
-
-    Workers who would need no barrier where such loops are shared out by columns meet where one is by rows.
-
-    Loops in `own` are not shared out: each worker runs them for himself, into his own copy of what they write, and
-    meets nobody before he reads that::
-
-        for k in parallel(batch_length(b)):
-            t[batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
-
-    after `distribute_over_team(program, own=(k,))`::
-
-        for k in serial(batch_length(b)):
-            t[w, batch_begin(b) + k] = h[left(batch_begin(b) + k)] + h[right(batch_begin(b) + k)]
-
-    Where rows are shared out and a worker needs those alone that are his, he runs their iterations alone.
-
-    Workspaces in `rooms` have room for one iteration of a loop, as `rebase_storage` gives it, in a copy for each share
-    of rows. What a core has in its cache it then fills again, however many rows the next batch has::
-
-        for s in parallel(4):
-            for n in parallel(batch_length(b)):
-                t[batch_begin(b) + n, s] = tanh(x[batch_begin(b) + n, s])
-
-    after `distribute_over_team(program, 16, (), ((t, 0, b, batch_begin(b), batch_length(b), widest),))`::
-
-        row = w if batch_length(b) >= workers * 16 else 0
-        ...
-                t[row, n, s] = tanh(x[batch_begin(b) + n, s])
+    Args:
+        program: its kernel has PARALLEL loops; those inside others become serial.
+        min_rows_per_worker: a loop of constant extent around a PARALLEL one is shared out, each time, by the inner
+            loop where that has so many iterations for each worker; None shares out the outer one always.
+        replicated: loops that every worker runs in full, into its own copy of the workspaces that they write.
+        rolling_buffers: workspaces sized for one iteration of a loop, with a copy for each share of rows.
 
     Raises:
-        ScheduleError: `wide` is no number from 1 up, or there are `rooms` without it; what a loop of one's own writes
-            is no workspace, or is used before it or where it does not run; a workspace in `rooms` is used in a loop
-            whose rows are not shared out, or it is not proven that what is read of it was written in the same row and
-            iteration, or `rebase_storage` refuses; something with an effect stands outside the kernel's PARALLEL loops,
-            what stands around them depends on what the kernel writes, or two iterations of one of them are not proven
-            to be independent.
+        ScheduleError: iterations are not proven independent; an effect stands outside of PARALLEL loops, or what stands
+            around them depends on what the kernel writes; or an option does not fit the program.
     """
+    wide = min_rows_per_worker
     if wide is not None and wide < 1:
         raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
-    if rooms and wide is None:
+    if rolling_buffers and wide is None:
         raise ScheduleError(
-            f"{_REFUSAL}: rooms for shares of rows, and no rows are shared out",
-            fix="say from how many rows on they are (wide); else rebase_storage gives room",
+            f"{_REFUSAL}: rolling buffers for shares of rows, and no rows are shared out",
+            fix="give min_rows_per_worker; else rebase_storage makes rolling buffers",
         )
     found = Shareable.of(
         program,
@@ -124,8 +59,8 @@ def distribute_over_team(
         _REFUSAL,
         aligned=True,
         crossed=wide is not None,
-        own=own,
-        rooms=tuple(RollingBuffer(*each) for each in rooms),
+        own=replicated,
+        rooms=tuple(RollingBuffer(*each) for each in rolling_buffers),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _Share(

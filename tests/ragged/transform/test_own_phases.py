@@ -44,7 +44,9 @@ def program(read=SAME):
 
 def shared_out(read=SAME, wide=WIDE, own=("k1",)):
     old = program(read)
-    made = distribute_over_team(old, wide, tuple(loop(old, name) for name in own)).program
+    made = distribute_over_team(
+        old, min_rows_per_worker=wide, replicated=tuple(loop(old, name) for name in own)
+    ).program
     verify(made)
     return made
 
@@ -80,7 +82,7 @@ def test_nobody_waits_for_what_he_has_himself():
     text = WAVES.format(read=SAME).replace("y[k1, i] + y[n - 1 - k1, i]", "x[k1, i] + x[n - 1 - k1, i]")
     old = parse(text)
     assert meetings(distribute_over_team(old).program) == ["barrier(team)"]
-    assert meetings(distribute_over_team(old, own=(loop(old, "k1"),)).program) == []
+    assert meetings(distribute_over_team(old, replicated=(loop(old, "k1"),)).program) == []
 
 
 def test_who_needs_other_rows_computes_them():
@@ -93,7 +95,7 @@ def test_a_row_of_another_round_is_computed_by_all():
     """A worker whose rows change from round to round would not find those of the round before."""
     text = WAVES.format(read=SAME).replace("0.5 * t[r, ", "0.5 * t[r if r < 1 else r - 1, ")
     old = parse(text)
-    made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
+    made = distribute_over_team(old, min_rows_per_worker=WIDE, replicated=(loop(old, "k1"),)).program
     assert "for k1 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
         check_team(old, made, data(n), "y", workers=2, seeds=(n,))
@@ -105,7 +107,7 @@ def test_who_reads_his_own_rows_of_an_earlier_round_computes_all():
         "= y[k1, i] +", "= (0.0 if r < 1 else t[r - 1, k1, i]) + y[k1, i] +"
     )
     old = parse(text)
-    made = distribute_over_team(old, WIDE, (loop(old, "k1"),)).program
+    made = distribute_over_team(old, min_rows_per_worker=WIDE, replicated=(loop(old, "k1"),)).program
     assert "for k1 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
         check_team(old, made, data(n), "y", workers=2, seeds=(n,))
@@ -118,7 +120,9 @@ def test_what_is_of_one_row_is_computed_for_all_where_who_reads_it_needs_all():
     second = f"        for k3 in parallel(n):\n            for i in serial(4):\n                {store}\n"
     text = text.replace("        for s2 in", f"{second}        for s2 in").replace("0.5 * t[r", "0.5 * u[r")
     old = parse(text)
-    made = distribute_over_team(old, WIDE, (loop(old, "k1"), loop(old, "k3"))).program
+    made = distribute_over_team(
+        old, min_rows_per_worker=WIDE, replicated=(loop(old, "k1"), loop(old, "k3"))
+    ).program
     assert "for k1 in serial(n)" in kernel(made) and "for k3 in serial(n)" in kernel(made)
     for n in (1, 3, 4, 9):
         check_team(old, made, data(n), "y", workers=2, seeds=(n,))
@@ -131,7 +135,7 @@ def test_what_another_stage_writes_is_nobodys_own():
     )
     changed = parse(text.replace("0 <= n < 1000", "1 <= n < 1000"))
     with pytest.raises(ScheduleError) as error:
-        distribute_over_team(changed, None, (loop(changed, "k1"),))
+        distribute_over_team(changed, replicated=(loop(changed, "k1"),))
     assert str(error.value) == (
         f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' is used before it or elsewhere, too"
     )
@@ -166,7 +170,7 @@ WHAT = "distribute_over_team: cannot share the kernel out to workers\n  because:
 def test_refusals(old, new, own, because):
     changed = parse(WAVES.format(read=SAME).replace(old, new))
     with pytest.raises(ScheduleError) as error:
-        distribute_over_team(changed, None, (loop(changed, own),))
+        distribute_over_team(changed, replicated=(loop(changed, own),))
     assert str(error.value) == WHAT + because
 
 
@@ -176,7 +180,7 @@ def test_memory_that_is_shared_is_nobodys_own():
     )
     changed = parse(text)
     with pytest.raises(ScheduleError) as error:
-        distribute_over_team(changed, None, (loop(changed, "k1"),))
+        distribute_over_team(changed, replicated=(loop(changed, "k1"),))
     assert str(error.value) == (
         f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' shares its memory"
     )

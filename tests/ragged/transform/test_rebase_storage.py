@@ -119,7 +119,7 @@ def test_what_a_let_says_is_said_so():
 
 def test_copies_of_workers():
     own = program()
-    shared = distribute_over_team(own, None, (loop(own, "n"),)).program
+    shared = distribute_over_team(own, replicated=(loop(own, "n"),)).program
     assert "t: workspace(float32[workers, total, 3])" in str(shared)
     new = accepted(rebase_storage, shared, buffer(shared), 1, *rows(shared)[1:]).program
     assert "t: workspace(float32[workers, widest, 3])" in str(new)

@@ -70,7 +70,7 @@ def shared_out(old, own=()):
 
 def checked(old, own, rooms):
     before = to_text(old)
-    made = distribute_over_team(old, WIDE, own, rooms).program
+    made = distribute_over_team(old, min_rows_per_worker=WIDE, replicated=own, rolling_buffers=rooms).program
     verify(made)
     assert to_text(old) == before
     assert difference(made, parse(to_text(made))) is None
@@ -79,7 +79,7 @@ def checked(old, own, rooms):
 
 def refusal(old, *given):
     rooms = given or ((buffer(old), *rows_of(old)),)
-    return refused(distribute_over_team, old, WIDE, (), rooms).replace(
+    return refused(distribute_over_team, old, min_rows_per_worker=WIDE, rolling_buffers=rooms).replace(
         "distribute_over_team: cannot share the kernel out to workers\n", ""
     )
 
@@ -165,7 +165,10 @@ def test_a_team_meets_before_a_room_is_used_again():
     old = program(OTHER_COLUMN)
     new = str(shared_out(old)).splitlines(keepends=True)
     meetings = [k for k, line in enumerate(new) if line.strip() == "barrier(team)"]
-    assert len(meetings) == str(distribute_over_team(old, WIDE).program).count("barrier(team)") + 1
+    assert (
+        len(meetings)
+        == str(distribute_over_team(old, min_rows_per_worker=WIDE).program).count("barrier(team)") + 1
+    )
     (again,) = [k for k in meetings if new[k - 1].strip() == "b = step + 1"]
     raced = parse("".join(new[:again] + new[again + 1 :]))
     with pytest.raises(Race):
@@ -176,7 +179,11 @@ def test_a_team_meets_before_a_room_is_used_again():
 def test_it_is_replayed():
     old = program()
     schedule = LoopSchedule(old)
-    schedule.apply(distribute_over_team, WIDE, (), (RollingBuffer(buffer(old), *rows_of(old)),))
+    schedule.apply(
+        distribute_over_team,
+        min_rows_per_worker=WIDE,
+        rolling_buffers=(RollingBuffer(buffer(old), *rows_of(old)),),
+    )
     again = LoopSchedule(old)
     exec(schedule.log(), {"s": again, "distribute_over_team": distribute_over_team})
     assert str(again.program) == str(schedule.program)
@@ -198,7 +205,7 @@ def test_which_fit():
 def test_refusals():
     old = program()
     given = ((buffer(old), *rows_of(old)),)
-    assert refused(distribute_over_team, old, None, (), given) == (
+    assert refused(distribute_over_team, old, rolling_buffers=given) == (
         "distribute_over_team: cannot share the kernel out to workers: rooms for shares of rows, and no rows are "
         "shared out\n  fix: say from how many rows on they are (wide); else rebase_storage gives room"
     )
@@ -215,6 +222,10 @@ def test_refusals():
     assert refusal(conditional) == "  because: loops 'n1' and 'n2' access 't' and have different rows"
     copied = with_own_rows()
     given = ((buffer(copied, "u"), *rows_of(copied)),)
-    assert refused(distribute_over_team, copied, WIDE, (loop(copied, "n3"),), given).endswith(
-        "  because: each worker has a copy of 'u', or another stage accesses it"
-    )
+    assert refused(
+        distribute_over_team,
+        copied,
+        min_rows_per_worker=WIDE,
+        replicated=(loop(copied, "n3"),),
+        rolling_buffers=given,
+    ).endswith("  because: each worker has a copy of 'u', or another stage accesses it")

@@ -43,7 +43,7 @@ def program(read=OTHER_ROW):
 
 
 def shared_out(read=OTHER_ROW, wide=WIDE):
-    made = distribute_over_team(program(read), wide).program
+    made = distribute_over_team(program(read), min_rows_per_worker=wide).program
     verify(made)
     return made
 
@@ -115,7 +115,7 @@ with kernel:
 def test_rounds_of_many_and_of_few_rows_in_turns(seed):
     """Whoever had a row in a round of many need not have it in the next: all meet after one, and before one."""
     old = parse(VARYING)
-    new = distribute_over_team(old, WIDE).program
+    new = distribute_over_team(old, min_rows_per_worker=WIDE).program
     random = np.random.default_rng(seed)
     n, rounds, workers = int(random.integers(1, 12)), 6, int(random.integers(1, 4))
     sizes = {"n": n, "rounds": rounds}
@@ -131,13 +131,13 @@ def test_rounds_that_are_skipped_do_not_count_as_meetings():
     first = VARYING.index("        for s1")
     inside = "".join(f"    {line}\n" for line in VARYING[first:].splitlines())
     old = parse(VARYING[:first] + "        if r % 2 == 0:\n" + inside)
-    new = distribute_over_team(old, WIDE).program
+    new = distribute_over_team(old, min_rows_per_worker=WIDE).program
     arrays = {"x": np.ones((8, 4), np.float32), "length": np.array([8, 0, 3, 0, 8, 1], np.int32)}
     check_team(old, new, ({"n": 8, "rounds": 6}, arrays), "y", workers=2, seeds=range(4))
 
 
 def test_who_does_not_meet_after_a_round_of_many_races():
-    text = str(distribute_over_team(parse(VARYING), WIDE).program)
+    text = str(distribute_over_team(parse(VARYING), min_rows_per_worker=WIDE).program)
     after = " or r >= 1 and length(r - 1) >= workers * 2"
     assert after in text
     lacking = parse(text.replace(after, ""))
@@ -158,7 +158,7 @@ def test_without_the_barrier_there_is_a_race_where_rows_are_shared_out():
 
 def test_of_no_rows_is_refused():
     with pytest.raises(ScheduleError) as error:
-        distribute_over_team(program(), 0)
+        distribute_over_team(program(), min_rows_per_worker=0)
     assert str(error.value) == (
         "distribute_over_team: cannot share the kernel out to workers: rows from 0 a worker on\n"
         "  fix: a number from 1 up"
@@ -168,7 +168,7 @@ def test_of_no_rows_is_refused():
 def test_rows_that_are_counted_in_an_array_are_one_workers():
     text = ROUNDS.format(read=OTHER_ROW).replace("rounds: call()", "rounds: call()\nm: payload(int64[1])")
     text = text.replace("for k1 in parallel(n)", "for k1 in parallel(m[0])")
-    made = kernel(distribute_over_team(parse(text), WIDE).program)
+    made = kernel(distribute_over_team(parse(text), min_rows_per_worker=WIDE).program)
     assert "for k1 in serial(m[0])" in made and "for k2_s in serial((row + 1) * n // rows" in made
 
 
@@ -181,7 +181,7 @@ def test_phases_under_other_conditions_wait_always():
     )
     text = f"{text[:first]}        if rounds > 2:\n{branch.rstrip()}\n{text[second:]}"
     old = parse(text)
-    new = distribute_over_team(old, WIDE).program
+    new = distribute_over_team(old, min_rows_per_worker=WIDE).program
     lines = [line.strip() for line in kernel(new).splitlines()]
     assert [line for line in lines if line.startswith(("barrier", "if"))] == [
         "if rounds > 2:",
