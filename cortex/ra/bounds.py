@@ -12,7 +12,7 @@ from cortex.ra.cases import CaseAnalysis
 from cortex.ra.expr import BinaryExpr, Expr, Literal, Read
 from cortex.ra.facts import SiteFacts, value_key
 from cortex.ra.intervals import Interval
-from cortex.ra.sites import ExprSite, sites
+from cortex.ra.sites import ExprSite, all_reads
 from cortex.ra.tensor import NodeInput
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp
@@ -49,10 +49,8 @@ class Lookup:
 
 def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
     """Yield each index of the model that is not known to stay inside its dimension."""
-    for body in analysis.recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read):
-                yield from _of_read(analysis, site, site.expr)
+    for site, read in all_reads(analysis.recursion.computes):
+        yield from _of_read(analysis, site, read)
 
 
 def payload_range(analysis: CaseAnalysis, tensor: NodeInput) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from cortex.ra.cases import CaseAnalysis, child_reads, needed_children, reads_de
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import BinaryExpr, ChildReduce, Expr, IsLeaf, Literal, Read, Where, subexpressions
 from cortex.ra.node import NodeVar
-from cortex.ra.sites import sites
+from cortex.ra.sites import all_reads, sites
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
 from cortex.ra.tensor import NodeInput, dense
 from ragged.ir.ops import BinaryOp
@@ -125,9 +125,7 @@ def _presence(analysis: CaseAnalysis, tensor: NodeInput) -> Presence:
 
 
 def _reads(analysis: CaseAnalysis, tensor: NodeInput) -> Iterator[tuple[Read, frozenset[int]]]:
-    for body in analysis.recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read) and site.expr.tensor is tensor:
-                cases = analysis.at(site)
-                if cases:
-                    yield site.expr, cases
+    for site, read in all_reads(analysis.recursion.computes):
+        cases = analysis.at(site) if read.tensor is tensor else frozenset()
+        if cases:
+            yield read, cases

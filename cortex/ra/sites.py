@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Where, operands
+from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Read, Where, operands
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.tensor import Body, Compute, IfThenElse
 
@@ -33,6 +33,11 @@ def sites(body: Body) -> Iterator[ExprSite]:
             yield from _under(ExprSite(body, expr, node, () if child is None else (child,), indices))
         case IfThenElse(node=node, condition=condition):
             yield from _under(ExprSite(body, condition, node, (), ()))
+
+
+def all_reads(bodies: Iterable[Body]) -> Iterator[tuple[ExprSite, Read]]:
+    """Yield each read of some computes with its site, in order."""
+    return ((site, site.expr) for body in bodies for site in sites(body) if isinstance(site.expr, Read))
 
 
 def _under(site: ExprSite) -> Iterator[ExprSite]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cortex.ra.cases import handles
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Expr, Read
+from cortex.ra.expr import Expr
 from cortex.ra.node import NodeVar
-from cortex.ra.sites import ExprSite, sites
+from cortex.ra.sites import all_reads, sites
 from cortex.ra.tensor import Body, Placeholder
 from ragged.errors import ModelError
 
 
 def check_siblings_independent(recursion: Recursion) -> None:
     """P.3: the indices at which a child's result is read do not depend on another child's result."""
-    for site, read in _reads(recursion):
+    for site, read in all_reads(recursion.computes):
         if isinstance(read.tensor, Placeholder) and any(
             isinstance(i, Expr) and i.calls for i in read.indices
         ):
@@ -29,7 +27,7 @@ def check_siblings_independent(recursion: Recursion) -> None:
 
 def check_calls_at_children(recursion: Recursion) -> None:
     """P.2: recursive calls are made at children only."""
-    for _, read in _reads(recursion):
+    for _, read in all_reads(recursion.computes):
         if isinstance(read.tensor, Placeholder) and isinstance(read.indices[0], NodeVar):
             raise ModelError(
                 f"'{recursion.text(read)}': a recursive call at the node itself (P.2)",
@@ -56,7 +54,7 @@ def check_no_grandchildren(recursion: Recursion) -> None:
 
 def check_computes_at_own_node(recursion: Recursion) -> None:
     """A compute is read at its own node; a parent reads its child's results only."""
-    for _, read in _reads(recursion):
+    for _, read in all_reads(recursion.computes):
         if isinstance(read.tensor, Body) and not isinstance(read.indices[0], NodeVar):
             name = recursion.name(read.tensor)
             raise ModelError(
@@ -65,10 +63,3 @@ def check_computes_at_own_node(recursion: Recursion) -> None:
                 because="a compute may be read at its own node; a parent sees the results of its children",
                 fix=f"make '{name}' an output, and read its placeholder at the child",
             )
-
-
-def _reads(recursion: Recursion) -> Iterator[tuple[ExprSite, Read]]:
-    for body in recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read):
-                yield site, site.expr

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Read
 from cortex.ra.shapes import described
-from cortex.ra.sites import sites
+from cortex.ra.sites import all_reads
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -33,19 +32,15 @@ def check_placeholders_distinct(recursion: Recursion) -> None:
 
 def check_placeholders_known(recursion: Recursion) -> None:
     """Each placeholder that is read belongs to an output."""
-    for body in recursion.computes:
-        for site in sites(body):
-            read = site.expr
-            if not isinstance(read, Read) or not isinstance(read.tensor, Placeholder):
-                continue
-            if read.tensor not in recursion.placeholders:
-                raise ModelError(
-                    f"'{recursion.text(read)}' reads a placeholder that the recursion does not define",
-                    at=read.at,
-                    because=f"the outputs are {', '.join(recursion.outputs)}",
-                    fix="name it among the outputs, {..., name: (placeholder, compute)}; another recursion's results "
-                    "come as a payload",
-                )
+    for _, read in all_reads(recursion.computes):
+        if isinstance(read.tensor, Placeholder) and read.tensor not in recursion.placeholders:
+            raise ModelError(
+                f"'{recursion.text(read)}' reads a placeholder that the recursion does not define",
+                at=read.at,
+                because=f"the outputs are {', '.join(recursion.outputs)}",
+                fix="name it among the outputs, {..., name: (placeholder, compute)}; another recursion's results "
+                "come as a payload",
+            )
 
 
 def check_names_distinct(recursion: Recursion) -> None:
@@ -98,10 +93,8 @@ def check_output_shapes(recursion: Recursion) -> None:
 
 def check_recursive(recursion: Recursion) -> None:
     """The result of some child is read."""
-    for body in recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Placeholder):
-                return
+    if any(isinstance(read.tensor, Placeholder) for _, read in all_reads(recursion.computes)):
+        return
     unread = ", ".join(f"'{recursion.name(placeholder)}'" for placeholder in recursion.placeholders)
     raise ModelError(
         f"no recursion: nothing reads {unread}",

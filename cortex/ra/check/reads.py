@@ -10,7 +10,7 @@ from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, Index, IndexVar, Read
 from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
 from cortex.ra.shapes import counted, described
-from cortex.ra.sites import ExprSite, sites
+from cortex.ra.sites import ExprSite, all_reads, sites
 from cortex.ra.tensor import Placeholder
 from ragged.errors import ModelError
 from ragged.ir.dtype import INDEX
@@ -18,25 +18,21 @@ from ragged.ir.dtype import INDEX
 
 def check_rank(recursion: Recursion) -> None:
     """A read has an index for each dimension."""
-    for body in recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read) and len(site.expr.indices) != len(site.expr.tensor.shape):
-                read = site.expr
-                raise ModelError(
-                    f"'{recursion.text(read)}' has {counted(len(read.indices), 'index', 'indices')}, "
-                    f"'{recursion.name(read.tensor)}' {counted(len(read.tensor.shape), 'dimension')}",
-                    at=read.at,
-                    because=f"its shape is {described(read.tensor.shape)}",
-                )
+    for _, read in all_reads(recursion.computes):
+        if len(read.indices) != len(read.tensor.shape):
+            raise ModelError(
+                f"'{recursion.text(read)}' has {counted(len(read.indices), 'index', 'indices')}, "
+                f"'{recursion.name(read.tensor)}' {counted(len(read.tensor.shape), 'dimension')}",
+                at=read.at,
+                because=f"its shape is {described(read.tensor.shape)}",
+            )
 
 
 def check_index_kinds(recursion: Recursion) -> None:
     """N is indexed by a node, K by a child of that node, a dense dimension by an integer."""
-    for body in recursion.computes:
-        for site in sites(body):
-            if isinstance(site.expr, Read):
-                for index, dim in zip(site.expr.indices, site.expr.tensor.shape, strict=True):
-                    _check_index_kind(recursion, site.expr, index, dim)
+    for _, read in all_reads(recursion.computes):
+        for index, dim in zip(read.indices, read.tensor.shape, strict=True):
+            _check_index_kind(recursion, read, index, dim)
 
 
 def _check_index_kind(recursion: Recursion, read: Read, index: Index, dim: StructureDim | int) -> None:
