@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A structure of a batch, by its place there, whose results are off in `output` by `error`."""
+    """A structure of a batch, by position, and the error of its results in `output`."""
 
     structure: int
     output: str

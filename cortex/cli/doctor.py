@@ -6,9 +6,9 @@ import dataclasses
 
 import click
 
+from cortex.cli.doctor_checks import cache, compiler, extension, linker, packages
 from cortex.cli.finding import Finding
 from cortex.cli.machine import extras, processor, python
-from cortex.cli.parts import cache, compiler, extension, linker, packages
 from cortex.cli.report import json_option, print_json, print_table
 
 

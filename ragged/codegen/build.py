@@ -111,7 +111,7 @@ def generate(program: Program, target: TargetLike = "cpu") -> Generated:
 
 
 def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -> tuple[Generated, ...]:
-    """Generate code for every stage of verified programs, whose names differ, in one module: one object file has all.
+    """Generate code for every stage of verified programs of different names, in one module and object file.
 
     Raises as `compile_program` does.
     """

@@ -64,7 +64,7 @@ class Interface:
         program = self.program()
         workers = next((size for size in program.sizes() if size.name == self.workers), None)
         for symbol, name in zip((*program.functions, *program.buffers), self.names, strict=True):
-            object.__setattr__(symbol, "name", name)  # nobody else has seen it yet
+            object.__setattr__(symbol, "name", name)  # the symbol is new: no program refers to it yet
         signature = signature_of(program, workers)
         return {
             stage.kind: Entry(

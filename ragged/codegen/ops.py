@@ -33,7 +33,7 @@ MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
 TRANSPOSE = "ragged.transpose"
 """`transpose(side, rows, row_stride, out, out_stride)`: see `ragged.codegen.transpose_text`."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
-"""The names in TIR, and what those who lower them call them."""
+"""The operations by their names in TIR, and their names in `ragged.codegen.elementary`."""
 
 _PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
 

@@ -48,7 +48,7 @@ STACK_ALIGN = 16
 class Statements:
     """Turns the statements of one stage into TIR; `sites` collects its checks, in the order they get their indices.
 
-    `team` are the stage's workers if it has a team's loop; see `ragged.codegen.team` for who runs what.
+    `team` are the stage's workers if it has a team's loop; see `ragged.codegen.team`.
     """
 
     expressions: Expressions

@@ -59,7 +59,7 @@ class Target:
 def read_target(target: TargetLike) -> Target | None:
     """Return the target that is meant by `target`, without a question whether LLVM knows its processor.
 
-    None is this machine's, whose name only LLVM knows. Raises `UserError` for a kind or an option that is not known.
+    None is this machine's processor, which LLVM names. Raises `UserError` for a kind or an option that is not known.
     """
     match target:
         case Target():

@@ -1,7 +1,7 @@
 """What generated code needs to walk with others, as LLVM IR: the barrier, and the claim to report a failure.
 
 Both work on the status words of a call (`ragged.codegen.entry`): the first is not zero once a check has failed, the
-second counts arrivals at barriers. They stand in one cache line, so who waits at a barrier sees failures for nothing.
+second counts arrivals at barriers. They share a cache line: a worker that waits at a barrier sees failures at no cost.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ _PAUSE = {"x86_64": "pause", "aarch64": "yield"}
 _PATIENCE = 20_000
 """How often a worker looks before it sleeps, since others may need its processor to come here.
 
-It takes some 300 us, and must take longer than waking up: else two workers who are never late by more than that would
+It takes some 300 us, and must take longer than waking up: else two workers that are never late by more than that would
 wait for each other's sleep at each barrier, for ever.
 """
 _REST_US = 1

@@ -22,7 +22,7 @@ done:
 """Gives the unit back, if it was used; `shape` is what `multiply_text` keeps."""
 
 SHAPE_WORDS = 8
-"""Words of eight bytes of what a unit is told of its tiles; zero before the first product."""
+"""Words of eight bytes of the tile configuration; zero before the first product."""
 
 _A, _B = 4, 5
 DECLARED = """\
@@ -45,8 +45,8 @@ def multiply_text(tiles: int) -> str:
 
     It is `i32 (shape, rows, steps, out, out_at, out_stride, other, other_at, other_stride, weight, weight_at,
     weight_stride)`: the sums over `steps` times sixteen pairs of rows of `other`, with columns of `weight`. Places
-    and strides are in elements of four bytes. `shape` is what the unit was told last in this call of the kernel: to
-    tell it takes as long as a small product, so it is not told the same twice.
+    and strides are in elements of four bytes. `shape` is the last configuration in this call of the kernel:
+    loading one takes as long as a small product, so the same is not loaded twice.
     """
     zero = "\n  ".join(f"call void @llvm.x86.tilezero(i8 {t})" for t in range(tiles))
     step = "\n  ".join(

@@ -17,7 +17,7 @@ from ragged.ir.expr import Const, Load, Var
 
 @dataclass(frozen=True, slots=True)
 class MatrixUnit:
-    """The matrix unit as a stage uses it: `shape` is what it was told last, on the stack of each worker."""
+    """The matrix unit as a stage uses it: `shape` is its last configuration, on the stack of each worker."""
 
     shape: TirBuffer
 
@@ -30,7 +30,7 @@ class MatrixUnit:
         )
 
     def begin(self) -> list[TirStmt]:
-        """Return what stands first in a stage: nothing is told yet."""
+        """Return the first statements of a stage: no configuration is loaded."""
         zero = tirx.IntImm("int64", 0)
         cleared = (tirx.BufferStore(self.shape, zero, [literal(word, INDEX)]) for word in range(SHAPE_WORDS))
         return [tirx.AllocBuffer(self.shape), *cleared]

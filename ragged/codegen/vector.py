@@ -16,8 +16,8 @@ from ragged.ir.walk import all_expressions, mentions, operands, statements, sube
 def can_vectorize(loop: For) -> bool:
     """Return whether `loop` may be made vector operations: each statement for all iterations at once.
 
-    It may where no iteration touches what another one writes, and all take the same way. A loop that may not, or
-    whose extent is not constant, is left to LLVM, which finds out by itself.
+    It may where no iteration touches what another one writes, and all take the same way. Other loops, and
+    those without a constant extent, are left to LLVM's vectorizer.
     """
     if not isinstance(loop.extent, Const) or loop.extent.value < 2:
         return False

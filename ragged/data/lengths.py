@@ -64,7 +64,7 @@ OUTERMOST = (0,)
 
 
 def trusted_lengths(over: tuple[int, ...], values: npt.NDArray[np.int32]) -> Lengths:
-    """Return lengths of what has been checked: `values` are int32, contiguous and nobody else's to write to."""
+    """Return lengths of checked `values`: int32, contiguous and not written by others."""
     lengths = object.__new__(Lengths)
     object.__setattr__(lengths, "over", over)
     object.__setattr__(lengths, "values", values)

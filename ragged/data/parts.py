@@ -15,7 +15,7 @@ from ragged.data.lengths import LIMIT, Lengths
 from ragged.data.space import Extent, Extents, Padding, count, dense_shape, starts, stored_extents
 
 _COUNTABLE = 2**59
-"""Elements of 8 bytes whose bytes an int64 counts, with room to spare."""
+"""The largest count of elements; of 8 bytes each, their bytes fit an int64 with a margin."""
 
 Array = npt.NDArray[Any]
 

@@ -83,7 +83,7 @@ def attention(
     q_own = ragged.compute(
         f"{name}_q",
         [*rows, (place, width), (lane, TILE)],
-        # lanes beyond the last query are copies of it, whose results nobody stores
+        # lanes beyond the last query are copies of it; their results are not stored
         lambda h, b, i, d, w: q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale,
     )
 

@@ -31,7 +31,7 @@ class Options:
 
 @dataclass(slots=True)
 class _Kept:
-    """A function, once it is compiled; who holds the lock compiles it."""
+    """A function that is compiled once, under the lock."""
 
     lock: Lock = field(default_factory=Lock)
     function: ragged.RaggedFunction | None = None

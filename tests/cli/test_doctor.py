@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from cortex import models
-from cortex.cli import machine, parts
+from cortex.cli import doctor_checks, machine
 from cortex.compiler import compile
 from ragged.codegen.cuda import nvcc
 from ragged.compiled import kernel_cache
@@ -41,14 +41,14 @@ def test_a_compiler_that_does_not_work_is_status_1(cortex, monkeypatch):
 
 
 def test_code_that_computes_something_else_is_found(monkeypatch):
-    monkeypatch.setattr(parts, "_TINY", parts._TINY.replace("2.0", "3.0"))
-    finding = parts.compiler()
+    monkeypatch.setattr(doctor_checks, "_TINY", doctor_checks._TINY.replace("2.0", "3.0"))
+    finding = doctor_checks.compiler()
     assert not finding.ok and finding.found == "is wrong: [0.0, 3.0, 6.0, 9.0, 12.0]"
 
 
 def test_an_extension_that_is_not_built_is_found(monkeypatch):
     monkeypatch.setitem(sys.modules, "cortex.linearize", None)
-    finding = parts.extension()
+    finding = doctor_checks.extension()
     assert not finding.ok and finding.required and "pip install -e ." in finding.todo
 
 
@@ -71,7 +71,7 @@ def installed(monkeypatch):
 
 def test_packages_are_found_in_the_versions_that_cortex_takes(installed):
     installed(cortex_compiler="0.1.0", apache_tvm="0.28.0", numpy="2.4.6")
-    findings = {finding.name: finding for finding in parts.packages()}
+    findings = {finding.name: finding for finding in doctor_checks.packages()}
     assert list(findings) == ["cortex-compiler", "apache-tvm", "numpy"]
     assert findings["cortex-compiler"].ok and findings["numpy"].ok
     assert not findings["apache-tvm"].ok and findings["apache-tvm"].required
@@ -81,13 +81,13 @@ def test_packages_are_found_in_the_versions_that_cortex_takes(installed):
 
 def test_a_package_that_is_not_installed_is_found(installed):
     installed(cortex_compiler="0.1.0", apache_tvm="0.27.0.post1")
-    missing = [finding for finding in parts.packages() if not finding.ok]
+    missing = [finding for finding in doctor_checks.packages() if not finding.ok]
     assert [(finding.name, finding.found) for finding in missing] == [("numpy", "not installed")]
 
 
 def test_sources_that_are_not_installed_are_no_fault(installed):
     installed()
-    (finding,) = parts.packages()
+    (finding,) = doctor_checks.packages()
     assert not finding.ok and not finding.required
 
 
@@ -104,7 +104,7 @@ def test_sources_that_are_not_installed_are_no_fault(installed):
     ],
 )
 def test_versions_are_compared_as_numbers(version, bounds, inside):
-    assert parts.within(version, bounds) is inside
+    assert doctor_checks.within(version, bounds) is inside
 
 
 CPUINFO = "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu sse2 {flags}\n\nprocessor\t: 1\nmodel name\t: Other\n"
@@ -155,26 +155,26 @@ def test_nvcc_is_found_where_it_is_not_on_the_path(where, monkeypatch, tmp_path)
 
 
 def test_the_linker(monkeypatch, tmp_path):
-    finding = parts.linker()
+    finding = doctor_checks.linker()
     assert finding.ok and not finding.required and finding.found.startswith("/")
     monkeypatch.setenv("PATH", str(tmp_path))
-    finding = parts.linker()
+    finding = doctor_checks.linker()
     assert not finding.ok and finding.found == "none on the PATH" and "binutils" in finding.todo
 
 
 def test_the_cache(monkeypatch, cache_dir):
     monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
-    assert parts.cache().found == f"{cache_dir}, which is yet to be made"
+    assert doctor_checks.cache().found == f"{cache_dir}, which is yet to be made"
     model = models.tree_sum(hidden=4, vocab=3)
     for threads in (1, 2):
         compile(model, model.init_params(), threads=threads)
-    finding = parts.cache()
+    finding = doctor_checks.cache()
     assert finding.ok and not finding.required and finding.found.startswith(f"{cache_dir}, 2 kernels, 0.")
     cache_dir.chmod(0o777)
-    finding = parts.cache()
+    finding = doctor_checks.cache()
     assert (
         not finding.ok and "is not this user's alone" in finding.found and "CORTEX_CACHE_DIR" in finding.todo
     )
     monkeypatch.setenv("CORTEX_CACHE_DIR", "")
-    finding = parts.cache()
+    finding = doctor_checks.cache()
     assert not finding.ok and finding.found == "switched off"

@@ -94,7 +94,7 @@ def _levels(body: Stmt) -> tuple[For, tuple[Alloc, ...], For]:
 
 
 def _parameter(argument: Argument, name: str, *, fixed: bool) -> str:
-    """Return a parameter's declaration. What others write meanwhile must not be taken for nobody else's."""
+    """Return the declaration of a parameter; `fixed` memory is written by no block."""
     if argument.kind is ArgumentKind.SIZE:
         return f"const long long {name}"
     element = TYPES[argument.dtype]

@@ -13,7 +13,7 @@ from ragged.errors import UserError
 
 _SECONDS = 300
 _OPTIONS = ("-std=c++17", "-fmad=false", "-O3", "-diag-suppress=177,550")
-"""No multiplication is fused with an addition but by the program; variables that nobody uses are no news."""
+"""Only the program fuses multiplications with additions; no warnings about unused variables."""
 
 
 def find_nvcc() -> str | None:

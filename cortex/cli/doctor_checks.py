@@ -1,6 +1,6 @@
-"""Cortex's own parts as `cortex doctor` sees them: packages, the extension, the compiler.
+"""The checks of `cortex doctor` on the installation: packages, extension, compiler, linker, cache.
 
-What is looked for is imported where it is looked for, for it may not be there.
+Each check imports what it tests inside its function, since the import may fail.
 """
 
 from __future__ import annotations
