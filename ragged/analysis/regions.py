@@ -10,7 +10,7 @@ from ragged.analysis.accesses import Access
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, Role, Scope
+from ragged.ir.expr import Buffer, Const, Expr, MemoryScope, Role
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Enclosing, Site, same
 from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
@@ -68,7 +68,7 @@ class Region:
                 return False
         return True
 
-    def buffer(self, whole: Buffer, name: str, scope: Scope) -> Buffer:
+    def buffer(self, whole: Buffer, name: str, scope: MemoryScope) -> Buffer:
         """Return a local buffer for the region."""
         shape = tuple(Const(self.extents[d]) for d in self.kept)
         dims = tuple(whole.dims[d] for d in self.kept)

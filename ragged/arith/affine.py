@@ -1,4 +1,4 @@
-"""Indices as sums: a number, and multiples of what is no sum itself."""
+"""Affine forms: a constant plus integer multiples of terms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AffineForm:
         return AffineForm(kept, self.constant + scale * other.constant)
 
     def only(self, terms: Iterable[Expr]) -> AffineForm:
-        """Return the part of the sum that these terms are, without the constant."""
+        """Return the sum of these terms alone, without the constant."""
         chosen = set(terms)
         return AffineForm({term: c for term, c in self.terms.items() if term in chosen})
 
@@ -52,7 +52,7 @@ class AffineForm:
         return plus(total, Const(self.constant))
 
     def interval(self, extents: Extents) -> Interval | None:
-        """Return bounds of the sum where each variable is below its extent; None if a term is not bounded."""
+        """Return bounds of the form for variables below their extents; None if a term has no bounds."""
         low = high = self.constant
         for term, coefficient in self.terms.items():
             bounds = interval(term, extents)
@@ -64,10 +64,7 @@ class AffineForm:
 
 
 def affine(expr: Expr) -> AffineForm:
-    """Return an index expression as a sum; what is no sum, difference or multiple is a term.
-
-    A number that is no integer is a term too: what looks for an index may ask about values.
-    """
+    """Return the affine form of an expression; every other operator, and a constant of another type, is a term."""
     match expr:
         case Const(value=value, dtype=dtype) if dtype.is_int:
             return AffineForm(constant=int(value))
@@ -88,7 +85,7 @@ def affine(expr: Expr) -> AffineForm:
 
 
 def interval(expr: Expr, extents: Extents) -> Interval | None:
-    """Return bounds of an index expression where each variable is below its extent; None if there are none."""
+    """Return bounds of an index expression for variables below their extents; None if there are none."""
     match expr:
         case Ref(var=var):
             return (0, extents[var] - 1) if extents.get(var, 0) > 0 else None
@@ -103,7 +100,7 @@ def interval(expr: Expr, extents: Extents) -> Interval | None:
 
 
 def growth(index: Expr, var: Var) -> int | None:
-    """Return by how much an index grows with a variable, if that is always as much."""
+    """Return the coefficient of a variable in an index; None if the index is not affine in it."""
     terms = affine(index).terms
     if any(term != Ref(var) and Ref(var) in subexpressions(term) for term in terms):
         return None
@@ -111,7 +108,7 @@ def growth(index: Expr, var: Var) -> int | None:
 
 
 def at_most(expr: Expr, extents: Extents) -> int | None:
-    """Return what an expression is not above where each variable is below its extent; None if nothing says so."""
+    """Return an upper bound of an expression for variables below their extents; None if there is none."""
     if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
         bounds = [bound for side in (expr.lhs, expr.rhs) if (bound := at_most(side, extents)) is not None]
         return min(bounds, default=None)

@@ -1,4 +1,4 @@
-"""Index arithmetic with constants folded, so that what primitives write stays readable."""
+"""Index arithmetic with constants folded."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def at_least_zero(a: Expr) -> Expr:
 
 
 class FoldedSubstitution(Substitution):
-    """Puts expressions in place of variables and folds the sums and products of indices that they stand in."""
+    """Substitutes expressions for variables and folds the sums and products of indices around them."""
 
     def expr(self, expr: Expr) -> Expr:
         """Rewrite an expression."""

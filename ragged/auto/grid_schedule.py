@@ -13,7 +13,7 @@ from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
+from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
@@ -264,7 +264,7 @@ def _in_batches(site: Site) -> bool:
 def _chips(program: Program) -> Iterator[Buffer]:
     """Yield what is kept on chip, in the order in which it was."""
     buffers = (stmt.buffer for stmt in statements(program.kernel) if isinstance(stmt, Alloc))
-    return (buffer for buffer in buffers if buffer.scope is Scope.SHARED)
+    return (buffer for buffer in buffers if buffer.scope is MemoryScope.SHARED)
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Load, Role, Scope, Var
+from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import held
@@ -54,7 +54,7 @@ def _reads(program: Program) -> Iterator[tuple[Var, Buffer]]:
 def _has_sums(stmt: Stmt) -> bool:
     """Return whether a statement computes a tile of sums, in registers or on a matrix unit."""
     return any(
-        (isinstance(inner, Alloc) and inner.buffer.scope is Scope.REGISTER)
+        (isinstance(inner, Alloc) and inner.buffer.scope is MemoryScope.REGISTER)
         or (isinstance(inner, For) and inner.kind is LoopKind.TENSORIZED)
         for inner in statements(stmt)
     )

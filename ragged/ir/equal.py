@@ -39,7 +39,7 @@ def difference(a: Program, b: Program) -> str | None:
     return None
 
 
-def alike(a: Stmt, b: Stmt) -> bool:
+def equal_stmts(a: Stmt, b: Stmt) -> bool:
     """Return whether two statements of one program do the same to the same functions and buffers.
 
     What they bind and how they are labelled may have other names; buffers of one name are one.

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.hash_once import Node, hash_once
+from ragged.ir.hash_once import HashedNode, hash_once
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 
@@ -98,7 +98,7 @@ class Role(Enum):
     LOCAL = "local"
 
 
-class Scope(Enum):
+class MemoryScope(Enum):
     """The memory that a buffer lives in."""
 
     GLOBAL = "global"
@@ -120,7 +120,7 @@ class Buffer:
     shape: tuple[Expr, ...]
     role: Role
     dims: tuple[Dim | None, ...] = ()
-    scope: Scope = Scope.GLOBAL
+    scope: MemoryScope = MemoryScope.GLOBAL
     order: tuple[int, ...] = ()
     align: int = 64
     aliases: Buffer | None = None
@@ -145,7 +145,7 @@ class Buffer:
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Const(Node):
+class Const(HashedNode):
     """A literal of `dtype`."""
 
     value: int | float | bool
@@ -155,7 +155,7 @@ class Const(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Ref(Node):
+class Ref(HashedNode):
     """The value of a variable."""
 
     var: Var
@@ -169,7 +169,7 @@ class Ref(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Load(Node):
+class Load(HashedNode):
     """The element of `buffer` at `indices`, one for each dimension."""
 
     buffer: Buffer
@@ -190,7 +190,7 @@ class Load(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(HashedNode):
     """An uninterpreted function's value at `args`."""
 
     function: Function
@@ -211,7 +211,7 @@ class Call(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Unary(Node):
+class Unary(HashedNode):
     """An operator of one operand."""
 
     op: UnaryOp | Elementwise
@@ -233,7 +233,7 @@ _OF_OPERATOR = {op: DType.BOOL for op in BinaryOp if op.is_comparison or op.is_l
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Binary(Node):
+class Binary(HashedNode):
     """An operator of two operands of one dtype. AND and OR evaluate the right one only where it decides."""
 
     op: BinaryOp
@@ -253,7 +253,7 @@ class Binary(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Fma(Node):
+class Fma(HashedNode):
     """`a * b + c`, rounded once.
 
     Of two pairs (BFLOAT16X2) and a float32 it is `fma(a1, b1, fma(a0, b0, c))`: the first ones' product is added first.
@@ -273,7 +273,7 @@ class Fma(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class Select(HashedNode):
     """`if_true` where `condition` holds, else `if_false`; the other one is not evaluated."""
 
     condition: Expr
@@ -289,7 +289,7 @@ class Select(Node):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class Cast(Node):
+class Cast(HashedNode):
     """`operand` converted to `dtype`, as C does."""
 
     dtype: DType

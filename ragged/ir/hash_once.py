@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
-class Node:
+class HashedNode:
     """What is computed once of an expression, when it is first asked for: its hash and its variables."""
 
     __slots__ = ("_hash", "_variables")

@@ -30,12 +30,12 @@ from ragged.ir.stmt import (
 from ragged.ir.walk import children
 
 
-class Path(NamedTuple):
+class EnclosingPath(NamedTuple):
     """A construct around a statement, the path to the construct, and of a condition the branch that was taken."""
 
     outer: For | Let | Alloc | If
     taken: bool
-    outside: Path | None
+    outside: EnclosingPath | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class LoopLocation:
 
     stage: Stage
     loop: For
-    path: Path | None
+    path: EnclosingPath | None
 
-    def around(self) -> list[Path]:
+    def around(self) -> list[EnclosingPath]:
         """Return the constructs around the loop, outermost first."""
-        found: list[Path] = []
+        found: list[EnclosingPath] = []
         path = self.path
         while path is not None:
             found.append(path)
@@ -108,7 +108,7 @@ def contents(stmt: Stmt) -> Contents:
         return found
 
 
-def _find(stmt: Stmt, loop: Var, path: Path | None) -> tuple[For, Path | None] | None:
+def _find(stmt: Stmt, loop: Var, path: EnclosingPath | None) -> tuple[For, EnclosingPath | None] | None:
     """Return a loop in a statement, and the path to it."""
     if loop not in contents(stmt).loops:
         return None
@@ -116,14 +116,14 @@ def _find(stmt: Stmt, loop: Var, path: Path | None) -> tuple[For, Path | None] |
         case For(var=var) if var is loop:
             return stmt, path
         case For(body=body) | Let(body=body) | Alloc(body=body):
-            return _find(body, loop, Path(stmt, True, path))
+            return _find(body, loop, EnclosingPath(stmt, True, path))
         case Block(body=body):
             found = (_find(inner, loop, path) for inner in body)
             return next((each for each in found if each is not None), None)
         case If(then=then, orelse=orelse):
-            taken = _find(then, loop, Path(stmt, True, path))
+            taken = _find(then, loop, EnclosingPath(stmt, True, path))
             if taken is not None or orelse is None:
                 return taken
-            return _find(orelse, loop, Path(stmt, False, path))
+            return _find(orelse, loop, EnclosingPath(stmt, False, path))
         case _:
             return None

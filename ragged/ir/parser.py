@@ -9,7 +9,7 @@ from ragged.ir.expr import Buffer, Function
 from ragged.ir.fact import Fact
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.text.decl_in import read_declaration, read_facts
-from ragged.ir.text.scope import Scope, called
+from ragged.ir.text.scope import NameScope, called
 from ragged.ir.text.stmt_in import read_suite
 
 _STAGES = {kind.value: kind for kind in StageKind}
@@ -25,7 +25,7 @@ def parse(text: str, *, file: str = "<program>") -> Program:
         ModelError: If the text is not Python's syntax or not a program; it names the line.
     """
     try:
-        return _program(Scope(file), _syntax(text, file))
+        return _program(NameScope(file), _syntax(text, file))
     except (RecursionError, MemoryError):
         raise ModelError("no program: something is nested too deeply", at=Location(file, 1)) from None
 
@@ -39,7 +39,7 @@ def _syntax(text: str, file: str) -> list[ast.stmt]:
         raise ModelError(f"no program: {error}", at=Location(file, 1)) from None
 
 
-def _program(scope: Scope, nodes: list[ast.stmt]) -> Program:
+def _program(scope: NameScope, nodes: list[ast.stmt]) -> Program:
     name = _name(scope, nodes)
     declarations = [node for node in nodes[1:] if isinstance(node, ast.AnnAssign)]
     functions, buffers, facts, scope = _declarations(scope, declarations)
@@ -47,7 +47,7 @@ def _program(scope: Scope, nodes: list[ast.stmt]) -> Program:
     return Program(name, tuple(functions), tuple(buffers), tuple(facts), tuple(stages))
 
 
-def _name(scope: Scope, nodes: list[ast.stmt]) -> str:
+def _name(scope: NameScope, nodes: list[ast.stmt]) -> str:
     match nodes[:1]:
         case [ast.Expr(value=ast.Call(args=[ast.Constant(value=str() as name)]) as head)]:
             if called(head) == "program":
@@ -59,8 +59,8 @@ def _name(scope: Scope, nodes: list[ast.stmt]) -> str:
 
 
 def _declarations(
-    scope: Scope, nodes: list[ast.AnnAssign]
-) -> tuple[list[Function], list[Buffer], list[Fact], Scope]:
+    scope: NameScope, nodes: list[ast.AnnAssign]
+) -> tuple[list[Function], list[Buffer], list[Fact], NameScope]:
     """Return what is declared, and the scope that has it: facts may be about what is declared after them."""
     functions: list[Function] = []
     buffers: list[Buffer] = []
@@ -81,7 +81,7 @@ def _declarations(
     return functions, buffers, facts, scope
 
 
-def _stage(scope: Scope, node: ast.stmt) -> Stage:
+def _stage(scope: NameScope, node: ast.stmt) -> Stage:
     match node:
         case ast.With(items=[ast.withitem(ast.Name(id=kind), None)], body=body) if kind in _STAGES:
             return Stage(_STAGES[kind], read_suite(scope, body))

@@ -48,7 +48,7 @@ CONCURRENT = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
 
 
 class BarrierScope(Enum):
-    """Who meets at a barrier: all workers with all their threads, or the threads of one block among themselves."""
+    """What a barrier synchronizes: all workers with all their threads, or the threads of one block."""
 
     TEAM = "team"
     BLOCK = "block"
@@ -114,7 +114,7 @@ class Check(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(_Node):
-    """Nobody of `scope` goes on before all have come here; what they wrote before is seen by them after."""
+    """No worker or thread of `scope` continues before all have arrived; writes before it are visible after it."""
 
     label: Label
     scope: BarrierScope = BarrierScope.TEAM

@@ -1,4 +1,4 @@
-"""What proofs assumed, checked before the kernel runs."""
+"""The prelude's checks of the facts that proofs assumed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ragged.errors import InternalError
-from ragged.ir.equal import alike
+from ragged.ir.equal import equal_stmts
 from ragged.ir.expr import Buffer, Call, Expr, Function, Source
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum
@@ -103,7 +103,7 @@ def _in_read_order(parts: Sequence[Stmt]) -> list[Stmt]:
 
 
 def _checked(part: Stmt) -> set[Function]:
-    """Return the functions whose values a statement checks, and does not only read others by."""
+    """Return the functions whose values a statement checks, and does not only use as arguments."""
     conditions = [inner.condition for inner in statements(part) if isinstance(inner, Check)]
     return _called(*conditions) - _leading(part)
 
@@ -128,7 +128,7 @@ def _called(*exprs: Expr) -> set[Function]:
 
 def _missing(stmt: Stmt, known: Iterable[Stmt]) -> tuple[Stmt, ...]:
     """Return the parts of a statement that are not among `known`, under whatever names."""
-    return tuple(part for part in _parts(stmt) if not any(alike(part, each) for each in known))
+    return tuple(part for part in _parts(stmt) if not any(equal_stmts(part, each) for each in known))
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:

@@ -1,4 +1,4 @@
-"""The code that checks that a function is injective: in two walks over its values, with a table of who has each."""
+"""The code that checks that a function is injective: two loops over its values, and a table from value to argument."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragged.ir.walk import subexpressions
 
 @dataclass(frozen=True, slots=True)
 class InjectiveCheck:
-    """The statements that end the program where a function is not injective, and the workspace that they need."""
+    """The statements that check that a function is injective, and the workspace that they use."""
 
     stmt: Stmt
     table: Buffer
@@ -34,10 +34,10 @@ def check_injective(function: Function, facts: Iterable[Fact], name: str) -> Inj
         for i in serial(rows):
             check(order_seen[order(i)] == i, ...)
 
-    Of two arguments with one value the later one stands in the table, and the earlier one does not find itself. The
-    table has a place for each value that a Range of numbers and sizes allows; values outside end the program as well.
-    Without such a fact it has one for each number below the function's extent: what a permutation needs. Values that
-    have no place are then compared with all that came before.
+    Of two arguments with one value the table holds the later one, so that the check of the earlier one fails. The table
+    has an element for each value that a Range of numbers and sizes allows, and values outside of that fail too. Without
+    such a fact it has one for each number below the function's extent, as a permutation needs; values outside of that
+    are compared with all before them.
     """
     extent = function.params[0].extent
     bounds = next((fact for fact in facts if isinstance(fact, Range) and _gives_bounds(fact, function)), None)
@@ -69,7 +69,7 @@ def _count(low: Expr, high: Expr) -> Expr:
 
 
 def _bounded(function: Function, table: Buffer, low: Expr, high: Expr) -> Stmt:
-    """Return the walks where each value has to have a place in the table."""
+    """Return the loops where each value has to be in the table's range."""
     first, second = Var("i"), Var("i")
     value = _value(function, first)
     message = f"{function.name}({{0}}) = {{1}} is not in [{{2}}, {{3}})"
@@ -80,7 +80,7 @@ def _bounded(function: Function, table: Buffer, low: Expr, high: Expr) -> Stmt:
 
 
 def _compared(function: Function, table: Buffer, low: Expr, high: Expr) -> Stmt:
-    """Return the walks where values may be anything."""
+    """Return the loops where values may be anything."""
     first, second, other = Var("i"), Var("i"), Var("j")
     value, here = _value(function, first), _value(function, second)
     noted = Store(Label(table.name), table, (_place(value, low),), Ref(first))

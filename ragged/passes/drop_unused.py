@@ -1,4 +1,4 @@
-"""Leave out the functions that a program no longer uses: nobody has to fill their tables."""
+"""Leave out the functions that a program no longer uses: their tables need not be filled."""
 
 from __future__ import annotations
 

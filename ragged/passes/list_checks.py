@@ -1,4 +1,4 @@
-"""What became of each check, in words: what `show("checks")` prints."""
+"""The list of checks and proofs that `show("checks")` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ragged.prove import Proof, Unproven
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check, and whether what it asks is proven."""
+    """A check, and the prover's answer to its condition."""
 
     check: Check
     answer: Proof | Unproven
@@ -32,7 +32,7 @@ def list_checks(findings: Sequence[Finding]) -> tuple[str, ...]:
         kept:   0 <= word(node) < 10  [emb.bound0]  (counterexample: word(1) = 10)
         Range of left: n + 1 <= left(n) < num_nodes
 
-    A check is called what stands as its label in the program: `h.bound0` is that of the first dimension of h.
+    A check is named by its label: `h.bound0` checks the index of h's first dimension.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
     for finding in findings:
@@ -43,11 +43,11 @@ def list_checks(findings: Sequence[Finding]) -> tuple[str, ...]:
     total = f"{len(findings)} check{'' if len(findings) == 1 else 's'}"
     lines = [f"{total}: {len(proven)} proven, {len(findings) - len(proven)} kept"]
     lines += [f"{word:<7} {what}  [{', '.join(names)}]  {why}" for (word, what, why), names in groups.items()]
-    return (*lines, *sorted(map(_said, {fact for proof in proven for fact in proof.facts})))
+    return (*lines, *sorted(map(_fact_line, {fact for proof in proven for fact in proof.facts})))
 
 
 def because(facts: Iterable[Fact]) -> str:
-    """Return by what something is proven, in words."""
+    """Return the facts of a proof, as text."""
     names = sorted(fact.name for fact in facts)
     return f"(by {', '.join(names)})" if names else "(by the loops' bounds)"
 
@@ -78,11 +78,11 @@ def _line(finding: Finding) -> tuple[str, str, str]:
 
 
 def _unknown(condition: Expr) -> Iterable[str]:
-    """Yield that elements of arrays are asked about, of which facts say nothing."""
+    """Yield a note on the arrays in a condition whose elements no fact bounds."""
     loads = dict.fromkeys(part.buffer.name for part in subexpressions(condition) if isinstance(part, Load))
     if loads:
         yield f"no fact says what {' and '.join(loads)} holds"
 
 
-def _said(fact: Fact) -> str:
+def _fact_line(fact: Fact) -> str:
     return f"{fact.name}: {known_text(fact)}"

@@ -14,7 +14,7 @@ from ragged.ir.verify import verify
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rewriting, and the reason for its place in the pipeline."""
+    """A program rewriting, and the reason for its place in the pipeline."""
 
     run: Callable[[Program], Rewritten]
     reason: str

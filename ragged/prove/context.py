@@ -1,4 +1,4 @@
-"""What is known at a place in a program, and what of it bears on a goal."""
+"""The loops, lets and conditions around a place in a program, and those that a goal depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragged.ir.walk import variables
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The loops, each a variable and its extent, the lets, and the conditions that hold."""
+    """The loops (variable, extent), the lets (variable, value), and the conditions that hold."""
 
     loops: tuple[tuple[Var, Expr], ...] = ()
     lets: tuple[tuple[Var, Expr], ...] = ()
@@ -24,9 +24,9 @@ def relevant(
     lets: Sequence[tuple[Var, Expr]],
     conditions: Sequence[Expr],
 ) -> Context:
-    """Return the part of a context that speaks of the goal's variables, directly or through other parts.
+    """Return the part of a context that mentions the goal's variables, directly or through other parts.
 
-    Conditions without variables are kept. To leave out the rest can only lose proofs, never make wrong ones.
+    Conditions without variables are kept. Leaving out the rest loses proofs at most.
     """
     names = variables(goal)
     owned = [(condition, variables(condition)) for condition in conditions]

@@ -1,4 +1,4 @@
-"""Rewriting with the knowledge of what holds at each place."""
+"""A rewriter that knows the loops, lets and conditions around what it rewrites."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragged.prove.context import Context
 
 @dataclass
 class ContextRewriter(Rewriter):
-    """Rebuilds statements; `context` are the loops, lets and conditions around what is being rewritten.
+    """Rebuilds statements; `context` is what surrounds the expression or statement being rewritten.
 
     An expression is rewritten where it is evaluated: a loop's extent outside of the loop, a condition before it holds.
     """
@@ -23,7 +23,7 @@ class ContextRewriter(Rewriter):
     context: Context = field(default_factory=Context)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        """Rewrite a statement and what stands in it."""
+        """Rewrite a statement and its parts."""
         match stmt:
             case For(var=var, extent=extent, body=body):
                 count = self.expr(extent)
@@ -42,7 +42,7 @@ class ContextRewriter(Rewriter):
                 return super().stmt(stmt)
 
     def branches(self, stmt: If) -> Stmt:
-        """Rewrite a condition, and both branches, each knowing which way it went."""
+        """Rewrite a condition, and both branches, with the condition or its negation in the context."""
         condition = self.expr(stmt.condition)
         with self.where(stmt.condition):
             then = self.stmt(stmt.then)
@@ -56,7 +56,7 @@ class ContextRewriter(Rewriter):
 
     @contextmanager
     def inside(self, context: Context) -> Iterator[None]:
-        """Rewrite for a while as it is done in `context`."""
+        """Use `context` within a `with` block."""
         outer, self.context = self.context, context
         try:
             yield
@@ -65,6 +65,6 @@ class ContextRewriter(Rewriter):
 
     @contextmanager
     def where(self, condition: Expr) -> Iterator[None]:
-        """Rewrite for a while as it is done where `condition` holds as well."""
+        """Add `condition` to the context within a `with` block."""
         with self.inside(replace(self.context, conditions=(*self.context.conditions, condition))):
             yield

@@ -84,7 +84,7 @@ class Prover:
     def _answer(self, question: Question) -> _Answer:
         answer = None if self.answers is None else self.answers.get(question)
         if answer is None:
-            asked = _Asked(question, self.program.facts, Translator(self.context or z3.Context()))
+            asked = _Query(question, self.program.facts, Translator(self.context or z3.Context()))
             answer = asked.alone(self.effort // _LITTLE)
             answer = answer or self._by_rows_and_columns(question) or asked.answer(self.effort)
         if self.answers is not None:
@@ -171,7 +171,7 @@ _Answer: TypeAlias = Proof | _Refuted
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Query:
     question: Question
     facts: Sequence[Fact]
     to: Translator

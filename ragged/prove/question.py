@@ -1,9 +1,8 @@
-"""Questions up to the names of their variables: what was answered of one is answered of all that are like it.
+"""The canonical form of a question to the prover, by which answers are cached.
 
-Unrolled, peeled and fissioned loops ask the same of copies of their variables. A question is brought into a form in
-which its variables are numbered in the order that they occur in, so that two are equal if and only if there is a
-one-to-one map of the variables of the one to those of the other, of the same dtypes, that makes them the same text.
-Functions and buffers are compared by identity, as everywhere.
+Variables are numbered in the order in which they occur: two questions are equal if and only if a one-to-one map of
+variables of the same dtypes makes one the other, as for copies of unrolled, peeled or fissioned loops. Functions and
+buffers are compared by identity.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ragged.prove.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A goal and what is known where it stands, over numbered variables.
+    """A goal and its context, over numbered variables.
 
     `floats` are the floating-point constants as they print, in order: 0.0 equals -0.0, and is not the same.
     """
@@ -30,10 +29,10 @@ class Question:
 
 
 def numbered(goal: Expr, about: Context) -> tuple[Question, tuple[Var, ...]]:
-    """Return the question in its own form, and the variables that its numbers stand for.
+    """Return the canonical question, and the variables that its numbers stand for.
 
-    `about` is what `relevant` leaves of a place: all that is bound there is spoken of. Loops and lets come in the order
-    of their numbers, so that it does not matter in which order the copies of two iterations were listed.
+    `about` is a relevant context: it mentions everything that it binds. Loops and lets are ordered by number, whatever
+    their order in `about`.
     """
     rename = _Number()
     new_goal = rename.expr(goal)
@@ -58,7 +57,7 @@ def variable(number: int, dtype: DType) -> Var:
 
 @dataclass
 class _Number(Rewriter):
-    """Puts numbered variables in place of others; `order` are those that have a number."""
+    """Replaces variables by numbered ones; `order` lists those that have a number."""
 
     numbers: dict[Var, Var] = field(default_factory=dict)
     order: list[Var] = field(default_factory=list)

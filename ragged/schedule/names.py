@@ -11,7 +11,7 @@ from ragged.ir.stmt import Alloc, For, Let
 from ragged.ir.text.expr_in import read
 from ragged.ir.text.expr_out import show
 from ragged.ir.text.names import Names
-from ragged.ir.text.scope import Scope, Symbol
+from ragged.ir.text.scope import NameScope, Symbol
 from ragged.transform.locate import loop_site
 
 
@@ -22,7 +22,7 @@ def read_index(program: Program, loop: Var, text: str) -> Expr:
         ScheduleError: there is no such loop, `text` is no expression, or it names what is not known there.
     """
     names, symbols = _names(program, loop)
-    scope = Scope("<index>", {names.value(symbol): symbol for symbol in symbols})
+    scope = NameScope("<index>", {names.value(symbol): symbol for symbol in symbols})
     what = f"index: {text!r} is no index where loop '{loop.name}' stands"
     try:
         return read(scope, ast.parse(text, mode="eval").body)

@@ -17,7 +17,7 @@ from ragged.codegen.cuda import nvcc
 from ragged.codegen.target import grid_for
 from ragged.compiled import kernel_cache
 from ragged.errors import DataError, ScheduleError, UserError
-from ragged.ir.expr import Scope
+from ragged.ir.expr import MemoryScope
 from ragged.ir.printer import to_text
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope
 from ragged.ir.walk import statements
@@ -74,7 +74,7 @@ def test_it_is_one_kernel_with_the_barriers_of_the_program_and_its_weights_on_ch
     assert body.count("ragged_grid_barrier(") == barriers.count(BarrierScope.TEAM) > 0
     assert body.count("__syncthreads()") == barriers.count(BarrierScope.BLOCK)
     allocated = [stmt.buffer for stmt in statements(program.kernel) if isinstance(stmt, Alloc)]
-    chips = {buffer.name for buffer in allocated if buffer.scope is Scope.SHARED}
+    chips = {buffer.name for buffer in allocated if buffer.scope is MemoryScope.SHARED}
     matrices = {
         name for name, each in model.inputs.items() if len(each.shape) == 2 and not name.startswith("emb")
     }
@@ -159,7 +159,7 @@ def test_weights_that_do_not_fit_stay_in_the_devices_memory():
     )
     program = next(step for step in steps if step.name == "default_schedule")
     allocated = [stmt.buffer for stmt in statements(program.program.kernel) if isinstance(stmt, Alloc)]
-    assert {b.name for b in allocated if b.scope is Scope.SHARED} == {"U_f_chip", "U_o_chip"}
+    assert {b.name for b in allocated if b.scope is MemoryScope.SHARED} == {"U_f_chip", "U_o_chip"}
     assert "# not on chip: U_i, of which a block has 48 bytes, with 24 left" in program.notes
 
 

@@ -10,7 +10,7 @@ from ragged.codegen.cuda.exprs import TYPES, Expressions
 from ragged.codegen.cuda.names import Names
 from ragged.codegen.local import elements_of
 from ragged.errors import InternalError, ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, Load, Scope, Var
+from ragged.ir.expr import Buffer, Const, Expr, Load, MemoryScope, Var
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -129,7 +129,7 @@ class Statements:
         count = max(elements_of(buffer), 1)
         name, element = self.names.unique(buffer.name), TYPES[buffer.dtype]
         self.expressions.names[buffer] = name
-        if buffer.scope is not Scope.SHARED:
+        if buffer.scope is not MemoryScope.SHARED:
             return f"{element} {name}[{count}];"
         begin = -(-self.shared_bytes // _ALIGN) * _ALIGN
         self.shared_bytes = begin + count * buffer.dtype.bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.ir.checks.refusal import refusal
-from ragged.ir.expr import Const, Expr, Load, Ref, Scope, Var
+from ragged.ir.expr import Const, Expr, Load, MemoryScope, Ref, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Enclosing, Site, sites
@@ -11,7 +11,7 @@ from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, BarrierScope, For, Let, L
 from ragged.ir.walk import statements, subexpressions
 
 _MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
-"""The loop whose iterations meet at a barrier of each scope."""
+"""The kind of loop whose iterations synchronize at a barrier of each scope."""
 
 
 def check_reductions(program: Program) -> None:
@@ -24,7 +24,7 @@ def check_reductions(program: Program) -> None:
 
 
 def check_teams(program: Program) -> None:
-    """A team stands in no loop whose iterations run at once: there is one team, and it walks together."""
+    """A team's loop is in no loop of concurrent iterations: there is one team of workers."""
     for site in sites(program):
         if isinstance(site.stmt, For) and site.stmt.kind is LoopKind.TEAM:
             for loop in site.loops:
@@ -48,7 +48,7 @@ def check_threads(program: Program) -> None:
                     )
             if not isinstance(stmt.extent, Const):
                 raise refusal(program, stmt, f"the number of threads '{stmt.var.name}' is not constant")
-        if isinstance(stmt, Alloc) and stmt.buffer.scope is Scope.SHARED and LoopKind.THREADS in kinds:
+        if isinstance(stmt, Alloc) and stmt.buffer.scope is MemoryScope.SHARED and LoopKind.THREADS in kinds:
             note = f"each thread allocates '{stmt.buffer.name}', which is for all of them"
             raise refusal(program, stmt, note)
 
@@ -67,7 +67,7 @@ def check_vectors(program: Program) -> None:
 
 
 def check_barriers(program: Program) -> None:
-    """A barrier stands in the loop of those who meet at it, and none of them can miss it."""
+    """A barrier is inside the loop whose iterations it synchronizes, and all of them reach it."""
     for site in sites(program):
         if isinstance(site.stmt, Barrier):
             fault = _barrier_fault(site, site.stmt.scope)
@@ -113,24 +113,24 @@ def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
 
 
 def _barrier_fault(site: Site, scope: BarrierScope) -> str | None:
-    """Return why not all reach the barrier at `site`: what depends on who comes there is followed.
+    """Return why not all reach the barrier at `site`: conditions that depend on the worker or thread are looked for.
 
     Threads of one block may depend on the worker that they are the block of.
     """
-    who = "worker" if scope is BarrierScope.TEAM else "thread"
+    noun = "worker" if scope is BarrierScope.TEAM else "thread"
     kind = _MEETING[scope]
     around = [k for k, o in enumerate(site.around) if isinstance(o, For) and o.kind is kind]
     if not around:
         return (
-            "a barrier outside a team's loop" if who == "worker" else "a block's barrier outside its threads"
+            "a barrier outside a team's loop" if noun == "worker" else "a block's barrier outside its threads"
         )
     meeting, inside = site.around[around[-1]], site.around[around[-1] + 1 :]
     assert isinstance(meeting, For)
     tainted = {meeting.var}
     for outer in inside:
-        fault = _divergence(outer, tainted, who)
+        fault = _divergence(outer, tainted, noun)
         if fault is not None:
-            return f"not every {who} comes to this barrier: {fault}"
+            return f"not every {noun} comes to this barrier: {fault}"
         if isinstance(outer, For) and outer.kind is LoopKind.THREADS:
             tainted.add(outer.var)
         if isinstance(outer, Let) and _depends(outer.value, tainted):
@@ -138,14 +138,14 @@ def _barrier_fault(site: Site, scope: BarrierScope) -> str | None:
     return None
 
 
-def _divergence(outer: Enclosing, tainted: set[Var], who: str) -> str | None:
+def _divergence(outer: Enclosing, tainted: set[Var], noun: str) -> str | None:
     match outer:
         case For(var=var, kind=LoopKind.PARALLEL):
             return f"it is in the parallel loop '{var.name}'"
         case For(var=var, extent=extent) if _depends(extent, tainted):
-            return f"how often the loop '{var.name}' runs depends on the {who}"
+            return f"how often the loop '{var.name}' runs depends on the {noun}"
         case Branch(condition=condition) if _depends(condition, tainted):
-            return f"a condition around it depends on the {who}"
+            return f"a condition around it depends on the {noun}"
         case _:
             return None
 

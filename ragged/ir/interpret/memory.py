@@ -1,4 +1,4 @@
-"""The memory of an interpreted program, and the record of who touched it."""
+"""The memory of an interpreted program, and the record of the iterations that accessed it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class View:
 
 @dataclass(slots=True)
 class Touch:
-    """Who touched an element of memory: at most one writer, and two readers, which stand for all of them."""
+    """The iterations that accessed an element: at most one writer, and two readers, which stand for all."""
 
     writer: tuple[int, str] | None = None
     readers: list[tuple[int, str]] = field(default_factory=list)
@@ -98,22 +98,22 @@ class Region:
     noun: str
     touched: dict[tuple[Cells, int], Touch] = field(default_factory=dict)
 
-    def read(self, element: tuple[Cells, int], who: int, place: str) -> tuple[int, str] | None:
-        """Record a read by iteration `who`, and return the iteration that it races with, if any."""
+    def read(self, element: tuple[Cells, int], iteration: int, place: str) -> tuple[int, str] | None:
+        """Record a read by iteration `iteration`, and return the iteration that it races with, if any."""
         touch = self.touched.setdefault(element, Touch())
-        if touch.writer is not None and touch.writer[0] != who:
+        if touch.writer is not None and touch.writer[0] != iteration:
             return touch.writer
-        if len(touch.readers) < 2 and all(other != who for other, _ in touch.readers):
-            touch.readers.append((who, place))
+        if len(touch.readers) < 2 and all(other != iteration for other, _ in touch.readers):
+            touch.readers.append((iteration, place))
         return None
 
-    def write(self, element: tuple[Cells, int], who: int, place: str) -> tuple[int, str] | None:
-        """Record a write by iteration `who`, and return the iteration that it races with, if any."""
+    def write(self, element: tuple[Cells, int], iteration: int, place: str) -> tuple[int, str] | None:
+        """Record a write by iteration `iteration`, and return the iteration that it races with, if any."""
         touch = self.touched.setdefault(element, Touch())
         for other in (touch.writer, *touch.readers):
-            if other is not None and other[0] != who:
+            if other is not None and other[0] != iteration:
                 return other
-        touch.writer = (who, place)
+        touch.writer = (iteration, place)
         return None
 
 
@@ -141,10 +141,10 @@ class Frame:
     def read(self, view: View, indices: Sequence[int]) -> Value:
         """Return an element; it is a NumPy scalar."""
         cells, offset = view.cells, self._offset(view, indices)
-        for region, who in self.regions[cells.depth :]:
-            other = region.read((cells, offset), who, self.place)
+        for region, iteration in self.regions[cells.depth :]:
+            other = region.read((cells, offset), iteration, self.place)
             if other is not None:
-                raise self._race(view, indices, region, who, other, "read")
+                raise self._race(view, indices, region, iteration, other, "read")
         if not cells.written[offset]:
             raise self.fault(Undefined, f"{_element(view, indices)} is read and was never written")
         return cells.values[offset]
@@ -152,10 +152,10 @@ class Frame:
     def write(self, view: View, indices: Sequence[int], value: Value) -> None:
         """Set an element."""
         cells, offset = view.cells, self._offset(view, indices)
-        for region, who in self.regions[cells.depth :]:
-            other = region.write((cells, offset), who, self.place)
+        for region, iteration in self.regions[cells.depth :]:
+            other = region.write((cells, offset), iteration, self.place)
             if other is not None:
-                raise self._race(view, indices, region, who, other, "written")
+                raise self._race(view, indices, region, iteration, other, "written")
         cells.values[offset] = value
         cells.written[offset] = 1
 
@@ -168,9 +168,17 @@ class Frame:
         return offset
 
     def _race(
-        self, view: View, indices: Sequence[int], region: Region, who: int, other: tuple[int, str], verb: str
+        self,
+        view: View,
+        indices: Sequence[int],
+        region: Region,
+        iteration: int,
+        other: tuple[int, str],
+        verb: str,
     ) -> Race:
-        because = f"{region.noun} {who} has {verb} what {region.noun} {other[0]} touches at the same time"
+        because = (
+            f"{region.noun} {iteration} has {verb} what {region.noun} {other[0]} touches at the same time"
+        )
         return Race(view.buffer.name, tuple(indices), (other[1], self.place), because)
 
 

@@ -58,7 +58,9 @@ class TeamExecutor:
     def _to_the_end(self, steps: Steps) -> Run:
         def run(frame: Frame) -> None:
             for barrier in steps(frame):
-                raise InternalError(f"barrier '{barrier.label.name}' stands where nobody meets")
+                raise InternalError(
+                    f"barrier '{barrier.label.name}' is outside the loop that it synchronizes"
+                )
 
         return run
 

@@ -11,21 +11,20 @@ from typing import Any, TypeVar
 import ragged.ir.pointer_facts  # noqa: F401  so that its kinds can be read
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Expr, Function, Param, Ref, Role, Source, Var
-from ragged.ir.expr import Scope as Memory
+from ragged.ir.expr import Buffer, Call, Expr, Function, MemoryScope, Param, Ref, Role, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
 from ragged.ir.text.names import DTYPES
-from ragged.ir.text.scope import Scope, called, elements
+from ragged.ir.text.scope import NameScope, called, elements
 
 _SOURCES = {source.value: source for source in Source}
 _ROLES = {role.value: role for role in Role}
 Choice = TypeVar("Choice", bound=Enum)
 
 
-def read_declaration(scope: Scope, node: ast.AnnAssign) -> Function | Buffer:
+def read_declaration(scope: NameScope, node: ast.AnnAssign) -> Function | Buffer:
     """Return what a declaration declares, its facts apart."""
     match node:
         case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Call() as call):
@@ -39,7 +38,7 @@ def read_declaration(scope: Scope, node: ast.AnnAssign) -> Function | Buffer:
     raise scope.error(node, f"'{ast.unparse(node)}' declares nothing")
 
 
-def read_buffer(scope: Scope, name: str, call: ast.Call) -> Buffer:
+def read_buffer(scope: NameScope, name: str, call: ast.Call) -> Buffer:
     """Return the buffer that `call` describes, which is called as its role is."""
     shape = scope.arguments(call, 1, 1)[0]
     if not isinstance(shape, ast.Subscript):
@@ -54,7 +53,7 @@ def read_buffer(scope: Scope, name: str, call: ast.Call) -> Buffer:
             read_all(scope, elements(shape.slice)),
             _ROLES[called(call) or ""],
             tuple(scope.dim(dim) for dim in elements(options["dims"])) if "dims" in options else (),
-            _choice(scope, Memory, options["scope"]) if "scope" in options else Memory.GLOBAL,
+            _choice(scope, MemoryScope, options["scope"]) if "scope" in options else MemoryScope.GLOBAL,
             tuple(_int(scope, k) for k in elements(options["order"])) if "order" in options else (),
             _int(scope, options["align"]) if "align" in options else DEFAULT_ALIGN,
             scope.buffer(options["aliases"]) if "aliases" in options else None,
@@ -63,7 +62,7 @@ def read_buffer(scope: Scope, name: str, call: ast.Call) -> Buffer:
         raise scope.error(call, fault.what) from None
 
 
-def read_facts(scope: Scope, function: Function, node: ast.expr) -> list[Fact]:
+def read_facts(scope: NameScope, function: Function, node: ast.expr) -> list[Fact]:
     """Return what a declaration says of `function`; `scope` has all that is declared."""
     if not isinstance(node, ast.Call) or called(node) != "facts":
         raise scope.error(node, f"'{ast.unparse(node)}' states no facts", fix="= facts(...)")
@@ -81,7 +80,7 @@ def _is_shape(node: ast.expr) -> bool:
             return False
 
 
-def _function(scope: Scope, name: str, source: Source, call: ast.Call) -> Function:
+def _function(scope: NameScope, name: str, source: Source, call: ast.Call) -> Function:
     options = scope.options(call, "dtype", "storage")
     domain = list(call.args)
     if source is Source.EXPRESSION and not domain:
@@ -102,7 +101,7 @@ def _function(scope: Scope, name: str, source: Source, call: ast.Call) -> Functi
     )
 
 
-def _param(scope: Scope, node: ast.expr) -> Param:
+def _param(scope: NameScope, node: ast.expr) -> Param:
     match node:
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[extent]):
             return Param(Var(name), read(scope, extent))
@@ -110,7 +109,7 @@ def _param(scope: Scope, node: ast.expr) -> Param:
             raise scope.error(node, f"'{ast.unparse(node)}' is no parameter", fix="write i < extent")
 
 
-def _fact(scope: Scope, function: Function, node: ast.expr) -> Fact:
+def _fact(scope: NameScope, function: Function, node: ast.expr) -> Fact:
     match node:
         case ast.Compare(left=lower, ops=[ast.LtE(), ast.Lt()], comparators=[value, upper]):
             whole = Call(function, tuple(Ref(param.var) for param in function.params))
@@ -123,7 +122,7 @@ def _fact(scope: Scope, function: Function, node: ast.expr) -> Fact:
             raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
 
 
-def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
+def _named_fact(scope: NameScope, function: Function, node: ast.Call) -> Fact:
     kind = Fact.kinds.get(called(node) or "")
     if kind is None or kind is Range:
         raise scope.error(node, f"'{ast.unparse(node)}' is no fact")
@@ -141,7 +140,7 @@ def _named_fact(scope: Scope, function: Function, node: ast.Call) -> Fact:
         raise scope.error(node, f"'{ast.unparse(node)}': {fault.what}") from None
 
 
-def _field(scope: Scope, declared: Field[Any], node: ast.expr) -> Function | Expr | int:
+def _field(scope: NameScope, declared: Field[Any], node: ast.expr) -> Function | Expr | int:
     """Return what a field of a fact is, by its declared type."""
     match declared.type:
         case "Function" | "Function | None":
@@ -154,7 +153,7 @@ def _field(scope: Scope, declared: Field[Any], node: ast.expr) -> Function | Exp
             return read(scope, node)
 
 
-def _choice(scope: Scope, kind: type[Choice], node: ast.expr) -> Choice:
+def _choice(scope: NameScope, kind: type[Choice], node: ast.expr) -> Choice:
     """Return the member of an enum that `node` names by its value."""
     for member in kind:
         if isinstance(node, ast.Name) and node.id == member.value:
@@ -163,7 +162,7 @@ def _choice(scope: Scope, kind: type[Choice], node: ast.expr) -> Choice:
     raise scope.error(node, f"'{ast.unparse(node)}' is none of {wanted}")
 
 
-def _int(scope: Scope, node: ast.expr) -> int:
+def _int(scope: NameScope, node: ast.expr) -> int:
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
@@ -171,7 +170,7 @@ def _int(scope: Scope, node: ast.expr) -> int:
             raise scope.error(node, f"'{ast.unparse(node)}' is no whole number")
 
 
-def _true(scope: Scope, node: ast.expr) -> bool:
+def _true(scope: NameScope, node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=bool() as value):
             return value

@@ -7,7 +7,7 @@ from dataclasses import MISSING
 
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Expr, Function, Ref, Scope
+from ragged.ir.expr import Buffer, Call, Expr, Function, MemoryScope, Ref
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
 from ragged.ir.text.expr_out import Level, show, subscript
@@ -74,7 +74,7 @@ def buffer_text(names: Names, buffer: Buffer) -> str:
     parts = [f"{buffer.dtype.value}[{subscript(names, buffer.shape)}]"]
     if any(dim is not None for dim in buffer.dims):
         parts.append(f"dims={_tuple([names.dim(dim) for dim in buffer.dims])}")
-    if buffer.scope is not Scope.GLOBAL:
+    if buffer.scope is not MemoryScope.GLOBAL:
         parts.append(f"scope={buffer.scope.value}")
     if buffer.order != tuple(range(len(buffer.shape))):
         parts.append(f"order={_tuple([str(position) for position in buffer.order])}")

@@ -24,7 +24,7 @@ from ragged.ir.expr import (
 )
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.text.names import BINARY_CALLS, DTYPES, unary_call
-from ragged.ir.text.scope import Scope, elements
+from ragged.ir.text.scope import NameScope, elements
 
 _FLOATS = {"inf": float("inf"), "nan": float("nan")}
 
@@ -47,7 +47,7 @@ _COMPARISONS: dict[type[ast.cmpop], BinaryOp] = {
 }
 
 
-def read(scope: Scope, node: ast.expr) -> Expr:
+def read(scope: NameScope, node: ast.expr) -> Expr:
     """Return the expression that `node` stands for; a ModelError says what it cannot be."""
     try:
         return _read(scope, node)
@@ -55,12 +55,12 @@ def read(scope: Scope, node: ast.expr) -> Expr:
         raise scope.error(node, fault.what) from None
 
 
-def read_all(scope: Scope, nodes: list[ast.expr]) -> tuple[Expr, ...]:
+def read_all(scope: NameScope, nodes: list[ast.expr]) -> tuple[Expr, ...]:
     """Return the expressions that `nodes` stand for."""
     return tuple(read(scope, node) for node in nodes)
 
 
-def _read(scope: Scope, node: ast.expr) -> Expr:
+def _read(scope: NameScope, node: ast.expr) -> Expr:
     at = scope.at(node)
     number = _number(node)
     if number is not None:
@@ -116,7 +116,7 @@ def _default_dtype(value: int | float | bool) -> DType:
             return DType.FLOAT32
 
 
-def _name(scope: Scope, node: ast.Name) -> Expr:
+def _name(scope: NameScope, node: ast.Name) -> Expr:
     match scope.look_up(node):
         case Var() as var:
             return Ref(var, scope.at(node))
@@ -126,7 +126,7 @@ def _name(scope: Scope, node: ast.Name) -> Expr:
             raise scope.error(node, f"the buffer '{name}' is read without indices")
 
 
-def _call(scope: Scope, node: ast.Call) -> Expr:
+def _call(scope: NameScope, node: ast.Call) -> Expr:
     assert isinstance(node.func, ast.Name)
     name, at = node.func.id, scope.at(node)
     scope.options(node)
@@ -150,7 +150,7 @@ def _call(scope: Scope, node: ast.Call) -> Expr:
     return Call(scope.function(node.func), args, at)
 
 
-def _constant(scope: Scope, node: ast.Call) -> Const:
+def _constant(scope: NameScope, node: ast.Call) -> Const:
     literal, named = scope.arguments(node, 2, 2)
     number, dtype = _number(literal), scope.dtype(named)
     if number is None:

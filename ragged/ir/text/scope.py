@@ -18,7 +18,7 @@ Node: TypeAlias = ast.expr | ast.stmt | ast.keyword
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NameScope:
     """The names at one place in the text of `file`; dims are named where they are first met, for all of it."""
 
     file: str
@@ -34,13 +34,13 @@ class Scope:
         """Return the error that says `what` of `node`."""
         return ModelError(what, at=self.at(node), fix=fix)
 
-    def bind(self, node: Node, name: str, symbol: Symbol) -> Scope:
+    def bind(self, node: Node, name: str, symbol: Symbol) -> NameScope:
         """Return the scope in which `name` means `symbol`."""
         if name in self.values or name in reserved_words():
             raise self.error(node, f"the name '{name}' means something else here", fix="choose another name")
         return replace(self, values={**self.values, name: symbol})
 
-    def inside(self, nesting: Nesting) -> Scope:
+    def inside(self, nesting: Nesting) -> NameScope:
         """Return the scope with `nesting` around it."""
         return replace(self, nesting=nesting)
 

@@ -26,7 +26,7 @@ from ragged.ir.stmt import (
 )
 from ragged.ir.text.decl_in import read_buffer
 from ragged.ir.text.expr_in import read, read_all
-from ragged.ir.text.scope import Scope, called, elements
+from ragged.ir.text.scope import NameScope, called, elements
 
 _KINDS = {kind.value: kind for kind in LoopKind}
 _COMBINERS = {combiner.value: combiner for combiner in Combiner}
@@ -34,7 +34,7 @@ _INTRINSICS = {op.value: op for op in IntrinsicOp}
 _BARRIERS = {scope.value: scope for scope in BarrierScope}
 
 
-def read_suite(scope: Scope, nodes: list[ast.stmt]) -> Stmt:
+def read_suite(scope: NameScope, nodes: list[ast.stmt]) -> Stmt:
     """Return the statements of a suite; a let or an allocation takes the rest of it as its body."""
     parts: list[Stmt] = []
     for position, node in enumerate(nodes):
@@ -49,7 +49,7 @@ def read_suite(scope: Scope, nodes: list[ast.stmt]) -> Stmt:
     return block(*parts)
 
 
-def _binding(scope: Scope, node: ast.stmt, name: str, value: ast.expr, rest: list[ast.stmt]) -> Stmt:
+def _binding(scope: NameScope, node: ast.stmt, name: str, value: ast.expr, rest: list[ast.stmt]) -> Stmt:
     if isinstance(value, ast.Call) and called(value) == "local":
         buffer = read_buffer(scope, name, value)
         inner = scope.bind(node, name, buffer).inside(scope.nesting.in_alloc(buffer))
@@ -60,7 +60,7 @@ def _binding(scope: Scope, node: ast.stmt, name: str, value: ast.expr, rest: lis
     return Let(var, bound, read_suite(inner, rest), scope.at(node))
 
 
-def _stmt(scope: Scope, node: ast.stmt) -> Stmt:
+def _stmt(scope: NameScope, node: ast.stmt) -> Stmt:
     match node:
         case ast.For(target=ast.Name(id=name), iter=ast.Call() as head, body=body, orelse=[]):
             return _loop(scope, node, name, head, body)
@@ -82,7 +82,7 @@ def _stmt(scope: Scope, node: ast.stmt) -> Stmt:
             raise scope.error(node, f"'{text}' is no statement of a program")
 
 
-def _loop(scope: Scope, node: ast.For, name: str, head: ast.Call, body: list[ast.stmt]) -> For:
+def _loop(scope: NameScope, node: ast.For, name: str, head: ast.Call, body: list[ast.stmt]) -> For:
     kind = called(head)
     if kind not in _KINDS:
         raise scope.error(head, f"'{ast.unparse(head.func)}' is no kind of loop", fix=", ".join(_KINDS))
@@ -94,7 +94,7 @@ def _loop(scope: Scope, node: ast.For, name: str, head: ast.Call, body: list[ast
     return For(var, read(scope, extent), read_suite(inner, body), _KINDS[kind], dim, scope.at(node))
 
 
-def _assignment(scope: Scope, target: ast.Subscript, label: ast.expr | None, value: ast.expr) -> Stmt:
+def _assignment(scope: NameScope, target: ast.Subscript, label: ast.expr | None, value: ast.expr) -> Stmt:
     if isinstance(value, ast.Call) and called(value) == "reduce":
         combiner, operand = scope.arguments(value, 2, 2)
         if not isinstance(combiner, ast.Name) or combiner.id not in _COMBINERS:
@@ -107,7 +107,7 @@ def _assignment(scope: Scope, target: ast.Subscript, label: ast.expr | None, val
 
 
 def _reduce(
-    scope: Scope,
+    scope: NameScope,
     target: ast.Subscript,
     label: ast.expr | None,
     combiner: Combiner,
@@ -128,7 +128,7 @@ def _reduce(
     return Reduce(named, buffer, indices, combiner, operand, axes, init, scope.at(target))
 
 
-def _identity(scope: Scope, node: ast.expr, combiner: Combiner, dtype: DType) -> Const:
+def _identity(scope: NameScope, node: ast.expr, combiner: Combiner, dtype: DType) -> Const:
     identity = combiner.identity
     if dtype.is_float:
         return Const(identity, dtype, scope.at(node))
@@ -137,14 +137,14 @@ def _identity(scope: Scope, node: ast.expr, combiner: Combiner, dtype: DType) ->
     return Const(int(identity), dtype, scope.at(node))
 
 
-def _place(scope: Scope, target: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
+def _place(scope: NameScope, target: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
     buffer, indices = scope.buffer(target.value), read_all(scope, elements(target.slice))
     if len(indices) != len(buffer.shape):
         raise scope.error(target, f"'{buffer.name}' has {len(buffer.shape)} dimensions, not {len(indices)}")
     return buffer, indices
 
 
-def _label(scope: Scope, node: ast.expr | None, default: ast.expr) -> Label:
+def _label(scope: NameScope, node: ast.expr | None, default: ast.expr) -> Label:
     """Return a new label, named by the dotted name `node`, or else by `default`."""
     name = ast.unparse(default if node is None else node)
     if not all(part.isidentifier() for part in name.split(".")):
@@ -152,7 +152,7 @@ def _label(scope: Scope, node: ast.expr | None, default: ast.expr) -> Label:
     return Label(name)
 
 
-def _command(scope: Scope, call: ast.Call) -> Stmt:
+def _command(scope: NameScope, call: ast.Call) -> Stmt:
     at = scope.at(call)
     name = called(call)
     label = _label(scope, scope.options(call, "label").get("label"), call.func)
@@ -165,7 +165,9 @@ def _command(scope: Scope, call: ast.Call) -> Stmt:
         case "barrier":
             (who,) = scope.arguments(call, 1, 1)
             if not isinstance(who, ast.Name) or who.id not in _BARRIERS:
-                raise scope.error(who, f"nobody meets at '{ast.unparse(who)}'", fix=", ".join(_BARRIERS))
+                raise scope.error(
+                    who, f"'{ast.unparse(who)}' is no scope of a barrier", fix=", ".join(_BARRIERS)
+                )
             return Barrier(label, _BARRIERS[who.id], at)
         case str() if name in _INTRINSICS:
             return Intrinsic(label, _INTRINSICS[name], read_all(scope, call.args), at)

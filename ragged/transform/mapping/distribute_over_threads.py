@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from ragged.analysis.parallel_regions import Phase, barriers_before, outermost_parallel
 from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Ref, Scope, Var
+from ragged.ir.expr import Binary, Const, MemoryScope, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
@@ -83,7 +83,7 @@ def _team(stage: Stage) -> tuple[For, tuple[Alloc, ...], Site]:
         raise ScheduleError(_REFUSAL, because="it is no team's loop", fix="distribute_over_blocks first")
     held, body = held_by_workers(team)
     for alloc in held:
-        if alloc.buffer.scope is not Scope.SHARED:
+        if alloc.buffer.scope is not MemoryScope.SHARED:
             raise ScheduleError(
                 _REFUSAL,
                 because=f"'{alloc.buffer.name}' is each worker's, and threads of a block have no common stack",

@@ -16,7 +16,7 @@ from ragged.arith.bindings import bindings
 from ragged.arith.fold import ZERO, plus
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Scope, Select, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, MemoryScope, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -92,7 +92,7 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     first = copied[0]
     return _Copy(
         whole=buffer,
-        local=_local(first.region.buffer(buffer, f"{buffer.name}_cache", Scope.GLOBAL), len(copied)),
+        local=_local(first.region.buffer(buffer, f"{buffer.name}_cache", MemoryScope.GLOBAL), len(copied)),
         region=first.region,
         known=known,
         home=whole.home,

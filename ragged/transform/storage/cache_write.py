@@ -21,7 +21,7 @@ from ragged.analysis.regions import (
 )
 from ragged.arith.bindings import Bindings, bindings
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Expr, Load, Ref, Scope, Var
+from ragged.ir.expr import Buffer, Expr, Load, MemoryScope, Ref, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
@@ -83,7 +83,7 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
     assert reached is not None
     return _Hold(
         whole=buffer,
-        local=region.buffer(buffer, f"{buffer.name}_acc", Scope.REGISTER),
+        local=region.buffer(buffer, f"{buffer.name}_acc", MemoryScope.REGISTER),
         region=region,
         known=known,
         home=home,

@@ -11,7 +11,7 @@ from ragged.arith.affine import AffineForm, Extents, affine
 from ragged.arith.bindings import bindings
 from ragged.arith.fold import floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Scope, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, MemoryScope, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
@@ -181,7 +181,9 @@ class _Chip:
         shape[one.dimension] = most * one.width
         extents = tuple(map(Const, shape))
         return cls(
-            buffer, Buffer(f"{buffer.name}_chip", buffer.dtype, extents, Role.LOCAL, scope=Scope.SHARED), one
+            buffer,
+            Buffer(f"{buffer.name}_chip", buffer.dtype, extents, Role.LOCAL, scope=MemoryScope.SHARED),
+            one,
         )
 
     def filled(self) -> Stmt:

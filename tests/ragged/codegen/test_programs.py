@@ -12,7 +12,20 @@ from ragged.codegen.entry import CheckFailed
 from ragged.errors import Location, ScheduleError
 from ragged.ir.build import add, sub
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Scope, Select, Source, Var
+from ragged.ir.expr import (
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Function,
+    MemoryScope,
+    Param,
+    Ref,
+    Role,
+    Select,
+    Source,
+    Var,
+)
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import (
@@ -180,7 +193,7 @@ def test_storage_in_another_order():
     assert got.transpose(1, 2, 0).flags.c_contiguous
 
 
-@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize("scope", MemoryScope)
 def test_local_buffers_and_lets(scope):
     n, i, j, k = size("n"), Var("i"), Var("j"), Var("k")
     a, out = buffer("a", n, 7), output("out", n)

@@ -78,7 +78,7 @@ REFUSED = {
     HEAD + "    h[0] -= 1.0\n": "'h[0] -= 1.0' is no statement of a program\n  at p.txt:5",
     HEAD + "    h[0]: 3 = 1.0\n": "'3' is no label\n  at p.txt:5",
     HEAD + "    sync()\n": "'sync' is no statement of a program\n  at p.txt:5",
-    HEAD + "    barrier(everyone)\n": "nobody meets at 'everyone'\n  at p.txt:5\n  fix: team, block",
+    HEAD + "    barrier(everyone)\n": "'everyone' is no scope of a barrier\n  at p.txt:5\n  fix: team, block",
     HEAD + "    check(True, 1)\n": "'1' is no message\n  at p.txt:5",
     HEAD + "    for n in range(2):\n        pass\n": (
         "'range' is no kind of loop\n  at p.txt:5\n"

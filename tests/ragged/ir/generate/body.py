@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.ir.build import index, within
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Ref, Role, Scope, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, MemoryScope, Ref, Role, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.stmt import (
     Alloc,
@@ -105,7 +105,7 @@ class Bodies:
 
     def alloc(self, here: Here, depth: int) -> Stmt:
         counts = tuple(self.world.integer(1, 3) for _ in range(self.world.integer(0, 2)))
-        scope = self.pick((Scope.GLOBAL, Scope.REGISTER))
+        scope = self.pick((MemoryScope.GLOBAL, MemoryScope.REGISTER))
         shape = tuple(Const(count) for count in counts)
         buffer = Buffer(self.pick(("acc", "tile")), self.pick(DTYPES), shape, Role.LOCAL, scope=scope)
         inner = replace(here, shapes={**here.shapes, buffer: counts}, writable=here.writable | {buffer})
