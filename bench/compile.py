@@ -100,7 +100,7 @@ class Profile:
         self.watch(generate, "run_passes", "passes")
         self.watch(LoopSchedule, "apply", "schedule", "steps")
         self.watch(prover.Prover, "prove", "proofs", "proofs")
-        self.watch(prover._Asked, "__init__", count="questions")
+        self.watch(prover._Query, "__init__", count="questions")
         self.watch(z3.Solver, "check", count="z3_checks")
         self.watch(build, "stage_function", "tir")
         self.watch(build, "_build", "llvm")
