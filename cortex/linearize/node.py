@@ -1,4 +1,4 @@
-"""The library's own node, for callers who have no tree class."""
+"""The library's own node, for callers without a tree class."""
 
 from __future__ import annotations
 

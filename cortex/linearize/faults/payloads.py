@@ -11,7 +11,7 @@ from cortex.ilir.plan import Payload, Presence
 from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.errors import DataError
 
-_WHO = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
+_NODES = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -20,10 +20,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def missing(place: Place, payload: Payload, value: object) -> DataError:
     """A node without a payload that it must carry."""
-    who = _WHO.get(payload.required, "no node")
+    nodes = _NODES.get(payload.required, "no node")
     return DataError(
         f"linearize: {place}: the node carries no payload `{payload.name}`",
-        because=f"the model reads `{payload.name}` of {who}",
+        because=f"the model reads `{payload.name}` of {nodes}",
         example=short(value),
         fix=f"give the node `{payload.name}`, {_wanted(payload)}",
     )

@@ -1,4 +1,4 @@
-"""Faults in the shape of a structure: what is no node, who shares whom, how many children."""
+"""Faults in the shape of a structure: values that are no nodes, shared nodes, numbers of children."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from cortex.linearize.reference.structures import Context, Structure, StructureN
 
 
 def is_graph(value: object) -> bool:
-    """Whether the value is a graph of networkx: nothing is, where nobody has imported that."""
+    """Return whether the value is a graph of networkx; no value is while networkx is not imported."""
     module: Any = sys.modules.get("networkx")
     return module is not None and isinstance(value, module.Graph)
 

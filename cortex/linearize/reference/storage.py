@@ -47,7 +47,7 @@ def storage_begins(
 
 
 def _free_ranges(held: Sequence[int], batch: int) -> list[tuple[int, int]]:
-    """Return where each range of rows that nobody needs any more begins and ends."""
+    """Return the begin and end of each range of free rows."""
     ranges: list[tuple[int, int]] = []
     start = 0
     for is_free, group in groupby(until < batch for until in held):
