@@ -32,22 +32,25 @@ class ClassRange:
 
 def class_ranges(begin: Function, length: Function, lengths: Sequence[Function]) -> tuple[ClassRange, ...]:
     """Return the range of each class in a batch; `lengths` are those of all classes but the last."""
-    batch = Var("b")
-    domain, at = (Param(batch, begin.params[0].extent),), (Ref(batch),)
     found: list[ClassRange] = []
     for number in range(len(lengths) + 1):
-        start: Expr = Call(begin, at)
+        domain, batch = _batch(begin)
+        start: Expr = Call(begin, (batch,))
         if found:
-            start = add(Call(found[-1].begin, at), Call(found[-1].length, at))
+            start = add(Call(found[-1].begin, (batch,)), Call(found[-1].length, (batch,)))
         here = Function(f"class_begin_{number}", domain, Source.EXPRESSION, start)
-        if number < len(lengths):
-            found.append(ClassRange(here, lengths[number]))
-        else:
-            left = _left(here, begin, length, at[0])
-            found.append(
-                ClassRange(here, Function(f"class_length_{number}", domain, Source.EXPRESSION, left))
-            )
+        if number == len(lengths):  # the last class has what is left of a batch
+            domain, batch = _batch(begin)
+            left = _left(here, begin, length, batch)
+            lengths = [*lengths, Function(f"class_length_{number}", domain, Source.EXPRESSION, left)]
+        found.append(ClassRange(here, lengths[number]))
     return tuple(found)
+
+
+def _batch(begin: Function) -> tuple[tuple[Param], Expr]:
+    """Return the parameter of a function of batches, which no other function binds, and a reference to it."""
+    batch = Var("b")
+    return (Param(batch, begin.params[0].extent),), Ref(batch)
 
 
 def _left(here: Function, begin: Function, length: Function, batch: Expr) -> Expr:
