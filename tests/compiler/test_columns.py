@@ -128,7 +128,7 @@ def test_every_second_batch_begins_where_the_last_one_ended():
     alternate_columns(schedule)
     turned = [line for line in schedule.log().splitlines() if "serpentine_order" in line]
     slices = ("n_k_s", "n_rest_rest_s")  # of what is multiplied with matrices
-    assert turned == [f"s.apply(alternate, s.loop({each!r}), s.loop('step'))" for each in slices]
+    assert turned == [f"s.apply(serpentine_order, s.loop({each!r}), s.loop('step'))" for each in slices]
 
 
 def slices_of(machine: Machine, hidden: int) -> set[str]:

@@ -206,8 +206,8 @@ def test_refusals():
     old = program()
     given = ((buffer(old), *rows_of(old)),)
     assert refused(distribute_over_team, old, rolling_buffers=given) == (
-        "distribute_over_team: cannot share the kernel out to workers: rooms for shares of rows, and no rows are "
-        "shared out\n  fix: say from how many rows on they are (wide); else rebase_storage gives room"
+        "distribute_over_team: cannot share the kernel out to workers: rolling buffers for shares of rows, and no rows "
+        "are shared out\n  fix: give min_rows_per_worker; else rebase_storage makes rolling buffers"
     )
     assert (
         refusal(program(MIRRORED))
