@@ -40,11 +40,12 @@ def fact_check(fact: Fact, filled: Function | None = None) -> Stmt:
 
 @dataclass(slots=True)
 class _Emit:
-    """Makes loops of formulas; `values` gives fresh variables for the bound ones."""
+    """Makes loops of formulas; `values` gives fresh variables for the bound ones; `depth` counts loops."""
 
     subject: Function
     filled: Function | None
     values: dict[Var, Expr] = field(default_factory=dict)
+    depth: int = 0
 
     def formula(self, formula: Forall, known: KnownBounds) -> Stmt:
         """Return the loops over the variables; what holds without any of them is added to `known`."""
@@ -75,13 +76,14 @@ class _Emit:
             known.add(within(Ref(var), low, high))
         low = _folded(BinaryOp.MAX, [low for low, _ in ranges])
         high = _folded(BinaryOp.MIN, [high for _, high in ranges])
-        body = self.loops(formula, claims, rest, known)
-        if low == ZERO:
-            return block(*guards, For(var, high, body))
         count = affine(sub(high, low)).expr
-        if count == ONE:
-            return block(*guards, Let(var, low, body))
-        step = Var("i")
+        if low == ZERO or count == ONE:
+            body = self.loops(formula, claims, rest, known)
+            return block(*guards, For(var, high, body) if low == ZERO else Let(var, low, body))
+        step = Var(f"i_{self.depth}" if self.depth else "i")  # nested loops keep their names when printed
+        self.depth += 1
+        body = self.loops(formula, claims, rest, known)
+        self.depth -= 1
         return block(*guards, For(step, count, Let(var, plus(low, Ref(step)), body)))
 
     def body(self, given: Expr | None, claims: Iterable[Claim], known: KnownBounds) -> Stmt:
