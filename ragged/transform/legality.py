@@ -59,6 +59,14 @@ def require_no_team(loop: For, what: str) -> None:
         raise ScheduleError(what, because=f"the iterations of '{loop.var.name}' are the threads of a block")
 
 
+def require_no_lanes(loop: For, what: str, fix: str) -> None:
+    """Raise `ScheduleError` if the iterations of `loop` are lanes of a vector, or workers."""
+    if loop.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
+        raise ScheduleError(
+            f"{what}, as it is {loop.kind.value}", because="its iterations are lanes or workers", fix=fix
+        )
+
+
 def require_constant(loop: For, what: str, fix: str) -> int:
     """Return how many iterations a loop has.
 

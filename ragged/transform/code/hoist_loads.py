@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import storage
 from ragged.analysis.obligations import index_obligations
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, held
-from ragged.ir.stmt import For, Intrinsic, Let, LoopKind, Stmt
+from ragged.ir.stmt import For, Intrinsic, Let, Stmt
 from ragged.ir.walk import operands, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof
-from ragged.transform.legality import answer
+from ragged.transform.legality import answer, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 
 
@@ -48,12 +47,7 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
     site = loop_site(program, loop, "hoist_loads")
     old = site.stmt
     assert isinstance(old, For)
-    if old.kind in (LoopKind.TEAM, LoopKind.VECTORIZED, LoopKind.THREADS):
-        raise ScheduleError(
-            f"hoist_loads: cannot hoist out of loop '{loop.name}', which is {old.kind.value}",
-            because="its iterations are lanes or workers",
-            fix="name a loop around it",
-        )
+    require_no_lanes(old, f"hoist_loads: cannot hoist out of loop '{loop.name}'", "name a loop around it")
     found, facts = _found(program, site, old)
     if not found:
         return Rewriter().finish(program, program)

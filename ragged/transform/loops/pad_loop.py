@@ -13,10 +13,10 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Access, Site, regions_of, sites
-from ragged.ir.stmt import Check, For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Check, For, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
 from ragged.passes.assume import assume
-from ragged.transform.legality import labelled, require_fixed
+from ragged.transform.legality import labelled, require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.overrun import PadExtent, surroundings
 
@@ -71,12 +71,7 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
 
 
 def _require_paddable(loop: For, what: str) -> None:
-    if loop.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
-        raise ScheduleError(
-            f"{what}, as it is {loop.kind.value}",
-            because="its iterations are lanes or workers, whose number is said elsewhere",
-            fix="pad first",
-        )
+    require_no_lanes(loop, what, "pad first")
     for leaf in leaves(loop):
         if isinstance(leaf, Reduce) and loop.var in leaf.axes:
             raise ScheduleError(

@@ -6,19 +6,18 @@ from dataclasses import replace
 
 from ragged.arith.affine import affine
 from ragged.arith.fold import ZERO, at_least_zero, plus
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
-from ragged.ir.stmt import For, LoopKind, Stmt, block
+from ragged.ir.stmt import For, Stmt, block
 from ragged.passes.assume import assume
 from ragged.prove import Proof
 from ragged.transform.copy_stmts import Copier
 from ragged.transform.index_checks import require_index
-from ragged.transform.legality import answer, require_fixed
+from ragged.transform.legality import answer, require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 
 
@@ -53,12 +52,7 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
     site = loop_site(program, loop, "partition_loop")
     old = site.stmt
     assert isinstance(old, For)
-    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
-        raise ScheduleError(
-            f"{what}, which is {old.kind.value}",
-            because="its iterations are lanes or workers, whose number is said elsewhere",
-            fix="partition_loop first",
-        )
+    require_no_lanes(old, what, "partition_loop first")
     facts = require_index(program, site, at, old.extent, what)
     require_fixed(old, (old.extent, at), what)
     place, used = _within(program, site, at, old.extent)

@@ -11,9 +11,9 @@ from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, If, LoopKind, Stmt, block
+from ragged.ir.stmt import For, If, Stmt, block
 from ragged.transform.copy_stmts import Copier, Moved
-from ragged.transform.legality import holds, require_fixed
+from ragged.transform.legality import holds, require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site, the_loop
 
 
@@ -70,12 +70,7 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
         raise ScheduleError(
             f"split: cannot split loop '{loop.name}' into blocks of {factor}", fix="a factor from 1 up"
         )
-    if old.kind in (LoopKind.VECTORIZED, LoopKind.TEAM, LoopKind.THREADS):
-        raise ScheduleError(
-            f"split: cannot split loop '{loop.name}', which is {old.kind.value}",
-            because="its iterations are lanes or workers, whose number is said elsewhere",
-            fix="split first",
-        )
+    require_no_lanes(old, f"split: cannot split loop '{loop.name}'", "split first")
 
     require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
     runs = old.extent if tail is not Tail.PEEL or _is_length(program, loop) else at_least_zero(old.extent)

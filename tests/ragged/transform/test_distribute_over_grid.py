@@ -177,8 +177,8 @@ def test_other_primitives_leave_the_loop_over_threads_alone():
         "  because: the iterations of 't' are the threads of a block"
     )
     assert refusal(split, program, threads, 2) == (
-        "split: cannot split loop 't', which is threads\n"
-        "  because: its iterations are lanes or workers, whose number is said elsewhere\n  fix: split first"
+        "split: cannot split loop 't', as it is threads\n"
+        "  because: its iterations are lanes or workers\n  fix: split first"
     )
 
 

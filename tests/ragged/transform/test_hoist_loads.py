@@ -81,7 +81,7 @@ def test_what_is_the_same_in_each_iteration(statement, hoisted):
 def test_lanes_are_refused():
     program, t = rows("z[b] = scale[b]", kind="team")
     assert refused(hoist_loads, program, t) == (
-        "hoist_loads: cannot hoist out of loop 't', which is team\n"
+        "hoist_loads: cannot hoist out of loop 't', as it is team\n"
         "  because: its iterations are lanes or workers\n  fix: name a loop around it"
     )
 

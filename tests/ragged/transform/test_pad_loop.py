@@ -98,8 +98,7 @@ def test_a_multiple_already():
         (
             {"kind": "vectorized", "extent": "3"},
             4,
-            f"{WHAT}, as it is vectorized\n"
-            "  because: its iterations are lanes or workers, whose number is said elsewhere\n  fix: pad first",
+            f"{WHAT}, as it is vectorized\n  because: its iterations are lanes or workers\n  fix: pad first",
         ),
         (
             {

@@ -152,8 +152,8 @@ def test_lanes_and_workers_are_refused():
     for kind, extent in (("vectorized", "8"), ("team", "count")):
         program = line(kind=kind, extent=extent, line="x[i] = 1.0")
         assert refused(partition_loop, program, *at(program, "i", "4")) == (
-            f"partition_loop: cannot cut loop 'i', which is {kind}\n"
-            "  because: its iterations are lanes or workers, whose number is said elsewhere\n"
+            f"partition_loop: cannot cut loop 'i', as it is {kind}\n"
+            "  because: its iterations are lanes or workers\n"
             "  fix: partition_loop first"
         )
 

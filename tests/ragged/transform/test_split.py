@@ -175,8 +175,8 @@ def test_a_factor_of_nothing_is_refused():
 def test_lanes_are_refused():
     program = line("8", kind="vectorized")
     assert refused(split, program, loop(program, "i"), 4) == (
-        "split: cannot split loop 'i', which is vectorized\n"
-        "  because: its iterations are lanes or workers, whose number is said elsewhere\n"
+        "split: cannot split loop 'i', as it is vectorized\n"
+        "  because: its iterations are lanes or workers\n"
         "  fix: split first"
     )
 
