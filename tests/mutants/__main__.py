@@ -38,7 +38,8 @@ def main() -> int:
     survivors = 0
     for path, mutant in chosen:
         name = path.relative_to(ROOT)
-        tests = [str(test.relative_to(ROOT)) for test in tests_of(path)]
+        found = list(tests_of(path)) or [test for user in users_of(path) for test in tests_of(user)]
+        tests = [str(test.relative_to(ROOT)) for test in dict.fromkeys(found)]
         outcome = run(path, mutant, tests, asked.timeout) if tests else "no tests"
         survivors += outcome != "killed"
         print(f"{outcome:>8} {name}:{mutant.line}: {mutant.before!r} -> {mutant.after!r}", flush=True)
@@ -55,6 +56,14 @@ def tests_of(path: Path) -> Iterator[Path]:
             encoding="utf-8"
         ):
             yield test
+
+
+def users_of(path: Path) -> Iterator[Path]:
+    """Yield the product files that import a file's module: their tests are those of a helper."""
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for user in sorted((ROOT / "ragged").rglob("*.py")):
+        if user.name != "__init__.py" and f"from {module} import" in user.read_text(encoding="utf-8"):
+            yield user
 
 
 def run(path: Path, mutant: Mutant, tests: list[str], timeout: int) -> str:
