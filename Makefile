@@ -57,7 +57,7 @@ bench: $(VENV)/ready-to-bench ## Measure recursive models against other librarie
 	@mkdir -p build
 	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
 
-performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/performance.md
+performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/evidence/performance.md
 	@mkdir -p build
 	@rm -f $(PERFORMANCE_FILES:%=build/%.json)
 	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json

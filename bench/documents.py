@@ -1,4 +1,4 @@
-"""What benchmarks wrote as JSON, read: docs/benchmarks.md says what each field means."""
+"""What benchmarks wrote as JSON, read: docs/evidence/benchmarks.md says what each field means."""
 
 from __future__ import annotations
 

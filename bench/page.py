@@ -1,4 +1,4 @@
-"""docs/performance.md as text: tables of what a run of `bench.recursive` found, in Markdown."""
+"""docs/evidence/performance.md as text: tables of what a run of `bench.recursive` found, in Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/performance.md from the JSON of runs of the benchmarks.
+"""Writes docs/evidence/performance.md from the JSON of runs of the benchmarks.
 
     python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--threads RESULT ...] [--memory RESULT]
         [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT] [--out FILE]
@@ -29,7 +29,7 @@ from bench.results import Gained, Weighed
 
 T = TypeVar("T")
 
-_PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "performance.md"
 
 
 def read(path: Path) -> Document:

@@ -4,7 +4,7 @@
 
 Each peer runs in a process of its own and lays out its inputs as it likes, untimed. Every batch that is timed is
 first compared with the operator padded, in float64; a peer that is wrong is not timed, and the command ends with an
-error. Peers take turns batch by batch. docs/benchmarks.md says what each number means.
+error. Peers take turns batch by batch. docs/evidence/benchmarks.md says what each number means.
 """
 
 from __future__ import annotations

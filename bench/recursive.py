@@ -4,7 +4,7 @@
 
 Each peer runs in a process of its own and is given plain Python objects. Every batch that is timed is first compared
 with the recursion in float64; a peer that is wrong is not timed, and the command ends with an error. Peers take
-turns batch by batch, after calls on other batches. docs/benchmarks.md says what each number means.
+turns batch by batch, after calls on other batches. docs/evidence/benchmarks.md says what each number means.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Result:
 
 
 def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
-    """Return a run as JSON has it; docs/benchmarks.md says what each field means."""
+    """Return a run as JSON has it; docs/evidence/benchmarks.md says what each field means."""
     packages = {package for peer in peers for package in find(peer).packages}
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}

@@ -1,4 +1,4 @@
-"""Writes docs/primitives.md from the docstrings of the primitives: python -m tools.primitives_page."""
+"""Writes docs/reference/primitives.md from the docstrings of the primitives: python -m tools.primitives_page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ragged.transform import GROUPS
 
-PAGE = Path(__file__).parents[1] / "docs" / "primitives.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "primitives.md"
 TITLES = {
     "loops": "Loops: their order, extents and number",
     "storage": "Storage: buffers, their layout, and copies",

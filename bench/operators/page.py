@@ -1,4 +1,4 @@
-"""The part of docs/performance.md that tells of ragged operators, in Markdown."""
+"""The part of docs/evidence/performance.md that tells of ragged operators, in Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.report import as_ms, as_ratio
 
 @dataclass(frozen=True, slots=True)
 class OperatorsDocument:
-    """A run's JSON, read: docs/benchmarks.md says what each field means."""
+    """A run's JSON, read: docs/evidence/benchmarks.md says what each field means."""
 
     command: list[str]
     at: int

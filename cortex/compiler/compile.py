@@ -47,14 +47,14 @@ def compile(
         params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
             copied.
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another. "cuda -arch=sm_90"
-            compiles the kernel for GPUs, on a machine without one too: see docs/cuda.md. Needs nvcc.
+            compiles the kernel for GPUs, on a machine without one too: see docs/concepts/gpu.md. Needs nvcc.
         threads: the most threads that a call may use, the calling one among them; None is one for each core that
             this process may use. The results have the same bits for any number. See `ragged.runtime.team`.
         vocab: the numbers of the words in bracketed strings; without it strings are refused.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
         precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16, of which half as
             many bytes are read and several are multiplied by one instruction where the processor has a quick one. The
-            sums, and all else, stay in float32. docs/schedule.md says what error that makes.
+            sums, and all else, stay in float32. docs/concepts/loop_schedule.md says what error that makes.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
             default `children`, or else `left` and `right`.
         table_bytes: the most bytes of tables over what nodes carry, such as the product of a weight matrix with the

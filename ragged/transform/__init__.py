@@ -1,7 +1,7 @@
 """Schedule primitives: functions from a program to a program, each of which checks its own legality or refuses.
 
 Loops: their order, extents and number. Storage: the buffers, their layout and copies. Code: statements and expressions.
-Mapping: loops onto lanes, workers and GPU threads. The page docs/primitives.md is made of their docstrings.
+Mapping: loops onto lanes, workers and GPU threads. The page docs/reference/primitives.md is made of their docstrings.
 """
 
 from ragged.transform.code.hoist_loads import hoist_loads as hoist_loads

@@ -59,7 +59,7 @@ def test_it_takes_nothing_but_the_public_api(path):
 
 
 def test_the_documents_name_every_example():
-    guide = (ROOT / "docs" / "cells.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "tutorial" / "cell.md").read_text(encoding="utf-8")
     assert [path.name for path in SCRIPTS if f"examples/{path.name}" not in guide] == []
 
 

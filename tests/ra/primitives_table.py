@@ -1,4 +1,4 @@
-"""The table of docs/recursion_primitives.md: each primitive for each model over each kind of structure."""
+"""The table of docs/reference/recursion_primitives.md: each primitive for each model over each kind of structure."""
 
 from __future__ import annotations
 

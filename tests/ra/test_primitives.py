@@ -22,7 +22,7 @@ from tests.support.real_trees import real_structures
 from tests.support.scheduled import check_schedule
 from tests.test_random_models import check_machine_code
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "recursion_primitives.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recursion_primitives.md"
 TOGETHER = 2
 """How many random choices of all that is legal are tried for each model."""
 MODELS = [subject for subject in subjects() if not isinstance(subject.model, ModelError)]

@@ -70,6 +70,6 @@ def texts() -> str:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant | ast.JoinedStr):
                 found.append("".join(piece or "*" for piece in _pieces(node)))
-    for path in (*sorted((ROOT / "tests").rglob("*.txt")), *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (*sorted((ROOT / "tests").rglob("*.txt")), *sorted((ROOT / "docs").rglob("*.md"))):
         found.append(path.read_text(encoding="utf-8"))
     return "\n".join(each.replace("\\", "") for each in found)

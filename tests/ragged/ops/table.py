@@ -1,4 +1,4 @@
-"""The table of docs/ragged_primitives.md: each primitive in each operator's program."""
+"""The table of docs/reference/ragged_primitives.md: each primitive in each operator's program."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.ragged.ops.table import BEGIN, END, table
 from tests.ragged.ops.trials import trials_of
 from tests.support.pages import check_part
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "ragged_primitives.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "ragged_primitives.md"
 
 
 @pytest.mark.parametrize("operator", CALLS)
