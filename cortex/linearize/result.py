@@ -42,7 +42,8 @@ class Linearized:
     Node ids follow Appendix B of the CORTEX paper: by falling height, batch, class, structure, post-order row (where
     storage is recycled, by when nodes are needed last before the structure). So leaves have the highest ids
     (`n >= num_inner`), a child's id is above its parent's, and the nodes of one height are consecutive.
-    docs/reference/linearized.md describes each array. The sizes and arrays of `cortex.ilir.index_arrays` are attributes:
+    docs/reference/linearized.md describes each array. The sizes and arrays of `cortex.ilir.index_arrays` are
+    attributes:
     `batch_begin`, `child`, `left`, all int32 but `begin_of_x` (int64). Beside them:
 
     payloads[name] (num_nodes, *shape) by node id; rows (num_nodes,), the node id of each post-order row; root_begin and

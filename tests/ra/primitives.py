@@ -1,4 +1,6 @@
-"""Which primitive of a recursion's schedule is legal for which model: the table of docs/reference/recursion_primitives.md.
+"""Which primitive of a recursion's schedule is legal for which model.
+
+The table of docs/reference/recursion_primitives.md.
 
 A subject is a model of the library with one kind of input, over one kind of structure: each model is made anew over
 the kinds that it was not written for. A trial is a primitive at one of the places that it can be asked for.

@@ -34,6 +34,19 @@ def distribute_over_team(
     Each iteration does what it did: results have the same bits for any number of workers. A barrier stands before a
     loop that may depend on what came since the last one (CORTEX, appendix A.4).
 
+    before::
+
+        for i in parallel(rows):
+            y[i] = 2.0 * x[i]
+
+    after `distribute_over_team(program)`::
+
+        for w in team(workers):
+            first = w * rows // workers
+            for i_s in serial((w + 1) * rows // workers - first):
+                i = first + i_s
+                y[i] = 2.0 * x[i]
+
     Args:
         program: its kernel has PARALLEL loops; those inside others become serial.
         min_rows_per_worker: a loop of constant extent around a PARALLEL one is shared out, each time, by the inner

@@ -1,4 +1,6 @@
-"""What each primitive of a schedule can be applied to in a program: the rows of the table in docs/reference/ragged_primitives.md.
+"""What each primitive of a schedule can be applied to in a program.
+
+The rows of the table in docs/reference/ragged_primitives.md.
 
 A row is a primitive and a kind of place: "rows" are loops over rows of different lengths and the dimensions like them,
 "dense" those whose extent is a number, "sums" the loops of reductions. Places are listed from a program's result
