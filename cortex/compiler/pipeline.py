@@ -15,7 +15,7 @@ from cortex.ilir.recycle_states import recycle_states
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
-from ragged.auto.pair_products_bf16 import RoundProducts
+from ragged.auto.pair_products_bf16 import PairProductsBf16
 from ragged.auto.prefetch_rows import prefetch_rows
 from ragged.codegen.target import TargetLike, grid_for
 from ragged.codegen.target_features import has_matrix_unit, parse_target
@@ -65,7 +65,7 @@ def passes_for(
         Pass(
             check_classes, "with the facts that proofs used: loops over classes of nodes rely on more of them"
         ),
-        *((Pass(RoundProducts(), "while sums are as the model says them"),) if rounded else ()),
+        *((Pass(PairProductsBf16(), "while sums are as the model says them"),) if rounded else ()),
         Pass(schedule, "while temporaries are whole and sums are reductions"),
         *(
             (
@@ -108,7 +108,7 @@ def generate_kernel(
 
 
 _SCHEDULED = (
-    "round_products",
+    "pair_products_bf16",
     "default_schedule",
     "recycle_states",
     "read_vectors_in_place",

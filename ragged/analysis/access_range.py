@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragged.analysis.accesses import Access, UseKind, common_depth
+from ragged.analysis.accesses import BufferAccess, UseKind, common_depth
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings, is_fixed
 from ragged.arith.fold import ZERO, times
@@ -74,7 +74,7 @@ def span(index: Expr, loops: Iterable[Var], hidden: Iterable[Var], known: Bindin
     return Span(base, tuple(sorted(parts, key=lambda part: (-part.stride, order.index(part.var)))))
 
 
-def spans(use: Access, depth: int, known: Bindings) -> tuple[Span, ...] | None:
+def spans(use: BufferAccess, depth: int, known: Bindings) -> tuple[Span, ...] | None:
     """Return the span of each index of `use` while what is inside the outermost `depth` constructs runs.
 
     None if one is not known, or two indices share a loop: then not every choice of values occurs.
@@ -88,7 +88,7 @@ def spans(use: Access, depth: int, known: Bindings) -> tuple[Span, ...] | None:
     return None if len(result) < len(found) or len(set(variables)) < len(variables) else result
 
 
-def is_certain(use: Access, depth: int, reached: Iterable[Span], known: Bindings) -> bool:
+def is_certain(use: BufferAccess, depth: int, reached: Iterable[Span], known: Bindings) -> bool:
     """Return whether `use` touches all of `reached`, its spans, each time that what is inside `depth` runs."""
     inner = use.site.around[depth:]
     variables = {part.var for each in reached for part in each.parts}
@@ -100,7 +100,7 @@ def is_certain(use: Access, depth: int, reached: Iterable[Span], known: Bindings
     )
 
 
-def is_covered(program: Program, known: Bindings, store: Access, read: Access) -> bool:
+def is_covered(program: Program, known: Bindings, store: BufferAccess, read: BufferAccess) -> bool:
     """Return whether `read` finds what `store` stored in the same iteration of all loops around both."""
     depth = common_depth(store.site, read.site)
     if store.site.stage.kind is not read.site.stage.kind:
@@ -114,7 +114,7 @@ def is_covered(program: Program, known: Bindings, store: Access, read: Access) -
     return all(_holds(program, known, each, index, read) for each, index in pairs)
 
 
-def _holds(program: Program, known: Bindings, each: Span, index: Expr, use: Access) -> bool:
+def _holds(program: Program, known: Bindings, each: Span, index: Expr, use: BufferAccess) -> bool:
     """Return whether `index`, one of those of `use`, is one of the values of a span."""
     extent = each.extent
     if extent is None:

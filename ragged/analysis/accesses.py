@@ -23,7 +23,7 @@ class UseKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class BufferAccess:
     """An element that the statement at `site` touches.
 
     `order` counts statements in the order of the text. It is touched where all of `conditions` hold, apart from those
@@ -47,12 +47,12 @@ class Access:
         return self.kind is not UseKind.READ
 
 
-def accesses(program: Program, buffer: Buffer) -> list[Access]:
+def accesses(program: Program, buffer: Buffer) -> list[BufferAccess]:
     """Return every use of `buffer` in a program."""
     return list(_uses(sites(program), buffer))
 
 
-def uses_in(site: Site, buffer: Buffer) -> list[Access]:
+def uses_in(site: Site, buffer: Buffer) -> list[BufferAccess]:
     """Return every use of `buffer` in the statement at `site`."""
     return list(_uses(sites_in(site), buffer))
 
@@ -83,17 +83,17 @@ def top(site: Site, depth: int) -> Stmt:
     return outer.branch if isinstance(outer, Branch) else outer
 
 
-def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[Access]:
+def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[BufferAccess]:
     for order, site in enumerate(found):
         for expr in held(site.stmt):
             for load, conditions in _loads(expr, ()):
                 if load.buffer is buffer:
-                    yield Access(site, order, load.indices, UseKind.READ, conditions)
+                    yield BufferAccess(site, order, load.indices, UseKind.READ, conditions)
         match site.stmt:
             case Store(buffer=target, indices=indices) if target is buffer:
-                yield Access(site, order, indices, UseKind.STORE)
+                yield BufferAccess(site, order, indices, UseKind.STORE)
             case Reduce(buffer=target, indices=indices) if target is buffer:
-                yield Access(site, order, indices, UseKind.UPDATE)
+                yield BufferAccess(site, order, indices, UseKind.UPDATE)
 
 
 def _loads(expr: Expr, conditions: tuple[Expr, ...]) -> Iterator[tuple[Load, tuple[Expr, ...]]]:

@@ -120,7 +120,7 @@ def _own(
     inside = set(binders_of(around))
     if any(other is None or other not in inside for other in others):
         return None
-    cut = _Cut(homes=frozenset(other for other in others if other is not None))
+    cut = _RemoveScopes(homes=frozenset(other for other in others if other is not None))
     started = False
     for stmt in statements(around):
         if isinstance(stmt, For | Let) and stmt.var in cut.homes:
@@ -143,7 +143,7 @@ def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 @dataclass
-class _Cut(Rewriter):
+class _RemoveScopes(Rewriter):
     """Takes out the loops and lets that bind other homes."""
 
     homes: frozenset[Var] = field(kw_only=True)

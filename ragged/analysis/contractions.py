@@ -17,7 +17,7 @@ from ragged.ir.walk import leaves, mentions, subexpressions
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Contraction:
     """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix; or of pairs.
 
     `outputs` are the loops right around it, outermost first, of constant extents; lets may stand between.
@@ -38,7 +38,7 @@ class Product:
     stored: tuple[Buffer, int] | None
 
 
-def products(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Product]:
+def contractions(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Contraction]:
     """Yield the sums of products of a stage, in the order of the text."""
     for site in sites(program):
         if site.stage.kind is stage and isinstance(site.stmt, Reduce):
@@ -49,13 +49,13 @@ def products(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[
 
 def weighted(program: Program) -> set[Label]:
     """Return the updates of the products with a matrix of parameters that packing brings into their order."""
-    return {product.update for product in products(program) if product.packed is not None}
+    return {product.update for product in contractions(program) if product.packed is not None}
 
 
 def matrices(program: Program) -> int:
     """Return the bytes of the matrices of parameters that a kernel's products pack."""
     return sum(
-        map(bytes_of, {product.packed[0] for product in products(program) if product.packed is not None})
+        map(bytes_of, {product.packed[0] for product in contractions(program) if product.packed is not None})
     )
 
 
@@ -63,14 +63,14 @@ def matrices_in(program: Program, loop: Var) -> int:
     """Return the bytes of those that the products in a loop pack."""
     inside = {leaf.label for leaf in leaves(loop_of(program, loop))}
     packed = {
-        each.packed[0] for each in products(program) if each.packed is not None and each.update in inside
+        each.packed[0] for each in contractions(program) if each.packed is not None and each.update in inside
     }
     return sum(map(bytes_of, packed))
 
 
 def rows(program: Program) -> int:
     """Return the bytes of what a kernel's products read of the rows of other buffers, of one row of each."""
-    updates = {product.update for product in products(program)}
+    updates = {product.update for product in contractions(program)}
     loads = (
         part
         for site in sites(program)
@@ -94,17 +94,17 @@ def shared(program: Program, loop: Var) -> set[Label]:
     """
     return {
         product.update
-        for product in products(program)
+        for product in contractions(program)
         if product.rows is None and (product.packed is not None or _is_fixed(product, loop))
     }
 
 
-def _is_fixed(product: Product, loop: Var) -> bool:
+def _is_fixed(product: Contraction, loop: Var) -> bool:
     """True if the operand along a product's columns is the same in all iterations of a loop around it."""
     return product.along is not None and product.axis.var is not loop and not mentions(product.along, (loop,))
 
 
-def _product(site: Site, update: Reduce) -> Product | None:
+def _product(site: Site, update: Reduce) -> Contraction | None:
     """Return the product at a site, or None if it has another form."""
     value = update.value
     if update.combiner is not Combiner.SUM or len(update.axes) != 1 or not update.buffer.dtype.is_float:
@@ -120,7 +120,7 @@ def _product(site: Site, update: Reduce) -> Product | None:
     sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
     if sides.vector is None and not isinstance(axis.extent, Const):
         return None
-    return Product(
+    return Contraction(
         init, update.label, outputs, axis, sides.vector, sides.rows, sides.packed, sides.along, sides.stored
     )
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragged.analysis.access_range import Span
-from ragged.analysis.accesses import Access, top
-from ragged.analysis.regions import Region
+from ragged.analysis.accesses import BufferAccess, top
+from ragged.analysis.regions import BufferRegion
 from ragged.analysis.staged_reads import Reading
 from ragged.arith.fold import plus
 from ragged.errors import ScheduleError
@@ -25,7 +25,7 @@ class Copied:
     """A region that is copied for the reads of `reading`, each of which reaches one of `reached`."""
 
     reading: Reading
-    region: Region
+    region: BufferRegion
     reached: Sequence[tuple[Span, ...]]
 
     def begins(self) -> list[Expr]:
@@ -51,7 +51,7 @@ def check_alike(copied: Sequence[Copied]) -> None:
             )
 
 
-def check_unwritten(whole: Reading, writes: Sequence[Access], copied: Sequence[Copied]) -> None:
+def check_unwritten(whole: Reading, writes: Sequence[BufferAccess], copied: Sequence[Copied]) -> None:
     """Refuse unless what is written between the copy and the last read of it is not in any of the regions.
 
     Outside of the home, or before the first and after the last of its statements that read, a write does no harm: the
@@ -75,7 +75,7 @@ def check_unwritten(whole: Reading, writes: Sequence[Access], copied: Sequence[C
                 )
 
 
-def _place(whole: Reading, use: Access) -> int | None:
+def _place(whole: Reading, use: BufferAccess) -> int | None:
     """Return which of the home's statements holds a use, or None if none does."""
     depth, home = whole.home.depth, whole.home
     around = use.site.around
@@ -86,7 +86,7 @@ def _place(whole: Reading, use: Access) -> int | None:
     return next((k for k, part in enumerate(parts) if any(each is held for each in statements(part))), None)
 
 
-def _apart(whole: Reading, write: Access, region: Region) -> Unproven | None:
+def _apart(whole: Reading, write: BufferAccess, region: BufferRegion) -> Unproven | None:
     """Return None if a write is proven to be of no element of a region."""
     goal: Expr | None = None
     for index, base, extent in zip(write.indices, region.bases, region.extents, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ragged.analysis.accesses import Access, common_depth, top
+from ragged.analysis.accesses import BufferAccess, common_depth, top
 from ragged.analysis.dependence import Copies, Relation, find_conflict
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Expr, Var
@@ -23,7 +23,7 @@ class Change:
     example: str | None = None
 
 
-def find_change(program: Program, store: Access, read: Access, value: Expr) -> Change | None:
+def find_change(program: Program, store: BufferAccess, read: BufferAccess, value: Expr) -> Change | None:
     """Return what may make `value`, evaluated where `read` is, other than what `store` stored; None if nothing does.
 
     `value` is in what is in scope at the read. The two are in the same iteration of the loops around both.
@@ -42,7 +42,9 @@ def find_change(program: Program, store: Access, read: Access, value: Expr) -> C
     return None
 
 
-def _between(program: Program, store: Access, read: Access, depth: int) -> Iterator[tuple[int, Site]]:
+def _between(
+    program: Program, store: BufferAccess, read: BufferAccess, depth: int
+) -> Iterator[tuple[int, Site]]:
     """Yield the statements that may run between the store and the read, and their places in the text."""
     first, last = top(store.site, depth), top(read.site, depth)
     begun = ended = False
@@ -55,7 +57,7 @@ def _between(program: Program, store: Access, read: Access, depth: int) -> Itera
                 yield order, site
 
 
-def _before(read: Access, order: int, site: Site, depth: int) -> Relation | None:
+def _before(read: BufferAccess, order: int, site: Site, depth: int) -> Relation | None:
     """Return what holds if the statement at `site` runs before `read`; None if it never does."""
     shared = [o for o in read.site.around[depth : common_depth(read.site, site)] if isinstance(o, For)]
     if top(site, depth) is not top(read.site, depth):

@@ -28,7 +28,7 @@ from ragged.ir.walk import children, expressions, mentions, subexpressions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Phase:
+class ParallelRegion:
     """An outermost PARALLEL loop: where it stands, and the labelled statements in it.
 
     Compared by identity: what is in it may be most of a program.
@@ -64,7 +64,7 @@ class Phase:
         known = not _loaded(inner) and not mentions(inner.extent, (loop.var,))
         return inner if known and not isinstance(inner.extent, Const) else None
 
-    def is_beside(self, other: Phase) -> bool:
+    def is_beside(self, other: ParallelRegion) -> bool:
         """Return whether another phase is run as often, under the same conditions."""
         return self.site.loops == other.site.loops and self.site.conditions == other.site.conditions
 
@@ -97,13 +97,15 @@ def _loaded(stmt: For | Let | If) -> list[Buffer]:
     return [part.buffer for part in parts if isinstance(part, Load)]
 
 
-def outermost_parallel(around: Site) -> list[Phase]:
+def outermost_parallel(around: Site) -> list[ParallelRegion]:
     """Return the phases of the statement at a site, in the order of the text."""
-    phases: list[Phase] = []
+    phases: list[ParallelRegion] = []
     for site in sites_in(around):
         if _is_parallel(site) and not any(loop.kind is LoopKind.PARALLEL for loop in site.loops):
             inner = (each for each in sites_in(site) if not children(each.stmt))
-            phases.append(Phase(site, tuple(each for each in inner if not isinstance(each.stmt, Block))))
+            phases.append(
+                ParallelRegion(site, tuple(each for each in inner if not isinstance(each.stmt, Block)))
+            )
     return phases
 
 
@@ -119,7 +121,7 @@ class _Pending:
     loop, if there is one. All have `met` since then if there are rows that are shared out.
     """
 
-    phase: Phase
+    phase: ParallelRegion
     common: int
     carrier: Var | None = None
     met: bool = False
@@ -142,13 +144,13 @@ class _Walk:
     """
 
     program: Program
-    phases: dict[Var, Phase]
+    phases: dict[Var, ParallelRegion]
     aligned: bool = False
     crossed: bool = False
     copied: frozenset[Buffer] = frozenset()
-    needed: dict[Phase, int] = field(default_factory=dict)
-    sometimes: set[Phase] = field(default_factory=set)
-    carried: dict[Phase, Var] = field(default_factory=dict)
+    needed: dict[ParallelRegion, int] = field(default_factory=dict)
+    sometimes: set[ParallelRegion] = field(default_factory=set)
+    carried: dict[ParallelRegion, Var] = field(default_factory=dict)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         """Return what is pending after the statement at `site`, given what is before it."""
@@ -172,7 +174,7 @@ class _Walk:
                     pending = self.visit(Site(site.stage, child, site.around), pending)
                 return pending
 
-    def _phase(self, phase: Phase, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
+    def _phase(self, phase: ParallelRegion, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         needed = [each.inside for each in pending if self._depends(phase, each)]
         if needed:
             depth = max(needed)  # there workers have met since all of them, and not more often than they must
@@ -192,7 +194,7 @@ class _Walk:
             )
         return (*pending, _Pending(phase, phase.depth))
 
-    def _waits_by_rows(self, phase: Phase, pending: _Pending) -> bool:
+    def _waits_by_rows(self, phase: ParallelRegion, pending: _Pending) -> bool:
         """Return whether a phase waits for one before it where rows are shared out, and there alone."""
         crossed = not pending.met and self._is_crossed(phase, pending) and self._alike(phase, pending)
         return crossed and self._depends(phase, pending, by_rows=True)
@@ -211,7 +213,7 @@ class _Walk:
         )
         return _union(pending, ended)  # it may have run not once
 
-    def _alike(self, phase: Phase, pending: _Pending) -> bool:
+    def _alike(self, phase: ParallelRegion, pending: _Pending) -> bool:
         """Return whether who has an iteration of the one has that of the other, unless they are shared out by rows.
 
         By what they are shared out may be another thing in each iteration of the loop around them, where all can meet
@@ -225,10 +227,10 @@ class _Walk:
             same &= one.is_beside(other) and (pending.carrier is None or each_time)
         return self.aligned and same
 
-    def _is_crossed(self, phase: Phase, pending: _Pending) -> bool:
+    def _is_crossed(self, phase: ParallelRegion, pending: _Pending) -> bool:
         return self.crossed and (phase.rows is not None or pending.phase.rows is not None)
 
-    def _depends(self, phase: Phase, pending: _Pending, *, by_rows: bool = False) -> bool:
+    def _depends(self, phase: ParallelRegion, pending: _Pending, *, by_rows: bool = False) -> bool:
         """Return whether a phase depends on one before it, in what another worker did of it."""
         one, other, alike = pending.phase.loop, phase.loop, self._alike(phase, pending)
         if by_rows:
@@ -259,7 +261,7 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class BarrierPlacement:
     """The loops before which a team has to meet, and those before which it has to where rows are shared out.
 
     Before those in `carried` it has to where rows were, too, in the iteration before of the loop that is named.
@@ -273,12 +275,12 @@ class Meetings:
 def barriers_before(
     program: Program,
     around: Site,
-    phases: Sequence[Phase],
+    phases: Sequence[ParallelRegion],
     *,
     aligned: bool = False,
     crossed: bool = False,
     copied: frozenset[Buffer] = frozenset(),
-) -> Meetings:
+) -> BarrierPlacement:
     """Return the loops before which a team has to meet, because a phase in them may depend on what came before.
 
     Such a loop stands directly in the one that carries the dependence (CORTEX, appendix A.4), if a loop does: a phase
@@ -297,4 +299,4 @@ def barriers_before(
         phase.loop.var: carrier for phase, carrier in walk.carried.items() if phase.loop.var not in always
     }
     sometimes = {phase.loop.var for phase in walk.sometimes}
-    return Meetings(always, sometimes - always, carried)
+    return BarrierPlacement(always, sometimes - always, carried)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.access_range import Span
-from ragged.analysis.accesses import Access
+from ragged.analysis.accesses import BufferAccess
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings
 from ragged.errors import ScheduleError
@@ -33,7 +33,7 @@ class Home:
         return len(self.around)
 
 
-def home_of(loop: Site, found: Sequence[Access]) -> Home:
+def home_of(loop: Site, found: Sequence[BufferAccess]) -> Home:
     """Return the innermost place in the loop, under lets and allocations alone, that holds all of `found`."""
     assert isinstance(loop.stmt, For)
     home = Home((*loop.around, loop.stmt), loop.stmt)
@@ -48,7 +48,7 @@ def home_of(loop: Site, found: Sequence[Access]) -> Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class BufferRegion:
     """`extents[d]` values from `bases[d]` in each dimension; a dimension of one value is not `kept`."""
 
     bases: tuple[AffineForm, ...]
@@ -80,13 +80,13 @@ class Region:
         return same_extents and all(s.base == b for s, b in zip(reached, self.bases, strict=True))
 
 
-def region_of(reached: tuple[Span, ...]) -> Region | None:
+def region_of(reached: tuple[Span, ...]) -> BufferRegion | None:
     """Return the region of which spans are all elements, or None if they leave gaps or are no numbers."""
     extents = tuple(number for each in reached if (number := each.numbers) is not None)
     if len(extents) < len(reached):
         return None
     kept = tuple(d for d, each in enumerate(reached) if each.parts)
-    return Region(tuple(each.base for each in reached), extents, kept)
+    return BufferRegion(tuple(each.base for each in reached), extents, kept)
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Redirect(Rewriter):
 
     whole: Buffer = field(kw_only=True)
     local: Buffer = field(kw_only=True)
-    region: Region = field(kw_only=True)
+    region: BufferRegion = field(kw_only=True)
     known: Bindings = field(kw_only=True)
     home: Home = field(kw_only=True)
     _inside: bool = field(default=False, init=False)
@@ -148,7 +148,7 @@ def check_barriers(what: str, loop: Site) -> None:
         )
 
 
-def check_one_at_a_time(what: str, loop: Site, found: Sequence[Access]) -> None:
+def check_one_at_a_time(what: str, loop: Site, found: Sequence[BufferAccess]) -> None:
     """Refuse a loop that holds others around `found` whose iterations run at once."""
     for use in found:
         for inner in use.site.loops[len(loop.loops) + 1 :]:
@@ -161,7 +161,7 @@ def check_one_at_a_time(what: str, loop: Site, found: Sequence[Access]) -> None:
                 )
 
 
-def check_outlives(what: str, home: Home, found: Sequence[Access]) -> None:
+def check_outlives(what: str, home: Home, found: Sequence[BufferAccess]) -> None:
     """Refuse a buffer that is allocated anew inside the home."""
     for use in found:
         target = use.site.stmt.buffer if isinstance(use.site.stmt, Store | Reduce) and use.writes else None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import Copies, Relation, earlier, find_conflict
-from ragged.analysis.parallel_regions import Phase
+from ragged.analysis.parallel_regions import ParallelRegion
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
@@ -17,13 +17,13 @@ from ragged.ir.walk import read, written
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class ReplicatedLoops:
     """The phases of one's own, and the buffers of which each worker has a copy: nobody else writes them.
 
     Of the phases in `by_rows` a worker may leave out the iterations that are others' rows.
     """
 
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[ParallelRegion, ...] = ()
     buffers: frozenset[Buffer] = frozenset()
     by_rows: frozenset[Var] = frozenset()
 
@@ -31,12 +31,12 @@ class Own:
     def of(
         cls,
         program: Program,
-        phases: Sequence[Phase],
+        phases: Sequence[ParallelRegion],
         loops: Iterable[Var],
         refusal: str,
         *,
         crossed: bool,
-    ) -> Own:
+    ) -> ReplicatedLoops:
         """Return what each worker does for himself: the phases over `loops`.
 
         Which of them are by rows is asked where rows may be shared out: `crossed` is as in `barriers_before`.
@@ -58,7 +58,7 @@ class Own:
                 by_rows.add(phase.loop.var)
         return cls(own, buffers, frozenset(by_rows))
 
-    def among(self, phases: Sequence[Phase]) -> Own:
+    def among(self, phases: Sequence[ParallelRegion]) -> ReplicatedLoops:
         """Return the same of another program that has these phases, with loops of the same variables."""
         loops = {phase.loop.var for phase in self.phases}
         return replace(self, phases=tuple(phase for phase in phases if phase.loop.var in loops))
@@ -66,13 +66,13 @@ class Own:
     def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
         """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
         bigger = {old: old.stacked(workers) for old in self.buffers}
-        stages = OneCopy(bigger=bigger, copy=worker).program(program).program.stages
+        stages = SelectCopy(bigger=bigger, copy=worker).program(program).program.stages
         return replace(
             program, stages=stages, buffers=tuple(bigger.get(each, each) for each in program.buffers)
         )
 
 
-def _phase(phases: Sequence[Phase], loop: Var, refusal: str) -> Phase:
+def _phase(phases: Sequence[ParallelRegion], loop: Var, refusal: str) -> ParallelRegion:
     for phase in phases:
         if phase.loop.var is loop:
             return phase
@@ -81,7 +81,7 @@ def _phase(phases: Sequence[Phase], loop: Var, refusal: str) -> Phase:
     )
 
 
-def _check(program: Program, phases: Sequence[Phase], own: Phase, refusal: str) -> None:
+def _check(program: Program, phases: Sequence[ParallelRegion], own: ParallelRegion, refusal: str) -> None:
     what = f"each worker would have his own of what loop '{own.loop.var.name}' writes"
     for buffer in written(own.loop):
         if buffer.role is not Role.WORKSPACE:
@@ -100,7 +100,9 @@ def _check(program: Program, phases: Sequence[Phase], own: Phase, refusal: str) 
             )
 
 
-def _by_rows(program: Program, phases: Sequence[Phase], own: Phase, whole: set[Var]) -> bool:
+def _by_rows(
+    program: Program, phases: Sequence[ParallelRegion], own: ParallelRegion, whole: set[Var]
+) -> bool:
     """Return whether who has some iterations of all phases alike needs those alone of a phase of his own.
 
     He has all iterations of the loops in `whole`.
@@ -118,7 +120,10 @@ def _by_rows(program: Program, phases: Sequence[Phase], own: Phase, whole: set[V
 
 
 def leaves_row(
-    program: Program, buffers: Collection[Buffer], one: tuple[Phase, For], other: tuple[Phase, For]
+    program: Program,
+    buffers: Collection[Buffer],
+    one: tuple[ParallelRegion, For],
+    other: tuple[ParallelRegion, For],
 ) -> bool:
     """Return whether two phases may touch an element of `buffers` in different rows, or in different rounds.
 
@@ -157,7 +162,7 @@ class _OtherRow:
 
 
 @dataclass
-class OneCopy(Rewriter):
+class SelectCopy(Rewriter):
     """Puts one copy in place of each buffer, of those that `bigger` holds in its first dimension: the `copy`-th."""
 
     bigger: Mapping[Buffer, Buffer] = field(kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragged.analysis.access_range import Span, spans
-from ragged.analysis.accesses import Access
-from ragged.analysis.regions import Home, Region
+from ragged.analysis.accesses import BufferAccess
+from ragged.analysis.regions import BufferRegion, Home
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import Bindings
 from ragged.errors import ScheduleError
@@ -25,7 +25,7 @@ class Reading:
     program: Program
     buffer: Buffer
     known: Bindings
-    found: Sequence[Access]
+    found: Sequence[BufferAccess]
     home: Home
 
     def spans(self) -> list[tuple[Span, ...]]:
@@ -60,7 +60,7 @@ class Reading:
             for group in groups
         ]
 
-    def region(self, reached: Sequence[tuple[Span, ...]]) -> Region:
+    def region(self, reached: Sequence[tuple[Span, ...]]) -> BufferRegion:
         """Return the smallest region that holds all that is read."""
         bases, extents = [], []
         for dimension in range(len(self.buffer.shape)):
@@ -72,9 +72,9 @@ class Reading:
             bases.append(column[0].base.plus(AffineForm(constant=low)))
             extents.append(max(ends) - low)
         kept = tuple(d for d, extent in enumerate(extents) if extent != 1 or any(r[d].parts for r in reached))
-        return Region(tuple(bases), tuple(extents), kept)
+        return BufferRegion(tuple(bases), tuple(extents), kept)
 
-    def begins(self, region: Region) -> list[Expr]:
+    def begins(self, region: BufferRegion) -> list[Expr]:
         """Return where `region` begins in each dimension, in what is in scope at the home."""
         site = self.found[0].site
         lets = Site(site.stage, site.stmt, site.around[self.home.depth :])

@@ -15,8 +15,8 @@ from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.options import DEFAULT, ScheduleOptions
-from ragged.auto.replicate_rows import own_rows
-from ragged.auto.reroll_gates import roll_products
+from ragged.auto.replicate_rows import replicate_rows
+from ragged.auto.reroll_gates import reroll_gates
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Ref, Var
 from ragged.ir.program import Program, StageKind
@@ -60,7 +60,7 @@ def share_columns(
     own: tuple[Var, ...] = ()
     for loop in _worth(schedule.program):
         if options.reroll:
-            roll_products(schedule, loop)
+            reroll_gates(schedule, loop)
         for part in fuse_edges(schedule, loop):
             if not options.share_columns:
                 continue
@@ -68,7 +68,9 @@ def share_columns(
             before = schedule.checkpoint()
             rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
             pieces = (
-                tuple(own_rows(schedule, rows, own)) if team and options.replicate_rows else ((rows, False),)
+                tuple(replicate_rows(schedule, rows, own))
+                if team and options.replicate_rows
+                else ((rows, False),)
             )
             done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
             if pieces != ((part, False),) and not any(done):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ragged.analysis.contractions import matrices, products, rows
+from ragged.analysis.contractions import contractions, matrices, rows
 from ragged.auto.columns import Columns, share_columns
-from ragged.auto.fuse_child_loops import join_children
-from ragged.auto.fuse_row_loops import jam_rows
+from ragged.auto.fuse_child_loops import fuse_child_loops
+from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rooms_of_shares
 from ragged.auto.rules import Rule, run_rules
-from ragged.auto.serpentine_columns import alternate_columns
+from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -129,7 +129,7 @@ def _contract(state: _CpuState) -> None:
 
 
 def _vectorize_elementwise(state: _CpuState) -> None:
-    sums = {product.update for product in products(state.schedule.program)}
+    sums = {product.update for product in contractions(state.schedule.program)}
     vectorize_columns(state.schedule, state.machine, leave=sums)
 
 
@@ -159,7 +159,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     ),
     Rule(
         "fuse_child_loops",
-        lambda s: join_children(s.schedule),
+        lambda s: fuse_child_loops(s.schedule),
         "a producer's values are consumed in the same iteration",
     ),
     Rule("contract_storage", _contract, "temporaries of one iteration need no row for each iteration"),
@@ -177,13 +177,13 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     Rule("contract_storage again", _contract, "iterations of one worker are sequential now"),
     Rule(
         "fuse_row_loops",
-        lambda s: jam_rows(s.schedule, s.machine, s.options),
+        lambda s: fuse_row_loops(s.schedule, s.machine, s.options),
         "a tile's rows are used right after they are computed",
         "per_node_matrices",
     ),
     Rule(
         "serpentine_columns",
-        lambda s: alternate_columns(s.schedule),
+        lambda s: serpentine_columns(s.schedule),
         "the next batch starts with the columns that are still in the cache",
         "serpentine",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
-from ragged.auto.interchange_reductions import sum_in, turn_sum
+from ragged.auto.interchange_reductions import interchange_reduction, reduction_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Role, Var
 from ragged.ir.program import Program, StageKind
@@ -17,7 +17,7 @@ from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.loops.fuse_siblings import fuse_siblings
 
 
-def join_children(schedule: LoopSchedule) -> None:
+def fuse_child_loops(schedule: LoopSchedule) -> None:
     """Make one loop of those over children, or over what else has an extent of a node's own, that hand rows on.
 
     A gate of each child and the sum of what it lets through are one loop then, and the gate needs room for one child
@@ -31,7 +31,7 @@ def join_children(schedule: LoopSchedule) -> None:
             first, second = pair
             before = schedule.checkpoint()
             try:
-                _join(schedule, first, second)
+                _fuse(schedule, first, second)
             except ScheduleError:
                 schedule.restore(before)
                 refused.add(first.var)
@@ -67,15 +67,15 @@ def _over_children(part: Stmt) -> For | None:
         return None
     if not isinstance(part.extent, Const):
         return part
-    found = sum_in(part)
+    found = reduction_of(part)
     return None if found is None or isinstance(found.over.extent, Const) else found.over
 
 
-def _join(schedule: LoopSchedule, first: For, second: Stmt) -> None:
+def _fuse(schedule: LoopSchedule, first: For, second: Stmt) -> None:
     assert isinstance(second, For)
     over = second.var
-    if (found := sum_in(second)) is not None:
-        start, _ = turn_sum(schedule, found)
+    if (found := reduction_of(second)) is not None:
+        start, _ = interchange_reduction(schedule, found)
         over = found.over.var
         schedule.apply(reorder_stmts, first.var, start)
     schedule.apply(fuse_siblings, first.var, over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ragged.analysis.contractions import Product, products
+from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.tensorize_products import suits_matrix_unit
@@ -23,7 +23,7 @@ from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 
 
-def jam_rows(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions) -> None:
+def fuse_row_loops(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions) -> None:
     """Let a tile's rows of products of two matrices be used right after they were computed, not after all other rows.
 
     This is for a product with rows of its own and the nests right after it that store as many rows element by element.
@@ -34,12 +34,12 @@ def jam_rows(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions)
     for run in _runs(schedule.program):
         before = schedule.checkpoint()
         try:
-            _jam(schedule, run, machine, options)
+            _fuse(schedule, run, machine, options)
         except ScheduleError:
             schedule.restore(before)
 
 
-def _jam(schedule: LoopSchedule, run: list[For], machine: Machine, options: ScheduleOptions) -> None:
+def _fuse(schedule: LoopSchedule, run: list[For], machine: Machine, options: ScheduleOptions) -> None:
     own = _own_rows(schedule.program)
     here = [own[leaf.label] for nest in run for leaf in leaves(nest) if leaf.label in own]
     if options.on_unit(machine) and any(map(suits_matrix_unit, here)):
@@ -78,7 +78,7 @@ def _runs(program: Program) -> list[list[For]]:
     return found
 
 
-def _goes_on(program: Program, first: For, part: For, own: dict[object, Product]) -> bool:
+def _goes_on(program: Program, first: For, part: For, own: dict[object, Contraction]) -> bool:
     """Return whether a nest stores as many rows as the product before it has."""
     if not isinstance(_leaf(part), Store):
         return False
@@ -86,16 +86,16 @@ def _goes_on(program: Program, first: For, part: For, own: dict[object, Product]
     return isinstance(extents[0], Const) and extents[0] == extents[1]
 
 
-def _own_rows(program: Program) -> dict[object, Product]:
+def _own_rows(program: Program) -> dict[object, Contraction]:
     """Return the products with a matrix of parameters that have rows of their own, by their updates."""
-    return {p.update: p for p in products(program) if p.packed is not None and p.rows is not None}
+    return {p.update: p for p in contractions(program) if p.packed is not None and p.rows is not None}
 
 
-def _product(nest: For, own: dict[object, Product]) -> Product | None:
+def _product(nest: For, own: dict[object, Contraction]) -> Contraction | None:
     return next((own[leaf.label] for leaf in leaves(nest) if leaf.label in own), None)
 
 
-def _rows(nest: For, own: dict[object, Product]) -> Var:
+def _rows(nest: For, own: dict[object, Contraction]) -> Var:
     """Return the loop over rows of a nest: a product's, or the outermost one."""
     product = _product(nest, own)
     return nest.var if product is None or product.rows is None else product.rows.var

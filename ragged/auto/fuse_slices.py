@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program, StageKind
@@ -33,7 +33,7 @@ def fuse_slices(schedule: LoopSchedule) -> None:
 
 def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
     """Yield pairs of loops, over slices and right inside over a batch, around products of two matrices alone."""
-    packed = [product for product in products(program) if product.packed is not None]
+    packed = [product for product in contractions(program) if product.packed is not None]
     for site in sites(program):
         outer = site.stmt
         if (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost, slice_loop
 from ragged.auto.fuse_edges import fuse_edges
@@ -206,7 +206,7 @@ def _hold_sums(schedule: LoopSchedule) -> None:
         for leaf in leaves(schedule.program.kernel)
         if isinstance(leaf, Reduce) and leaf.buffer.role is Role.LOCAL
     }
-    for product in list(products(schedule.program)):
+    for product in list(contractions(schedule.program)):
         if product.update in local:
             continue
         before = schedule.checkpoint()

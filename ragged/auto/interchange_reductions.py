@@ -17,7 +17,7 @@ from ragged.transform.loops.reorder import reorder
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Reduction:
     """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`."""
 
     loop: For
@@ -26,20 +26,20 @@ class Sum:
     update: Label
 
 
-def sum_in(stmt: Stmt) -> Sum | None:
+def reduction_of(stmt: Stmt) -> Reduction | None:
     """Return the sum that a statement is, or None."""
     match stmt:
         case For(extent=Const(), body=Block(body=(Store(label=init), For(body=body) as over))):
             while isinstance(body, Let):
                 body = body.body
             if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
-                return Sum(stmt, init, over, body.label)
+                return Reduction(stmt, init, over, body.label)
             return None
         case _:
             return None
 
 
-def turn_sum(schedule: LoopSchedule, found: Sum) -> tuple[Var, Var]:
+def interchange_reduction(schedule: LoopSchedule, found: Reduction) -> tuple[Var, Var]:
     """Turn a sum inside out; return the loop that starts its elements, and that over elements in the loop over terms.
 
     before::

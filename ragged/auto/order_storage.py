@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.analysis.loop_bodies import parts_of
 from ragged.analysis.strides import is_consecutive
 from ragged.errors import ScheduleError
@@ -60,7 +60,7 @@ def order_loops(schedule: LoopSchedule) -> None:
 def _wanted(program: Program) -> list[tuple[Buffer, int]]:
     """Return what is to be stored otherwise, once each, and the dimension that is to come last."""
     found: dict[Buffer, int] = {}
-    for product in products(program):
+    for product in contractions(program):
         if product.vector is None and product.stored is not None:
             buffer, dimension = product.stored
             if buffer.role in _WRITTEN:
@@ -70,7 +70,7 @@ def _wanted(program: Program) -> list[tuple[Buffer, int]]:
 
 def _scalar(program: Program) -> frozenset[Label]:
     """Return the products that nothing is computed side by side of."""
-    return frozenset(product.update for product in products(program) if product.vector is None)
+    return frozenset(product.update for product in contractions(program) if product.vector is None)
 
 
 def _last(buffer: Buffer, dimension: int) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _follow(schedule: LoopSchedule, first: Buffer) -> bool:
 
 def _unlike(program: Program) -> Iterator[tuple[Buffer, int]]:
     """Yield what stands in a store, or is a product's result, together with something ordered; and what comes last."""
-    sums = {product.update: product.vector for product in products(program)}
+    sums = {product.update: product.vector for product in contractions(program)}
     for site in sites(program):
         stmt = site.stmt
         if site.stage.kind is not StageKind.KERNEL:

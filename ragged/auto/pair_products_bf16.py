@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.errors import ScheduleError
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -14,7 +14,7 @@ from ragged.transform.code.pair_products import pair_products
 
 
 @dataclass(frozen=True, slots=True)
-class RoundProducts:
+class PairProductsBf16:
     """A pass that rounds the factors of all sums of products with a parameter; its notes are the log.
 
     What `pair_products` refuses stays in float32. Comes before the schedule, for which sums of pairs are products too.
@@ -22,12 +22,12 @@ class RoundProducts:
 
     @property
     def __name__(self) -> str:
-        return "round_products"
+        return "pair_products_bf16"
 
     def __call__(self, program: Program) -> Rewritten:
         """Return the program that computes with pairs."""
         schedule = LoopSchedule(program, trusted=True)
-        updates = [product.update for product in products(program)]
+        updates = [product.update for product in contractions(program)]
         legal = tuple(update for update in updates if _is_legal(program, update))
         if legal:
             schedule.apply(pair_products, legal)

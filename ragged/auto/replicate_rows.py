@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Const, Load, Role, Select, Var
@@ -18,7 +18,9 @@ from ragged.transform.locate import loop_site
 from ragged.transform.loops.fission import fission
 
 
-def own_rows(schedule: LoopSchedule, loop: Var, own: Collection[Var] = ()) -> Iterator[tuple[Var, bool]]:
+def replicate_rows(
+    schedule: LoopSchedule, loop: Var, own: Collection[Var] = ()
+) -> Iterator[tuple[Var, bool]]:
     """Cut a parallel loop around what makes cheap rows that products read; yield the parts, and which make them.
 
     Cheap are copies, sums over children, and pairs of bfloat16 of what is there. These rows are read whole: workers
@@ -60,7 +62,7 @@ def cheap_parts(program: Program, loop: Var, own: Collection[Var] = ()) -> list[
 
     What loops in `own` write counts as there. Rows that others make too, or that are used before, are nobody's own.
     """
-    site = loop_site(program, loop, "own_rows")
+    site = loop_site(program, loop, "replicate_rows")
     around = next((outer for outer in reversed(site.around) if isinstance(outer, For)), None)
     if around is None:
         return []
@@ -143,7 +145,9 @@ def _wanted(program: Program) -> set[Buffer]:
     worker needs what another one makes.
     """
     weighted = {
-        product.update for product in products(program) if product.packed is not None and product.rows is None
+        product.update
+        for product in contractions(program)
+        if product.packed is not None and product.rows is None
     }
     multiplied = {
         part.buffer

@@ -21,25 +21,25 @@ _FIXED = (Role.PARAMETER, Role.BOUND)
 """What weights are: parameters, or tables made of them."""
 
 
-def roll_products(schedule: LoopSchedule, loop: Var) -> None:
+def reroll_gates(schedule: LoopSchedule, loop: Var) -> None:
     """Make one nest of the products in a loop that differ in matrix and result alone, wherever in it they stand."""
     seen: set[Var] = set()
     while True:
         parts = parts_of(loop_of(schedule.program, loop))
         nests = (part for part in parts if isinstance(part, For) and seen.isdisjoint(_loops(part)))
-        left = [nest for nest in nests if _rollable(nest)]
+        left = [nest for nest in nests if _can_reroll(nest)]
         if not left:
             return
-        alike = left[:1]
+        group = left[:1]
         for other in left[1:]:
-            if _alike(alike, other):
-                alike.append(other)
-        while len(alike) > 1 and not _roll(schedule, alike):
-            alike.pop()
-        seen.update(nest.var for nest in alike)
+            if _same_operands(group, other):
+                group.append(other)
+        while len(group) > 1 and not _reroll(schedule, group):
+            group.pop()
+        seen.update(nest.var for nest in group)
 
 
-def _roll(schedule: LoopSchedule, run: list[For]) -> bool:
+def _reroll(schedule: LoopSchedule, run: list[For]) -> bool:
     """Make one nest of these; return whether that was possible."""
     before = schedule.checkpoint()
     results = [_result(nest) for nest in run]
@@ -79,7 +79,7 @@ def _read(nest: For) -> list[Load]:
     return [part for value in values for part in subexpressions(value) if isinstance(part, Load)]
 
 
-def _rollable(nest: For) -> bool:
+def _can_reroll(nest: For) -> bool:
     """True for a sum of products of one parameter and one other operand, into a temporary."""
     writers = [leaf for leaf in leaves(nest) if isinstance(leaf, Store | Reduce)]
     if (
@@ -92,7 +92,7 @@ def _rollable(nest: For) -> bool:
     return len(operands) == 2 and sum(load.buffer.role in _FIXED for load in operands) == 1
 
 
-def _alike(known: list[For], other: For) -> bool:
+def _same_operands(known: list[For], other: For) -> bool:
     """True if products read the same rows, and matrices of one shape: each its own, or all of one parameter."""
     first, used = known[0], [*map(_weights, known), _weights(other)]
     if _result(other) in map(_result, known) or _rows(first, first) != _rows(other, first):

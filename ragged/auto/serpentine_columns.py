@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Load, Var
 from ragged.ir.program import StageKind
@@ -16,13 +16,15 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.serpentine_order import serpentine_order
 
 
-def alternate_columns(schedule: LoopSchedule) -> None:
+def serpentine_columns(schedule: LoopSchedule) -> None:
     """Turn loops over slices of a matrix of parameters around in every second batch.
 
     A batch reads all slices, and finds those in the second cache that the batch before read last. What `alternate`
     refuses is left as it is.
     """
-    tables = {product.update: product.packed[0] for product in products(schedule.program) if product.packed}
+    tables = {
+        product.update: product.packed[0] for product in contractions(schedule.program) if product.packed
+    }
     found: dict[Var, Var] = {}
     for site in sites(schedule.program):
         if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.analysis.contractions import Product
+from ragged.analysis.contractions import Contraction
 from ragged.analysis.matrix_nests import LANES, TILES, matrix_nest
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
@@ -19,7 +19,7 @@ ROWS = LANES
 """Iterations of a batch that a matrix unit computes at once."""
 
 
-def suits_matrix_unit(product: Product) -> bool:
+def suits_matrix_unit(product: Contraction) -> bool:
     """Return whether a product, given rows, is one for a matrix unit: of pairs, columns and length by sixteens."""
     if product.packed is not None:
         buffer = product.packed[0]
@@ -33,7 +33,7 @@ def suits_matrix_unit(product: Product) -> bool:
     return all(isinstance(each, Const) and each.value % LANES == 0 for each in extents)
 
 
-def columns_for_matrix_unit(schedule: LoopSchedule, product: Product) -> int:
+def columns_for_matrix_unit(schedule: LoopSchedule, product: Contraction) -> int:
     """Split a product's columns as a matrix unit takes them; return how many it takes at once, 0 if it takes none.
 
     `tensorize_rows` comes next, when what is read side by side is packed by so many columns.

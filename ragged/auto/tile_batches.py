@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.analysis.contractions import bytes_of, products, shared
+from ragged.analysis.contractions import bytes_of, contractions, shared
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
@@ -60,7 +60,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
     that is one.
     """
     suit = _on_unit(program) if options.on_unit(machine) else set()
-    found = list(products(program))
+    found = list(contractions(program))
     packed = {p.update: p.packed[0] for p in found if p.packed is not None}
     vectors = {p.update: vectors_of(p, machine) for p in found if p.vector is not None}
     depths = {p.update: p.axis.extent for p in found}
@@ -94,7 +94,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
 
 
 def _on_unit(program: Program) -> set[Label]:
-    return {product.update for product in products(program) if suits_matrix_unit(product)}
+    return {product.update for product in contractions(program) if suits_matrix_unit(product)}
 
 
 def _direct(stmt: Stmt) -> Iterator[Label]:
@@ -174,7 +174,7 @@ def _product_by_product(schedule: LoopSchedule, rows: Var) -> None:
 
 def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
     """Return statements in order: each sum of products by itself, and what stands between them together."""
-    sums = {product.update for product in products(program)}
+    sums = {product.update for product in contractions(program)}
     found: list[list[Stmt]] = []
     alone = True
     for part in parts:
@@ -195,7 +195,7 @@ def _hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
         for leaf in leaves(body)
         if isinstance(leaf, Reduce) and leaf.buffer.role is not Role.LOCAL and _is_scattered(body, leaf)
     }
-    for product in list(products(schedule.program)):
+    for product in list(contractions(schedule.program)):
         if product.update in scattered:
             schedule.apply(cache_write, product.update, loop)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ragged.analysis.contractions import Product, products
+from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.options import DEFAULT, ENOUGH_SUMS, ScheduleOptions
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
@@ -45,7 +45,7 @@ def tile_products(schedule: LoopSchedule, machine: Machine, options: ScheduleOpt
     registers; where the other operand has rows that share the columns, some of them together (`ScheduleOptions.tile`).
     The order of each sum stays. What a primitive refuses is left as it is.
     """
-    updates = [product.update for product in products(schedule.program)]
+    updates = [product.update for product in contractions(schedule.program)]
     tile_sums(schedule, machine, options, updates, StageKind.KERNEL)
 
 
@@ -77,8 +77,10 @@ def tile_sums(
             list(_tile(schedule, machine, options, label, stage))
 
 
-def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Product | None:
-    return next((product for product in products(schedule.program, stage) if product.update is update), None)
+def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Contraction | None:
+    return next(
+        (product for product in contractions(schedule.program, stage) if product.update is update), None
+    )
 
 
 def _tile(
@@ -111,7 +113,7 @@ def _tile(
 
 
 def _tile_once(
-    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, product: Product
+    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, product: Contraction
 ) -> tuple[int, tuple[Label, ...]]:
     """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
@@ -158,7 +160,7 @@ def _tile_once(
     return width, rest
 
 
-def rows_of_tile(product: Product, machine: Machine, options: ScheduleOptions) -> int:
+def rows_of_tile(product: Contraction, machine: Machine, options: ScheduleOptions) -> int:
     """Return how many rows of a product a tile has: more where its columns are few.
 
     Where there are rows for several tiles, some may be left over; of few rows a tile has as many as divide them.
@@ -178,14 +180,14 @@ def cut_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | N
     return schedule.apply(partition_loop, rows, Const(extent // together * together))
 
 
-def vectors_of(product: Product, machine: Machine) -> int:
+def vectors_of(product: Contraction, machine: Machine) -> int:
     """Return in how many vectors a product's columns are held; they are numbers where it has none side by side."""
     loop = product.vector if product.vector is not None else product.outputs[-1]
     extent = _extent(loop)
     return _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
 
 
-def _turn(schedule: LoopSchedule, product: Product, options: ScheduleOptions) -> Var | None:
+def _turn(schedule: LoopSchedule, product: Contraction, options: ScheduleOptions) -> Var | None:
     """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
     axis = product.axis
     if not isinstance(axis.extent, Const):
@@ -196,7 +198,7 @@ def _turn(schedule: LoopSchedule, product: Product, options: ScheduleOptions) ->
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
-def _cut(schedule: LoopSchedule, product: Product, together: int) -> tuple[Label, ...]:
+def _cut(schedule: LoopSchedule, product: Contraction, together: int) -> tuple[Label, ...]:
     """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
     rows = product.rows
     parts = None if rows is None or together == 1 else cut_rows(schedule, rows.var, together)
@@ -256,7 +258,7 @@ def _pack(schedule: LoopSchedule, buffer: Buffer, ways: set[tuple[int, int]], st
 
 
 def _rows_that_share_a_packing(
-    product: Product, rows: int, machine: Machine, options: ScheduleOptions
+    product: Contraction, rows: int, machine: Machine, options: ScheduleOptions
 ) -> int:
     """Return the rows by which a tile's columns are chosen: those of full tiles, where some are left over from these.
 
@@ -267,7 +269,7 @@ def _rows_that_share_a_packing(
     return most if few else rows
 
 
-def _alike(product: Product, columns: For, sums: int, machine: Machine) -> For | None:
+def _alike(product: Contraction, columns: For, sums: int, machine: Machine) -> For | None:
     """Return a loop over products of the same rows, a cell's gates, that are one tile where each has too few sums.
 
     These would wait for each other, however fast the matrix comes. All of them fit in registers, with a vector of
@@ -281,7 +283,7 @@ def _alike(product: Product, columns: For, sums: int, machine: Machine) -> For |
     return others[0] if count > 1 and held <= machine.vector_registers else None
 
 
-def _dividing(product: Product, most: int) -> int:
+def _dividing(product: Contraction, most: int) -> int:
     """Return how many rows, `most` or fewer, fill whole tiles."""
     if most == 1 or product.rows is None:
         return 1

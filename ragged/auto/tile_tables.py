@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.analysis.contractions import Product, products
+from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tile_products import cut_rows, tile_sums
@@ -54,9 +54,9 @@ def _has_nests(loop: For) -> bool:
     return sums and all(isinstance(part, For) for part in parts)
 
 
-def _with_rows(schedule: LoopSchedule, together: int) -> Iterator[Product]:
+def _with_rows(schedule: LoopSchedule, together: int) -> Iterator[Contraction]:
     """Yield the products of the bind stage that have tiles of rows, what is left over of these being cut off."""
-    for product in list(products(schedule.program, StageKind.BIND)):
+    for product in list(contractions(schedule.program, StageKind.BIND)):
         rows = product.rows
         if product.vector is None or rows is None or not isinstance(rows.extent, Const):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ragged.auto.interchange_reductions import is_side_by_side, sum_in, turn_sum
+from ragged.auto.interchange_reductions import interchange_reduction, is_side_by_side, reduction_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
@@ -22,12 +22,14 @@ def vectorize_columns(schedule: LoopSchedule, machine: Machine, leave: Collectio
     The order of each sum stays. The sums that the statements `leave` update are left as they are, and what a primitive
     refuses is left to the code generator.
     """
-    for each in [found for loop in _kernel_loops(schedule.program) if (found := sum_in(loop)) is not None]:
+    for each in [
+        found for loop in _kernel_loops(schedule.program) if (found := reduction_of(loop)) is not None
+    ]:
         if each.update in leave:
             continue
         before = schedule.checkpoint()
         try:
-            turn_sum(schedule, each)
+            interchange_reduction(schedule, each)
         except ScheduleError:
             schedule.restore(before)
     lanes = machine.lanes(4)

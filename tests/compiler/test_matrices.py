@@ -10,7 +10,7 @@ from cortex import RecursionOptions, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.pair_products_bf16 import RoundProducts
+from ragged.auto.pair_products_bf16 import PairProductsBf16
 from ragged.ir.printer import to_text
 from ragged.machine import Machine
 from tests.support.agreement import check_agreement, interpreted
@@ -127,7 +127,7 @@ def test_mv_rnn_is_in_vectors():
 def test_pairs_of_mv_rnns_matrices_stay_with_who_multiplies_them():
     """Each slice of a node rounds rows of its own, next to each other in memory, for products on a matrix unit."""
     machine = Machine(64, 32, 2, 32 * 1024, 1024 * 1024, matrix_unit=True)
-    program = RoundProducts()(default_schedule(models.mv_rnn(64, vocab=7)).lower()).program
+    program = PairProductsBf16()(default_schedule(models.mv_rnn(64, vocab=7)).lower()).program
     new = DefaultSchedule(machine, threads=2)(program)
     text = to_text(new.program)
     for pairs in ("M_pairs", "M_pairs_1"):

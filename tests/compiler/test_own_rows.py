@@ -5,7 +5,7 @@ import pytest
 from cortex import RecursionOptions, models, ra
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
-from ragged.auto.pair_products_bf16 import RoundProducts
+from ragged.auto.pair_products_bf16 import PairProductsBf16
 from ragged.ir.printer import to_text
 from ragged.machine import Machine
 
@@ -25,7 +25,7 @@ def shared_out(model, *, rounded=False, own=True, threads=2):
     """Return the program with the default schedule, as text."""
     program = default_schedule(model).lower()
     if rounded:
-        program = RoundProducts()(program).program
+        program = PairProductsBf16()(program).program
     schedule = DefaultSchedule(TWO_CORES, threads, options=RecursionOptions(replicate_rows=own))
     return to_text(schedule(program).program)
 

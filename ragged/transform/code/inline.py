@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.access_range import Span, is_covered, spans
-from ragged.analysis.accesses import Access, UseKind, accesses, common_depth
+from ragged.analysis.accesses import BufferAccess, UseKind, accesses, common_depth
 from ragged.analysis.buffers import Pruner, check_alone, check_known
 from ragged.analysis.invariance import find_change
 from ragged.arith.affine import AffineForm, divided
@@ -71,7 +71,7 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     return rewriter.finish(program, replace(program, buffers=buffers, stages=stages))
 
 
-def _store(name: str, found: Sequence[Access]) -> Access:
+def _store(name: str, found: Sequence[BufferAccess]) -> BufferAccess:
     """Return the only use that writes."""
     writes = [use for use in found if use.writes]
     if len(writes) == 1 and writes[0].kind is UseKind.STORE:
@@ -92,13 +92,13 @@ class _Inlining:
     program: Program
     buffer: Buffer
     known: Bindings
-    store: Access
+    store: BufferAccess
 
-    def refusal(self, read: Access, because: str, example: str | None = None) -> ScheduleError:
+    def refusal(self, read: BufferAccess, because: str, example: str | None = None) -> ScheduleError:
         at = expr_text(Load(self.buffer, read.indices))
         return ScheduleError(self.name, because=f"{at}: {because}", example=example)
 
-    def value(self, read: Access) -> Expr:
+    def value(self, read: BufferAccess) -> Expr:
         """Return what `read` finds, in what is in scope there."""
         if not is_covered(self.program, self.known, self.store, read):
             raise self.refusal(read, "it is not sure that the store came before, in the same loops")

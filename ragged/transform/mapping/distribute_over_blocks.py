@@ -49,12 +49,12 @@ def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
     if blocks < 1:
         raise ScheduleError(f"{_REFUSAL}: {blocks} of them", fix="a number from 1 up")
     found = Shareable.of(program, "distribute_over_blocks", _REFUSAL, aligned=True)
-    share = _Share(loops=found.loops, barriers=found.barriers, block=Var("w"), blocks=blocks)
+    share = _ShareOverBlocks(loops=found.loops, barriers=found.barriers, block=Var("w"), blocks=blocks)
     return share.finish(program, share.by_team(program, found.kernel, share.block, Const(blocks)))
 
 
 @dataclass
-class _Share(Share):
+class _ShareOverBlocks(Share):
     """Gives a block its share."""
 
     block: Var = field(kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
-from ragged.analysis.parallel_regions import Phase
-from ragged.analysis.replicated_loops import OneCopy, Own
+from ragged.analysis.parallel_regions import ParallelRegion
+from ragged.analysis.replicated_loops import ReplicatedLoops, SelectCopy
 from ragged.arith.fold import ONE, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
@@ -76,7 +76,7 @@ def distribute_over_team(
         rooms=tuple(RollingBuffer(*each) for each in rolling_buffers),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
-    share = _Share(
+    share = _ShareOverTeam(
         loops=found.loops,
         barriers=found.barriers,
         worker=Var("w"),
@@ -93,14 +93,14 @@ def distribute_over_team(
 
 
 @dataclass
-class _Share(Share):
+class _ShareOverTeam(Share):
     """Gives a worker its share."""
 
     worker: Var = field(kw_only=True)
     workers: Expr = field(kw_only=True)
     wide: int | None = field(kw_only=True)
-    phases: tuple[Phase, ...] = field(kw_only=True)
-    own: Own = field(kw_only=True)
+    phases: tuple[ParallelRegion, ...] = field(kw_only=True)
+    own: ReplicatedLoops = field(kw_only=True)
     rooms: Mapping[Buffer, Buffer] = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
@@ -127,7 +127,7 @@ class _Share(Share):
 
     def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
         """Bind the worker's share of rows, which has a room of its own: his where there are many, and else all."""
-        made = OneCopy(bigger=self.rooms, copy=row).stmt(made)
+        made = SelectCopy(bigger=self.rooms, copy=row).stmt(made)
         made = Let(rows, Select(wide, self.workers, ONE), made)
         return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
 
@@ -151,7 +151,7 @@ class _Share(Share):
         again = Binary(BinaryOp.GE, Ref(carrier), ONE)
         return Binary(BinaryOp.OR, now, both(again, before))
 
-    def _phase(self, loop: For) -> Phase:
+    def _phase(self, loop: For) -> ParallelRegion:
         return next(phase for phase in self.phases if phase.loop.var is loop.var)
 
     def _is_wide(self, extent: Expr) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.parallel_regions import Phase, barriers_before, outermost_parallel
+from ragged.analysis.parallel_regions import ParallelRegion, barriers_before, outermost_parallel
 from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, MemoryScope, Ref, Var
@@ -62,7 +62,7 @@ def distribute_over_threads(program: Program, threads: int) -> Rewritten:
     team, held, inside = _team(stage)
     phases = outermost_parallel(inside)
     check_effects(_REFUSAL, inside.stmt, [_without(phase, len(inside.around)) for phase in phases], "thread")
-    share = _Share(
+    share = _ShareOverThreads(
         loops={phase.loop.var for phase in phases},
         barriers=barriers_before(program, inside, phases).always,
         thread=Var("t"),
@@ -92,13 +92,13 @@ def _team(stage: Stage) -> tuple[For, tuple[Alloc, ...], Site]:
     return team, held, Site(stage, body, (team, *held))
 
 
-def _without(phase: Phase, outer: int) -> Phase:
+def _without(phase: ParallelRegion, outer: int) -> ParallelRegion:
     """Return a phase as seen from inside of the outermost constructs around it."""
     return replace(phase, site=replace(phase.site, around=phase.site.around[outer:]))
 
 
 @dataclass
-class _Share(Rewriter):
+class _ShareOverThreads(Rewriter):
     """Gives a thread its share of the iterations of `loops`, and puts a barrier before each of `barriers`."""
 
     loops: set[Var] = field(kw_only=True)

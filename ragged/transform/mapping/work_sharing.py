@@ -8,8 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import Copies, find_conflict
-from ragged.analysis.parallel_regions import Meetings, Phase, barriers_before, outermost_parallel
-from ragged.analysis.replicated_loops import Own
+from ragged.analysis.parallel_regions import (
+    BarrierPlacement,
+    ParallelRegion,
+    barriers_before,
+    outermost_parallel,
+)
+from ragged.analysis.replicated_loops import ReplicatedLoops
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Var
 from ragged.ir.ops import BinaryOp
@@ -21,7 +26,7 @@ from ragged.ir.walk import leaves
 from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
 
-def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = "worker") -> None:
+def check_effects(refusal: str, body: Stmt, phases: Sequence[ParallelRegion], who: str = "worker") -> None:
     """Return if what has an effect in `body` stands in the phases, and what stands around them stays as it is.
 
     Raises:
@@ -48,7 +53,7 @@ def check_effects(refusal: str, body: Stmt, phases: Sequence[Phase], who: str = 
             )
 
 
-def check_independent(primitive: str, program: Program, phase: Phase) -> None:
+def check_independent(primitive: str, program: Program, phase: ParallelRegion) -> None:
     """Return if no two iterations of a phase touch one element that one of them writes.
 
     Raises:
@@ -90,9 +95,9 @@ class Shareable:
     program: Program
     kernel: Stage
     loops: set[Var]
-    barriers: Meetings
-    phases: tuple[Phase, ...]
-    own: Own
+    barriers: BarrierPlacement
+    phases: tuple[ParallelRegion, ...]
+    own: ReplicatedLoops
     rooms: tuple[Buffer, ...]
 
     @classmethod
@@ -113,13 +118,13 @@ class Shareable:
         What is returned is of the program with `rooms`.
 
         Raises:
-            ScheduleError: as `check_effects` does, with `refusal`, as `check_independent`, `Own.of` and `rebased` do.
+            ScheduleError: as `check_effects`, `check_independent`, `ReplicatedLoops.of` and `with_rolling_buffers` do.
         """
         kernel, phases = _phases_of(program)
         check_effects(refusal, kernel.body, phases)
         for phase in phases:
             check_independent(primitive, program, phase)
-        owned = Own.of(program, phases, own, refusal, crossed=crossed)
+        owned = ReplicatedLoops.of(program, phases, own, refusal, crossed=crossed)
         apart: tuple[Buffer, ...] = ()
         if rooms:
             program, apart = with_rolling_buffers(program, phases, owned, rooms, refusal)
@@ -139,7 +144,7 @@ def fitting_rooms(
     """Return those of `rooms` that `Shareable.of` would take with `crossed` and `own`."""
     _, phases = _phases_of(program)
     try:
-        owned = Own.of(program, phases, own, "rooms: none", crossed=True)
+        owned = ReplicatedLoops.of(program, phases, own, "rooms: none", crossed=True)
     except ScheduleError:
         return ()
     fitting: list[RollingBuffer] = []
@@ -150,7 +155,7 @@ def fitting_rooms(
     return tuple(fitting)
 
 
-def _phases_of(program: Program) -> tuple[Stage, list[Phase]]:
+def _phases_of(program: Program) -> tuple[Stage, list[ParallelRegion]]:
     kernel = program.stage(StageKind.KERNEL)
     assert kernel is not None, "a verified program has a kernel"
     return kernel, outermost_parallel(Site(kernel, kernel.body))
@@ -161,7 +166,7 @@ class Share(Rewriter, ABC):
     """Puts a share in place of each of `loops`, and a barrier before each of `barriers`, under conditions or not."""
 
     loops: set[Var] = field(kw_only=True)
-    barriers: Meetings = field(kw_only=True)
+    barriers: BarrierPlacement = field(kw_only=True)
 
     def by_team(self, program: Program, kernel: Stage, worker: Var, workers: Expr) -> Program:
         """Return the program whose kernel so many workers run, each with its shares."""

@@ -10,7 +10,7 @@ from ragged.analysis.accesses import inside, uses_in
 from ragged.analysis.buffers import check_alone, check_known
 from ragged.analysis.copy_legality import Copied, check_alike, check_unwritten
 from ragged.analysis.obligations import index_obligations
-from ragged.analysis.regions import Redirect, Region, check_barriers, check_lanes, home_of
+from ragged.analysis.regions import BufferRegion, Redirect, check_barriers, check_lanes, home_of
 from ragged.analysis.staged_reads import Reading
 from ragged.arith.bindings import bindings
 from ragged.arith.fold import ZERO, plus
@@ -106,7 +106,7 @@ def _local(one: Buffer, ways: int) -> Buffer:
     return one if ways == 1 else one.stacked(Const(ways))
 
 
-def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, ...]]) -> None:
+def _check_safe(reading: Reading, region: BufferRegion, reached: Sequence[tuple[Span, ...]]) -> None:
     """Refuse unless the copy reads nothing but what the loop reads, or a parameter within its bounds."""
     depth = reading.home.depth
     certain = any(
@@ -142,12 +142,12 @@ def _check_safe(reading: Reading, region: Region, reached: Sequence[tuple[Span, 
         )
 
 
-def _loops(region: Region, reached: Sequence[tuple[Span, ...]]) -> tuple[Var | None, ...]:
+def _loops(region: BufferRegion, reached: Sequence[tuple[Span, ...]]) -> tuple[Var | None, ...]:
     """Return for each kept dimension the loop that alone indexes it."""
     return tuple(_loop(region, dimension, reached) for dimension in region.kept)
 
 
-def _loop(region: Region, dimension: int, reached: Sequence[tuple[Span, ...]]) -> Var | None:
+def _loop(region: BufferRegion, dimension: int, reached: Sequence[tuple[Span, ...]]) -> Var | None:
     for each in (use[dimension] for use in reached):
         if len(each.parts) == 1 and each.numbers == region.extents[dimension]:
             return each.parts[0].var

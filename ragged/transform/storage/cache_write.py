@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.access_range import is_certain, is_covered, spans
-from ragged.analysis.accesses import Access, UseKind, inside, uses_in
+from ragged.analysis.accesses import BufferAccess, UseKind, inside, uses_in
 from ragged.analysis.buffers import check_alone
 from ragged.analysis.regions import (
+    BufferRegion,
     Home,
     Redirect,
-    Region,
     check_barriers,
     check_lanes,
     check_one_at_a_time,
@@ -120,16 +120,16 @@ class _Asked:
     program: Program
     buffer: Buffer
     known: Bindings
-    found: Sequence[Access]
+    found: Sequence[BufferAccess]
     home: Home
 
     def refusal(self, because: str, fix: str | None = None) -> ScheduleError:
         return ScheduleError(self.what, because=because, fix=fix)
 
-    def text(self, use: Access) -> str:
+    def text(self, use: BufferAccess) -> str:
         return expr_text(Load(self.buffer, use.indices))
 
-    def region(self, chosen: Access) -> Region:
+    def region(self, chosen: BufferAccess) -> BufferRegion:
         """Return the region that the chosen statement writes, which no use in the loop leaves."""
         reached = spans(chosen, self.home.depth, self.known)
         region = None if reached is None else region_of(reached)
@@ -148,7 +148,7 @@ class _Asked:
                 )
         return region
 
-    def check_started(self, region: Region) -> None:
+    def check_started(self, region: BufferRegion) -> None:
         """Refuse unless a store of the whole region comes before all else, in each iteration."""
         first = self.found[0]
         reached = spans(first, self.home.depth, self.known)
@@ -170,7 +170,7 @@ class _Asked:
 
 @dataclass
 class _Hold(Redirect):
-    chosen: Access = field(kw_only=True)
+    chosen: BufferAccess = field(kw_only=True)
     variables: frozenset[Var] = field(kw_only=True)
 
     def arrange(self, parts: list[Stmt]) -> Stmt:
@@ -212,5 +212,5 @@ def _bare(site: Site, part: Stmt) -> Site:
     return replace(site, stmt=part)
 
 
-def _loops_inside(use: Access, home: Home) -> list[For]:
+def _loops_inside(use: BufferAccess, home: Home) -> list[For]:
     return [outer for outer in use.site.around[home.depth :] if isinstance(outer, For)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.accesses import Access, accesses, inside
+from ragged.analysis.accesses import BufferAccess, accesses, inside
 from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings, bindings
@@ -88,7 +88,7 @@ def rebase_storage(
     return rewriter.finish(program, replace(program, buffers=declared, stages=stages))
 
 
-def _check_loops(place: Site, found: Sequence[Access], extent: Expr, what: str) -> None:
+def _check_loops(place: Site, found: Sequence[BufferAccess], extent: Expr, what: str) -> None:
     loop = place.stmt
     assert isinstance(loop, For)
     for outer in (*place.loops, loop):
@@ -105,7 +105,7 @@ def _check_loops(place: Site, found: Sequence[Access], extent: Expr, what: str) 
         )
 
 
-def _check_inside(found: Sequence[Access], place: Site, what: str, buffer: Buffer) -> None:
+def _check_inside(found: Sequence[BufferAccess], place: Site, what: str, buffer: Buffer) -> None:
     for use in found:
         if all(outer is not place.stmt for outer in use.site.around):
             raise ScheduleError(
@@ -142,7 +142,7 @@ def _refuse(found: Proof | Unproven, what: str, because: str) -> None:
         raise ScheduleError(what, because=because, example=found.example)
 
 
-def _text(buffer: Buffer, use: Access) -> str:
+def _text(buffer: Buffer, use: BufferAccess) -> str:
     return expr_text(Load(buffer, use.indices))
 
 

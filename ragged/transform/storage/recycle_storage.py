@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.accesses import Access, accesses, inside
+from ragged.analysis.accesses import BufferAccess, accesses, inside
 from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import plus
@@ -130,7 +130,7 @@ def _check_rounds(place: Site, what: str) -> None:
 
 
 def _check_barriers(
-    program: Program, place: Site, found: Sequence[Access], led: Sequence[Access], what: str
+    program: Program, place: Site, found: Sequence[BufferAccess], led: Sequence[BufferAccess], what: str
 ) -> None:
     """Refuse unless a barrier stands between an iteration's reads through pointers and the next one's writes.
 
@@ -207,7 +207,7 @@ class _Rounds:
                     example=found.example,
                 )
 
-    def kept_at(self, use: Access, index: Expr) -> Expr | None:
+    def kept_at(self, use: BufferAccess, index: Expr) -> Expr | None:
         """Return where the row that is accessed at an index is stored, None if that is not known."""
         if use.site.stage.kind is not StageKind.KERNEL:
             return None
@@ -219,26 +219,26 @@ class _Rounds:
         after = isinstance(read, Call) and read.function in self.kept.last
         return Call(self.kept.row, (index,)) if after else None
 
-    def _of_round(self, use: Access, index: Expr, rows: RowRange) -> Expr | None:
+    def _of_round(self, use: BufferAccess, index: Expr, rows: RowRange) -> Expr | None:
         led = use.site.expand(index)
         for pointer in self.kept.pointers:
             if isinstance(led, Call) and led.function is pointer.function:
                 return Call(self.kept.row, (index,)) if self._leads(use, led, pointer, rows) else None
         return self._own(use, index, rows)
 
-    def _own(self, use: Access, index: Expr, rows: RowRange) -> Expr | None:
+    def _own(self, use: BufferAccess, index: Expr, rows: RowRange) -> Expr | None:
         """Return where a row of the iteration itself is stored, None if it is not proven to be one."""
         own = self._holds(use, within(index, rows.begin, add(rows.begin, rows.length)))
         return self._moved(index, rows) if own else None
 
-    def _leads(self, use: Access, led: Call, pointer: Pointer, rows: RowRange) -> bool:
+    def _leads(self, use: BufferAccess, led: Call, pointer: Pointer, rows: RowRange) -> bool:
         """Return whether the argument of a pointer is proven to be a row of the iteration, or an edge of one."""
         begin, end = rows.begin, add(rows.begin, rows.length)
         if pointer.via is not None:
             begin, end = Call(pointer.via, (begin,)), Call(pointer.via, (end,))
         return self._holds(use, within(led.args[0], begin, end))
 
-    def _holds(self, use: Access, goal: Expr) -> bool:
+    def _holds(self, use: BufferAccess, goal: Expr) -> bool:
         return not isinstance(answer(self.program, use.site, goal), Unproven)
 
     def _moved(self, index: Expr, rows: RowRange) -> Expr:

@@ -7,8 +7,8 @@ from itertools import product
 from typing import NamedTuple
 
 from ragged.analysis.buffers import check_known
-from ragged.analysis.parallel_regions import Phase
-from ragged.analysis.replicated_loops import Own, leaves_row
+from ragged.analysis.parallel_regions import ParallelRegion
+from ragged.analysis.replicated_loops import ReplicatedLoops, leaves_row
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Var
 from ragged.ir.program import Program, StageKind
@@ -29,7 +29,11 @@ class RollingBuffer(NamedTuple):
 
 
 def with_rolling_buffers(
-    program: Program, phases: Sequence[Phase], own: Own, buffers: Sequence[RollingBuffer], refusal: str
+    program: Program,
+    phases: Sequence[ParallelRegion],
+    own: ReplicatedLoops,
+    buffers: Sequence[RollingBuffer],
+    refusal: str,
 ) -> tuple[Program, tuple[Buffer, ...]]:
     """Return the program with rolling buffers in place of workspaces, and these buffers.
 
@@ -49,7 +53,13 @@ def with_rolling_buffers(
     return program, tuple(program.buffers[place] for place in places)
 
 
-def _check(program: Program, phases: Sequence[Phase], own: Own, rolling: RollingBuffer, refusal: str) -> None:
+def _check(
+    program: Program,
+    phases: Sequence[ParallelRegion],
+    own: ReplicatedLoops,
+    rolling: RollingBuffer,
+    refusal: str,
+) -> None:
     """Refuse unless every read of the workspace is of an element that the same row of an outer iteration wrote."""
     name, buffer = rolling.buffer.name, frozenset([rolling.buffer])
     stages = (stage.body for stage in program.stages if stage.kind is not StageKind.KERNEL)
@@ -76,7 +86,7 @@ def _check(program: Program, phases: Sequence[Phase], own: Own, rolling: Rolling
             )
 
 
-def _rows(phase: Phase, own: Own, name: str, refusal: str) -> For:
+def _rows(phase: ParallelRegion, own: ReplicatedLoops, name: str, refusal: str) -> For:
     """Return the loop over a phase's rows that is distributed over workers."""
     if phase.loop.var in own.by_rows:
         return phase.loop

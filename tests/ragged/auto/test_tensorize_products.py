@@ -5,7 +5,7 @@ import pytest
 
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.options import ScheduleOptions
-from ragged.auto.pair_products_bf16 import RoundProducts
+from ragged.auto.pair_products_bf16 import PairProductsBf16
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -57,7 +57,7 @@ with kernel:
 
 
 def scheduled(text, threads=1, machine=UNIT, options=None):
-    rounded = RoundProducts()(parse(text)).program
+    rounded = PairProductsBf16()(parse(text)).program
     new = DefaultSchedule(machine, threads, options or ScheduleOptions())(rounded).program
     verify(new)
     return rounded, new

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragged.analysis.contractions import products
+from ragged.analysis.contractions import contractions
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.tile_products import tile_products
 from ragged.codegen.build import compile_program
@@ -195,7 +195,7 @@ def test_the_log_is_the_schedule():
 
 
 def test_what_is_found():
-    (product,) = products(parse(matvec(hidden=6, out=8)))
+    (product,) = contractions(parse(matvec(hidden=6, out=8)))
     assert [loop.var.name for loop in product.outputs] == ["n", "i"] or [
         loop.var.name for loop in product.outputs
     ] == ["i"]
@@ -205,5 +205,5 @@ def test_what_is_found():
 
 def test_what_is_no_product_is_left_alone():
     text = matvec(hidden=6, out=8).replace("U[i, j] * v[n, j]", "max(U[i, j], v[n, j])")
-    assert list(products(parse(text))) == []
+    assert list(contractions(parse(text))) == []
     assert tiled(text).log() == ""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragged.auto.fuse_child_loops import join_children
+from ragged.auto.fuse_child_loops import fuse_child_loops
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -62,7 +62,7 @@ def joined(*, first=CHILDREN, second=CHILDREN, between="", term=TERM):
     """Return a program as it is, and with its loops joined."""
     program = parse(GATED.format(first=first, second=second, between=between, term=term))
     schedule = LoopSchedule(program)
-    join_children(schedule)
+    fuse_child_loops(schedule)
     verify(schedule.program)
     return program, schedule.program
 

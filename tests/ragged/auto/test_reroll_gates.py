@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragged.auto.reroll_gates import roll_products
+from ragged.auto.reroll_gates import reroll_gates
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify
@@ -60,7 +60,7 @@ def data():
 
 def rolled(program):
     schedule = LoopSchedule(program)
-    roll_products(schedule, loop(program, "n"))
+    reroll_gates(schedule, loop(program, "n"))
     verify(schedule.program)
     sizes, arrays = data()
     before, after = (interpret(each, sizes, arrays)["y"] for each in (program, schedule.program))
