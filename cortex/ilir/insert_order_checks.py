@@ -35,7 +35,7 @@ def insert_order_checks(program: Program) -> Rewritten:
     Appendix B). In a serial loop, which runs downward, any higher number will do. `discharge_checks` proves these
     from the facts of the structure, so that a call verifies those facts. Comes first.
     """
-    rewriter = _Insert()
+    rewriter = _InsertOrderChecks()
     stages = tuple(
         replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
         for stage in program.stages
@@ -44,7 +44,7 @@ def insert_order_checks(program: Program) -> Rewritten:
 
 
 @dataclass
-class _Insert(Rewriter):
+class _InsertOrderChecks(Rewriter):
     loop: For | None = None
     node: Var | None = None
     least: Expr | None = None

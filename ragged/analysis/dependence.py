@@ -14,7 +14,7 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
-from ragged.ir.sites import Access, Regions, Site, path_to, regions, regions_of
+from ragged.ir.sites import ElementAccess, Regions, Site, path_to, regions, regions_of
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
 from ragged.prove import Proof, Prover, Unproven, prover_of
 
@@ -94,7 +94,7 @@ def _touching(found: Iterable[Site], about: Callable[[Buffer], bool] | None = No
     return list(map(_Touching, sites, touched))
 
 
-def _about(about: Callable[[Buffer], bool], accesses: tuple[Access, ...]) -> tuple[Access, ...]:
+def _about(about: Callable[[Buffer], bool], accesses: tuple[ElementAccess, ...]) -> tuple[ElementAccess, ...]:
     return tuple(access for access in accesses if about(access.buffer))
 
 
@@ -171,7 +171,7 @@ def _between(
 
 
 def never_meet(
-    program: Program, first: tuple[Site, Access], second: tuple[Site, Access], common: int
+    program: Program, first: tuple[Site, ElementAccess], second: tuple[Site, ElementAccess], common: int
 ) -> bool:
     """Return whether two accesses are proven to touch no element alike, in whatever iterations.
 
@@ -184,8 +184,8 @@ def never_meet(
 
 def _ask(
     prover: Prover,
-    this: tuple[Site, Access, Copies],
-    that: tuple[Site, Access, Copies],
+    this: tuple[Site, ElementAccess, Copies],
+    that: tuple[Site, ElementAccess, Copies],
     common: int,
     relation: tuple[Expr, ...],
 ) -> Proof | Unproven:
@@ -221,7 +221,7 @@ def _shared(site: Site, common: int) -> tuple[tuple[Var, Expr], ...]:
     return path_to(site).ranges[:common]
 
 
-def _differ(a: Access, first: Copies, b: Access, second: Copies) -> Expr:
+def _differ(a: ElementAccess, first: Copies, b: ElementAccess, second: Copies) -> Expr:
     """Return that the two accesses are of different elements: never known of two names of one memory."""
     if a.buffer is not b.buffer:
         return Const(False, DType.BOOL)

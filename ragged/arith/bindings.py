@@ -28,7 +28,7 @@ class Bindings:
 
     def expand(self, expr: Expr) -> Expr:
         """Return `expr` with all lets substituted."""
-        return _Expand(values=self.lets).expr(expr)
+        return _ExpandBindings(values=self.lets).expr(expr)
 
     def affine(self, expr: Expr) -> AffineForm:
         """Return an index as a sum over loops' variables; lets are seen through."""
@@ -43,7 +43,7 @@ def bindings(program: Program) -> Bindings:
     below: dict[Var, int] = {}
     for stmt in stmts:  # outer loops come first: an extent may use their variables
         if isinstance(stmt, For):
-            extents[stmt.var] = _Expand(values=lets).expr(stmt.extent)
+            extents[stmt.var] = _ExpandBindings(values=lets).expr(stmt.extent)
             most = at_most(extents[stmt.var], below)
             if most is not None:
                 below[stmt.var] = most
@@ -60,8 +60,8 @@ def number(expr: Expr) -> int | None:
     return int(expr.value) if isinstance(expr, Const) else None
 
 
-class _Expand(Substitution):
-    """Puts values in place of variables, and in those values too."""
+class _ExpandBindings(Substitution):
+    """Substitutes variables, and also the variables in the substituted values."""
 
     def expr(self, expr: Expr) -> Expr:
         new = super().expr(expr)

@@ -57,7 +57,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """A check in a stage: its label's name, its message, with `{0}`.. for the witnesses, and the witnesses' dtypes."""
+    """A check in a stage: the label's name, the message with `{0}`.. for the witnesses, and the dtypes of these."""
 
     label: str
     message: str
@@ -65,7 +65,7 @@ class CheckSite:
     at: Location | None
 
 
-class CheckFailed(DataError):
+class CompiledCheckFailed(DataError):
     """A check in generated code did not hold; `index` counts the stage's checks, `witness` holds its values."""
 
     def __init__(self, site: CheckSite, index: int, witness: tuple[int | float, ...]) -> None:
@@ -106,7 +106,7 @@ class Entry:
 
         Raises:
             DataError: an array has another dtype, is not contiguous, or not aligned to its elements.
-            CheckFailed: a check of the program does not hold. A `DataError` too.
+            CompiledCheckFailed: a check of the program does not hold. A `DataError` too.
         """
         status = np.zeros(self.status_words, np.int64)
         values = [marshal(argument, arguments.get(argument.name)) for argument in self.arguments]
@@ -114,7 +114,7 @@ class Entry:
         if status[0]:
             raise self.failure(status)
 
-    def failure(self, status: np.ndarray[Any, np.dtype[np.int64]]) -> CheckFailed:
+    def failure(self, status: np.ndarray[Any, np.dtype[np.int64]]) -> CompiledCheckFailed:
         """Return the error that the status words of a failed call speak of."""
         index = int(status[0]) - 1
         site = self.checks[index]
@@ -123,7 +123,7 @@ class Entry:
             float(word.view(np.float64)) if dtype.is_float else int(word)
             for word, dtype in zip(words, site.witness, strict=True)
         )
-        return CheckFailed(site, index, tuple(values))
+        return CompiledCheckFailed(site, index, tuple(values))
 
 
 def marshal(argument: Argument, value: Value | None) -> int | c_void_p | None:

@@ -68,7 +68,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ElementAccess:
     """An element that is read or written where all of `conditions` hold; lets are substituted in both.
 
     `loops` are the loops around the access, outermost first: fewer than around the statement where the
@@ -85,8 +85,8 @@ class Access:
 class Regions:
     """What a statement touches, each time that it runs."""
 
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    reads: tuple[ElementAccess, ...]
+    writes: tuple[ElementAccess, ...]
 
 
 def sites(program: Program) -> Iterator[Site]:
@@ -169,7 +169,7 @@ class Path:
     extents: tuple[Expr, ...] = ()
     lets: Mapping[Var, Expr] = field(default_factory=dict)
     conditions: tuple[Expr, ...] = ()
-    reads: tuple[Access, ...] = ()
+    reads: tuple[ElementAccess, ...] = ()
     _key: tuple[object, ...] = ()
     _expanded: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
     _touched: dict[int, tuple[Stmt, Regions]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class Path:
             known = self._expanded[id(expr)] = (expr, substitute(expr, self.lets))
         return known[1]
 
-    def read(self, *exprs: Expr) -> tuple[Access, ...]:
+    def read(self, *exprs: Expr) -> tuple[ElementAccess, ...]:
         """Return what expressions that stand here read."""
         return tuple(
             access for expr in exprs for access in _loads(self.expand(expr), self.conditions, self.loops)
@@ -245,7 +245,7 @@ class Path:
         own = self.read(*held(stmt))
         match stmt:
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
-                target = Access(buffer, tuple(map(self.expand, indices)), self.conditions, self.loops)
+                target = ElementAccess(buffer, tuple(map(self.expand, indices)), self.conditions, self.loops)
                 updated = (target,) if isinstance(stmt, Reduce) else ()
                 return Regions((*self.reads, *own, *updated), (target,))
             case _:
@@ -272,11 +272,11 @@ def forget_paths() -> None:
     _START._touched.clear()
 
 
-def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[Access]:
+def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[ElementAccess]:
     """Yield the loads of `expr` and what holds where each is evaluated: not all operands always are."""
     match expr:
         case Load(buffer=buffer, indices=indices):
-            yield Access(buffer, indices, conditions, loops)
+            yield ElementAccess(buffer, indices, conditions, loops)
             for index in indices:
                 yield from _loads(index, conditions, loops)
         case Select(condition=condition, if_true=if_true, if_false=if_false):

@@ -12,7 +12,7 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Block, Check, For, Let, Stmt, block
 from ragged.passes.assume import assume
-from ragged.passes.list_checks import Finding, list_checks
+from ragged.passes.list_checks import CheckResult, list_checks
 from ragged.prove import Proof, Prover, Unproven, prover_of
 from ragged.prove.context_rewriter import ContextRewriter
 
@@ -54,7 +54,7 @@ def discharge_checks(program: Program) -> Rewritten:
 class _Discharge(ContextRewriter):
     prover: Prover = field(kw_only=True)
     assumed: set[Fact] = field(default_factory=set)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckResult] = field(default_factory=list)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -81,7 +81,7 @@ class _Discharge(ContextRewriter):
     def check(self, stmt: Check) -> Stmt:
         """Return nothing in place of a check that is proven, else the check."""
         answer = self.answer(stmt.condition)
-        self.findings.append(Finding(stmt, answer))
+        self.findings.append(CheckResult(stmt, answer))
         if isinstance(answer, Unproven):
             return stmt
         self.assumed |= answer.facts

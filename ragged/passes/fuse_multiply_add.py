@@ -25,10 +25,10 @@ def fuse_multiply_add(program: Program) -> Rewritten:
     It says how sums round, so it is the same for every schedule of a program: results do not depend on tiles. Comes
     after all that knows of reductions, since what it leaves are stores.
     """
-    return _Fuse().program(program)
+    return _FuseMultiplyAdd().program(program)
 
 
-class _Fuse(Rewriter):
+class _FuseMultiplyAdd(Rewriter):
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Reduce(

@@ -35,7 +35,7 @@ def insert_checks(program: Program) -> Rewritten:
 
     Comes before `discharge_checks`, which takes out those that facts prove.
     """
-    rewriter = _Insert()
+    rewriter = _InsertChecks()
     stages = tuple(
         replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
         for stage in program.stages
@@ -54,7 +54,7 @@ def check_of(needed: Obligation, at: Location | None) -> Check:
 
 
 @dataclass
-class _Insert(Rewriter):
+class _InsertChecks(Rewriter):
     extents: dict[Var, Expr] = field(default_factory=dict)
 
     def stmt(self, stmt: Stmt) -> Stmt:

@@ -15,14 +15,14 @@ from ragged.prove import Proof, Unproven
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """A check, and the prover's answer to its condition."""
 
     check: Check
     answer: Proof | Unproven
 
 
-def list_checks(findings: Sequence[Finding]) -> tuple[str, ...]:
+def list_checks(findings: Sequence[CheckResult]) -> tuple[str, ...]:
     """Return a line that counts, one for each condition with the checks that ask it, and one for each fact used.
 
     ::
@@ -67,7 +67,7 @@ def condition_text(condition: Expr) -> str:
             return expr_text(condition)
 
 
-def _line(finding: Finding) -> tuple[str, str, str]:
+def _line(finding: CheckResult) -> tuple[str, str, str]:
     text = condition_text(finding.check.condition)
     match finding.answer:
         case Proof(facts=facts):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ragged.codegen.entry import Argument, ArgumentKind, CheckFailed, Entry, Value, marshal
+from ragged.codegen.entry import Argument, ArgumentKind, CompiledCheckFailed, Entry, Value, marshal
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Buffer, Function, Role
 from ragged.ir.program import StageKind
@@ -138,7 +138,7 @@ class Caller:
 
         Raises:
             DataError: an array has another dtype, shape or layout.
-            CheckFailed: a check of the program fails. A `DataError` too.
+            CompiledCheckFailed: a check of the program fails. A `DataError` too.
         """
         return self._call(values, spin_ns, None, resolved)
 
@@ -167,7 +167,7 @@ class Caller:
             for axes, array in zip(self._axes, arrays, strict=True)
         )
 
-    def _failure(self, stage: int, words: bytes) -> CheckFailed:
+    def _failure(self, stage: int, words: bytes) -> CompiledCheckFailed:
         return self.entries[stage].failure(np.frombuffer(words, np.int64))
 
 

@@ -19,7 +19,7 @@ from cortex.linearize.reference.flat import Columns
 from cortex.linearize.reference.numbering import Values, number
 from cortex.linearize.reference.payloads import check_column, check_values, read_payload
 from cortex.linearize.reference.reading import is_flat, members, read_item, read_structures
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, place_of
 from cortex.linearize.result import Linearized
 from cortex.linearize.vocab import Vocab
 
@@ -48,10 +48,10 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
     for item in members(data):
         first = len(structures)
         if is_flat(item, children):
-            read, columns = read_item(item, first, Context(plan, vocab, children, visit_flat))
+            read, columns = read_item(item, first, ReadContext(plan, vocab, children, visit_flat))
             _add_columns(plan, read, first, columns, values)
         else:
-            read, _ = read_item(item, first, Context(plan, vocab, children, visit))
+            read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit))
         structures += read
     return number(plan, structures, values)
 

@@ -12,13 +12,13 @@ from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
 from cortex.linearize.forest import Forest
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
 
 Columns = dict[str, npt.NDArray[Any]]
 """Payloads by name, row by row of what they were given with; `StructureNode.key` is a node's index there."""
 
 
-def read_array(array: npt.NDArray[Any], structure: int, context: Context) -> tuple[Structure, Columns]:
+def read_array(array: npt.NDArray[Any], structure: int, context: ReadContext) -> tuple[Structure, Columns]:
     """Read a sequence: step t's only child is step t - 1."""
     place = Place(structure, None, "")
     if array.ndim == 1 and array.dtype.kind in "iu":
@@ -49,7 +49,7 @@ def _carried(columns: Columns, index: int) -> Callable[[str], object]:
     return lambda name: columns[name][index] if name in columns else None
 
 
-def read_forest(forest: Forest, structure: int, context: Context) -> tuple[list[Structure], Columns]:
+def read_forest(forest: Forest, structure: int, context: ReadContext) -> tuple[list[Structure], Columns]:
     """Read all structures of a Forest, of which `structure` is the first one's index in the batch."""
     begin, child, ranges = _check_topology(forest, structure)
     lists = [child[b:e] for b, e in pairwise(begin)]
@@ -132,7 +132,7 @@ def _check_reached(nodes: list[StructureNode], structure: int) -> None:
 
 
 def _descend(
-    lists: list[list[int]], nodes: list[StructureNode], roots: list[int], structure: int, context: Context
+    lists: list[list[int]], nodes: list[StructureNode], roots: list[int], structure: int, context: ReadContext
 ) -> Structure:
     rows: list[StructureNode] = []
     open_nodes: set[int] = set()

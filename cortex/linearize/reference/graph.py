@@ -9,7 +9,7 @@ from typing import Any
 from cortex.ilir.plan import StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
 
 
 def is_graph(value: object) -> bool:
@@ -18,7 +18,7 @@ def is_graph(value: object) -> bool:
     return module is not None and isinstance(value, module.Graph)
 
 
-def read_graph(graph: Any, structure: int, context: Context) -> Structure:
+def read_graph(graph: Any, structure: int, context: ReadContext) -> Structure:
     """Read one structure, whose keys are the graph's nodes; roots and children in the order of insertion."""
     place = Place(structure, None, "")
     if graph.is_multigraph() or not graph.is_directed():
@@ -51,7 +51,7 @@ def _descend(
     root: StructureNode,
     rows: list[StructureNode],
     structure: int,
-    context: Context,
+    context: ReadContext,
 ) -> None:
     stack = [(root, [nodes[key] for key in graph.successors(root.key)])]
     open_nodes = {root}

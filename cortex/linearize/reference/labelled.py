@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
-from cortex.linearize.reference.objects import Frame, descend
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, place_of
+from cortex.linearize.reference.objects import PendingNode, descend
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, place_of
 
 
 def is_labelled(value: object) -> bool:
@@ -13,14 +13,14 @@ def is_labelled(value: object) -> bool:
     return isinstance(value, list) and type(value) is not list and hasattr(type(value), "label")
 
 
-def read_labelled(root: object, structure: int, context: Context) -> Structure:
+def read_labelled(root: object, structure: int, context: ReadContext) -> Structure:
     """Read one tree, whose keys are the labelled trees themselves; its words are numbered as a text's are."""
     if context.vocab is None:
         raise faults.labelled_vocabulary(Place(structure, None, ""), root)
     return descend(root, structure, context, _enter)
 
 
-def _enter(value: object, node: StructureNode, structure: int, context: Context) -> Frame:
+def _enter(value: object, node: StructureNode, structure: int, context: ReadContext) -> PendingNode:
     if not isinstance(value, list) or not is_labelled(value):
         raise faults.labelled_child(place_of(structure, node), value)
     match value:
@@ -28,12 +28,12 @@ def _enter(value: object, node: StructureNode, structure: int, context: Context)
             raise faults.labelled_content(place_of(structure, node), value)
         case [str() as word]:
             node.carried = lambda name: _number(name, word, node, structure, context)
-            return Frame(node, [])
+            return PendingNode(node, [])
         case _:
-            return Frame(node, [(f"[{i}]", child) for i, child in enumerate(value)])
+            return PendingNode(node, [(f"[{i}]", child) for i, child in enumerate(value)])
 
 
-def _number(name: str, word: str, node: StructureNode, structure: int, context: Context) -> int | None:
+def _number(name: str, word: str, node: StructureNode, structure: int, context: ReadContext) -> int | None:
     """Return the leaf's number as its payload `word`; whatever is asked for, the word must have one."""
     if context.plan.payload("word") is None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cortex.ilir.plan import StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
 
 _ABSENT = object()
 Steps = list[tuple[str, object]]
@@ -16,7 +16,7 @@ Steps = list[tuple[str, object]]
 
 
 @dataclass(slots=True)
-class Frame:
+class PendingNode:
     """A node whose children are being read."""
 
     node: StructureNode
@@ -24,7 +24,7 @@ class Frame:
     children: list[StructureNode | None] = field(default_factory=list)
 
 
-Enter = Callable[[object, StructureNode, int, Context], Frame]
+Enter = Callable[[object, StructureNode, int, ReadContext], PendingNode]
 """Says what an object's children are, and what the node carries; refuses what is no node."""
 
 
@@ -44,12 +44,12 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
     return None if any(child is _ABSENT for _, child in steps) else steps
 
 
-def read_object(root: object, structure: int, context: Context) -> Structure:
+def read_object(root: object, structure: int, context: ReadContext) -> Structure:
     """Read one structure of objects that hold their children in attributes."""
     return descend(root, structure, context, _enter)
 
 
-def descend(root: object, structure: int, context: Context, enter: Enter) -> Structure:
+def descend(root: object, structure: int, context: ReadContext, enter: Enter) -> Structure:
     """Read one structure depth first on a stack of its own; objects met twice are one node."""
     nodes: list[StructureNode] = []
     seen: dict[int, StructureNode] = {}
@@ -84,16 +84,16 @@ def _nothing(name: str) -> object:
     return None
 
 
-def _enter(value: object, node: StructureNode, structure: int, context: Context) -> Frame:
+def _enter(value: object, node: StructureNode, structure: int, context: ReadContext) -> PendingNode:
     node.carried = lambda name: getattr(value, name, None)
     found = _attributes(value, context.names)
     if found is None:
         raise faults.not_a_node(place_of(structure, node), value, context.names)
     if isinstance(found, list):
-        return Frame(node, found)
+        return PendingNode(node, found)
     name, children = found
     if children is None:
-        return Frame(node, [])
+        return PendingNode(node, [])
     if not isinstance(children, list | tuple):
         try:
             iterator = iter(children)  # type: ignore[call-overload]
@@ -101,4 +101,4 @@ def _enter(value: object, node: StructureNode, structure: int, context: Context)
             place = place_of(structure, node)
             raise faults.children_not_iterable(place, value, name, children) from None
         children = list(iterator)
-    return Frame(node, [(f".{name}[{i}]", child) for i, child in enumerate(children)])
+    return PendingNode(node, [(f".{name}[{i}]", child) for i, child in enumerate(children)])

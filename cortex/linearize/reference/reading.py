@@ -14,7 +14,7 @@ from cortex.linearize.reference.graph import is_graph, read_graph
 from cortex.linearize.reference.labelled import is_labelled, read_labelled
 from cortex.linearize.reference.objects import has_children, read_object
 from cortex.linearize.reference.payloads import is_array_like
-from cortex.linearize.reference.structures import Context, Structure
+from cortex.linearize.reference.structures import ReadContext, Structure
 from cortex.linearize.reference.text import read_text
 from cortex.linearize.reference.tuples import is_int, read_tuple
 from cortex.linearize.result import Linearized
@@ -35,7 +35,7 @@ def is_flat(item: object, names: Names) -> bool:
     return not taken and not has_children(item, names) and is_array_like(item)
 
 
-def read_item(item: object, structure: int, context: Context) -> tuple[list[Structure], Columns]:
+def read_item(item: object, structure: int, context: ReadContext) -> tuple[list[Structure], Columns]:
     """Read one member of a batch, whose first structure has this index, and the arrays of a flat one."""
     place = Place(structure, None, "")
     if type(item) is list:
@@ -72,7 +72,7 @@ def read_structures(
     The shape is checked as far as it must be to be read (cycles, sharing, syntax), arity and payloads are not.
     """
     structures: list[Structure] = []
-    context = Context(plan, check_vocab(vocab), check_names(children), lambda structure, node: None)
+    context = ReadContext(plan, check_vocab(vocab), check_names(children), lambda structure, node: None)
     for item in members(data):
         structures += read_item(item, len(structures), context)[0]
     return structures

@@ -63,7 +63,7 @@ Visit = Callable[[int, StructureNode], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ReadContext:
     """What readers know beside the object that they read."""
 
     plan: Plan
@@ -72,7 +72,7 @@ class Context:
     visit: Visit
 
 
-def finish(context: Context, structure: int, nodes: list[StructureNode], node: StructureNode) -> None:
+def finish(context: ReadContext, structure: int, nodes: list[StructureNode], node: StructureNode) -> None:
     """Give a node, all of whose children are read, the next row, and visit it."""
     node.row = len(nodes)
     nodes.append(node)

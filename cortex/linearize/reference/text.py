@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from cortex.linearize import faults
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
 
 _TOKEN = re.compile(r"[()]|[^ \t\n\r\v\f()]+")
 
@@ -21,7 +21,7 @@ class _Open:
     children: list[StructureNode | None] = field(default_factory=list)
 
 
-def read_text(text: str, structure: int, context: Context) -> Structure:
+def read_text(text: str, structure: int, context: ReadContext) -> Structure:
     """Read one tree. Brackets without a label around the whole tree, as in the Penn Treebank, are dropped."""
     origin = f"linearize: structure {structure}"
     if context.vocab is None:
@@ -43,7 +43,7 @@ def read_text(text: str, structure: int, context: Context) -> Structure:
 
 
 class _Reader:
-    def __init__(self, text: str, structure: int, origin: str, context: Context) -> None:
+    def __init__(self, text: str, structure: int, origin: str, context: ReadContext) -> None:
         self.text = text
         self.structure = structure
         self.origin = origin

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cortex.linearize import faults
-from cortex.linearize.reference.structures import Context, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ def is_int(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def read_tuple(root: object, structure: int, context: Context) -> Structure:
+def read_tuple(root: object, structure: int, context: ReadContext) -> Structure:
     """Read one structure of nested tuples, or of a single int."""
     nodes: list[StructureNode] = []
     stack: list[_Frame] = []
@@ -50,7 +50,7 @@ def _enter(
     stack: list[_Frame],
     nodes: list[StructureNode],
     structure: int,
-    context: Context,
+    context: ReadContext,
 ) -> None:
     if is_int(value):
         node.carried = lambda name: value if name == "word" else None

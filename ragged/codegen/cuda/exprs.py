@@ -65,7 +65,7 @@ _INT_LIMIT = 1 << 31
 
 
 @dataclass
-class Expressions:
+class CudaExpressions:
     """Turns expressions of one kernel into text, given the names of its variables, functions and buffers."""
 
     variables: dict[Var, str] = field(default_factory=dict)

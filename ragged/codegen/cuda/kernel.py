@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ragged.codegen.cuda.exprs import TYPES, Expressions
-from ragged.codegen.cuda.names import Names
+from ragged.codegen.cuda.exprs import TYPES, CudaExpressions
+from ragged.codegen.cuda.names import CudaNames
 from ragged.codegen.cuda.preamble import PREAMBLE
-from ragged.codegen.cuda.stmts import Statements
+from ragged.codegen.cuda.stmts import CudaStatements
 from ragged.codegen.entry import Argument, ArgumentKind, signature_of
 from ragged.codegen.names import identifier
 from ragged.codegen.vector import root
@@ -43,7 +43,7 @@ def cuda_kernel(program: Program) -> CudaKernel:
     stage = program.stage(StageKind.KERNEL)
     assert stage is not None, "a verified program has a kernel"
     team, held, threads = _levels(stage.body)
-    names, expressions = Names(), Expressions()
+    names, expressions = CudaNames(), CudaExpressions()
     name = names.unique(f"{identifier(program.name)}_kernel")
     changed = {root(buffer) for buffer in written(stage.body)}
     parameters = []
@@ -54,7 +54,7 @@ def cuda_kernel(program: Program) -> CudaKernel:
     for buffer in program.buffers:
         if buffer.aliases is not None:
             expressions.names[buffer] = expressions.names[root(buffer)]
-    statements = Statements(expressions, names)
+    statements = CudaStatements(expressions, names)
     lines = [
         statements.bind(team.var, "blockIdx.x"),
         statements.bind(threads.var, "threadIdx.x"),

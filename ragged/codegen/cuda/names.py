@@ -21,7 +21,7 @@ _WORDS = (
 """What means something else in C++, or in what nvcc includes."""
 
 
-class Names:
+class CudaNames:
     """Gives out names, each of which is used for one thing."""
 
     def __init__(self) -> None:

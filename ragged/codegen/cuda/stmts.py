@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from ragged.codegen.cuda.exprs import TYPES, Expressions
-from ragged.codegen.cuda.names import Names
+from ragged.codegen.cuda.exprs import TYPES, CudaExpressions
+from ragged.codegen.cuda.names import CudaNames
 from ragged.codegen.local import elements_of
 from ragged.errors import InternalError, ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Load, MemoryScope, Var
@@ -36,11 +36,11 @@ _ALIGN = 16
 
 
 @dataclass
-class Statements:
+class CudaStatements:
     """Turns the statements of one kernel into lines of text; `shared_bytes` counts what they keep on chip."""
 
-    expressions: Expressions
-    names: Names
+    expressions: CudaExpressions
+    names: CudaNames
     shared_bytes: int = 0
     indent: str = field(default="  ")
 

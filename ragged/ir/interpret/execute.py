@@ -12,7 +12,7 @@ from ragged.ir.expr import Buffer, Load
 from ragged.ir.interpret import arithmetic
 from ragged.ir.interpret.evaluate import Evaluator, view_of
 from ragged.ir.interpret.faults import CheckFailed, NotWritable, Undefined
-from ragged.ir.interpret.memory import Frame, Region
+from ragged.ir.interpret.memory import Frame, TouchedElements
 from ragged.ir.interpret.team import Run, TeamExecutor
 from ragged.ir.stmt import (
     Alloc,
@@ -165,7 +165,7 @@ class Executor:
         def run(frame: Frame) -> None:
             iterations = list(range(extent(frame)))
             self.order.shuffle(iterations)
-            region, undefined = Region(f"iteration {var.name} ="), None
+            region, undefined = TouchedElements(f"iteration {var.name} ="), None
             for iteration in iterations:
                 inner = frame.inside(region, iteration)
                 inner.vars[var] = iteration

@@ -89,8 +89,8 @@ class Touch:
 
 
 @dataclass(slots=True, eq=False)
-class Region:
-    """What the iterations of one concurrent loop touched since it began, or since its team last met.
+class TouchedElements:
+    """The elements that the iterations of a concurrent loop touched since it began, or since its last barrier.
 
     Two iterations race when both touch an element and one of them writes it, in whatever order they run here.
     """
@@ -119,17 +119,17 @@ class Region:
 
 @dataclass(slots=True)
 class Frame:
-    """Where execution stands: what is in scope, the concurrent loops around it, and the statement being run.
+    """The state of execution: the variables in scope, the concurrent loops around it, and the current statement.
 
-    Each of `regions` comes with the iteration of it that this is.
+    `regions` has, for each concurrent loop around it, the elements that it touched and the current iteration.
     """
 
     vars: dict[Var, Value]
     views: dict[Buffer, View]
-    regions: tuple[tuple[Region, int], ...] = ()
+    regions: tuple[tuple[TouchedElements, int], ...] = ()
     place: str = ""
 
-    def inside(self, region: Region, iteration: int) -> Frame:
+    def inside(self, region: TouchedElements, iteration: int) -> Frame:
         """Return a frame of its own for one iteration of a concurrent loop."""
         return Frame(dict(self.vars), dict(self.views), (*self.regions, (region, iteration)))
 
@@ -171,7 +171,7 @@ class Frame:
         self,
         view: View,
         indices: Sequence[int],
-        region: Region,
+        region: TouchedElements,
         iteration: int,
         other: tuple[int, str],
         verb: str,

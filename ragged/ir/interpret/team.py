@@ -16,7 +16,7 @@ from typing import TypeAlias, assert_never
 from ragged.errors import InternalError
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.faults import BarrierDivergence, Undefined
-from ragged.ir.interpret.memory import Frame, Region
+from ragged.ir.interpret.memory import Frame, TouchedElements
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -69,7 +69,7 @@ class TeamExecutor:
         extent, body, var = self.evaluator.extent(loop), self._steps(loop.body), loop.var
 
         def steps(frame: Frame) -> Iterator[Barrier]:
-            region = Region(noun)
+            region = TouchedElements(noun)
             members: list[tuple[int, Iterator[Barrier]]] = []
             for member in range(extent(frame)):
                 inner = frame.inside(region, member)

@@ -81,8 +81,8 @@ def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The pairs of one factor: what they are made of, in which rows of which buffer, before which loop of what body."""
+class _PairedRows:
+    """The paired rows of one factor, stored in `buffer`, filled before the loop `root` of `body`."""
 
     of: Expr
     prefix: tuple[Expr, ...]
@@ -107,7 +107,7 @@ class _Pairs(Rewriter):
     made: list[Buffer] = field(default_factory=list)
     fills: list[Stmt] = field(default_factory=list)
     tables: dict[tuple[Buffer, int, int, int], Buffer] = field(default_factory=dict)
-    rows: list[_Rows] = field(default_factory=list)
+    rows: list[_PairedRows] = field(default_factory=list)
     before: dict[Var, list[Stmt]] = field(default_factory=dict)
     sums: dict[Label, tuple[ParameterSum, Buffer, Load]] = field(default_factory=dict)
     places: dict[int, Var] = field(default_factory=dict)
@@ -159,12 +159,12 @@ class _Pairs(Rewriter):
             dims = (*(dim for _, dim in rows), *(loop.dim for loop in over))
             read = (part.buffer.name for part in subexpressions(sum.other) if isinstance(part, Load))
             buffer = self._new(f"{next(read, 'values')}_pairs", shape, Role.WORKSPACE, dims)
-            known = _Rows(of, prefix, buffer, body, root)
+            known = _PairedRows(of, prefix, buffer, body, root)
             self.rows.append(known)
             self.before.setdefault(root, []).append(self._made(sum, over, known))
         return Load(known.buffer, (*prefix, *(Ref(loop.var) for loop in over)))
 
-    def _made(self, sum: ParameterSum, over: Sequence[For], rows: _Rows) -> Stmt:
+    def _made(self, sum: ParameterSum, over: Sequence[For], rows: _PairedRows) -> Stmt:
         """Return the nest that makes pairs."""
         copies = {loop.var: Var(loop.var.name) for loop in over}
         own: Mapping[Var, Expr] = {var: Ref(copy) for var, copy in copies.items() if var is not sum.axis.var}

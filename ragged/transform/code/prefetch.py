@@ -97,7 +97,7 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
             because="where it reads depends on what is written in the block",
             fix="compute before the block where it reads",
         )
-    rewriter = _Insert(home=home, copy=copy)
+    rewriter = _InsertPrefetch(home=home, copy=copy)
     stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     return rewriter.finish(program, replace(program, stages=stages))
 
@@ -173,8 +173,8 @@ def _certain(expr: Expr) -> Iterator[Load]:
 
 
 @dataclass
-class _Insert(Rewriter):
-    """Puts a nest at the beginning of a block."""
+class _InsertPrefetch(Rewriter):
+    """Inserts a nest at the beginning of a block."""
 
     home: Block = field(kw_only=True)
     copy: Stmt = field(kw_only=True)

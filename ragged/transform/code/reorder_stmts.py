@@ -57,7 +57,7 @@ def reorder_stmts(program: Program, statement: Label | Var, after: Label | Var) 
     refuse(find_conflict(program, one, others, len(site.loops), any_two), what)
     moved = parts.pop(start)
     parts.insert(next(k for k, part in enumerate(parts) if is_named(part, after)) + 1, moved)
-    return _Exchange(old=site.stmt, new=Block(tuple(parts))).program(program)
+    return _ReplaceBlock(old=site.stmt, new=Block(tuple(parts))).program(program)
 
 
 def _block(program: Program, *names: Label | Var) -> Site | None:
@@ -76,8 +76,8 @@ def _inside(block: Site, parts: Iterable[Stmt]) -> list[Site]:
 
 
 @dataclass
-class _Exchange(Rewriter):
-    """Puts a block in place of another."""
+class _ReplaceBlock(Rewriter):
+    """Replaces a block by another."""
 
     old: Stmt = field(kw_only=True)
     new: Block = field(kw_only=True)

@@ -40,8 +40,8 @@ def fuse_horizontally(program: Program, first: Var, second: Var) -> Rewritten:
                 m = n_m - rows
                 y[m] = tanh(b[m])
 
-    A team shares the iterations of both out at once: where neither fills it, nobody waits (CoRa's horizontal fusion).
-    `roll` does that for nests of one shape, without a condition. An extent that is not constant and may be negative is
+    A team shares the iterations of both loops at once, which keeps all workers busy where neither loop alone does
+    (CoRa's horizontal fusion). `reroll` does that for nests of one shape, without a condition. An extent that is not constant and may be negative is
     taken as `max(n, 0)`; the facts by which it is not negative are checked by the prelude. The forwarding of both loops
     is the new one.
 
@@ -66,7 +66,7 @@ def fuse_horizontally(program: Program, first: Var, second: Var) -> Rewritten:
     require_fixed(block(one, other), (one.extent, other.extent), what)
     refuse(find_conflict(program, labelled(before), labelled(after), len(before.loops), any_two), what)
     (early, facts), (late, others) = _count(program, before), _count(program, after)
-    result = _Fuse(first=one, second=other, extents=(early, late)).program(program)
+    result = _FuseHorizontally(first=one, second=other, extents=(early, late)).program(program)
     return replace(result, program=assume(result.program, facts | others))
 
 
@@ -79,8 +79,8 @@ def _count(program: Program, site: Site) -> tuple[Expr, frozenset[Fact]]:
 
 
 @dataclass
-class _Fuse(Rewriter):
-    """Puts one loop in the place of `first`, and takes `second` out, which stands right after it."""
+class _FuseHorizontally(Rewriter):
+    """Replaces `first` by the fused loop, and removes `second`, the next statement."""
 
     first: For = field(kw_only=True)
     second: For = field(kw_only=True)

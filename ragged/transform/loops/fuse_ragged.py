@@ -85,7 +85,7 @@ def fuse_ragged(program: Program, outer: Var, inner: Var, *, tables: bool = Fals
             fix="fuse(outer, inner) if all rows have one length",
         )
     _require_in_table(program, nest, rows, what)
-    return _Fuse(nest, rows, what, tables).program(new, facts)
+    return _FuseRagged(nest, rows, what, tables).program(new, facts)
 
 
 def _require_plain(nest: Nest, what: str) -> None:
@@ -107,7 +107,7 @@ def _require_in_table(program: Program, nest: Nest, rows: PrefixSumRows, what: s
 
 
 @dataclass(frozen=True, slots=True)
-class _Fuse:
+class _FuseRagged:
     """Puts one loop in the place of a nest over `rows`; with `tables` it may ask in which row a place is."""
 
     nest: Nest

@@ -12,7 +12,7 @@ from ragged.ir.expr import Binary, Const, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Access, Site, regions_of, sites
+from ragged.ir.sites import ElementAccess, Site, regions_of, sites
 from ragged.ir.stmt import Check, For, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
 from ragged.passes.assume import assume
@@ -111,7 +111,7 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
                     )
 
 
-def _writes(found: list[Site]) -> Iterator[tuple[Site, Access]]:
+def _writes(found: list[Site]) -> Iterator[tuple[Site, ElementAccess]]:
     for site, regions in zip(found, regions_of(found), strict=True):
         for access in regions.writes:
             yield site, access

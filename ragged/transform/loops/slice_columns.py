@@ -12,7 +12,7 @@ from ragged.ir.expr import Buffer, Const, Load, Ref, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Access, Regions, Site, held, regions, sites_in
+from ragged.ir.sites import ElementAccess, Regions, Site, held, regions, sites_in
 from ragged.ir.stmt import For, Leaf, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import children, subexpressions
 from ragged.transform.copy_stmts import Moved
@@ -61,7 +61,7 @@ def slice_columns(program: Program, loop: Var, columns: Sequence[Var], width: in
     def change(found: For, owner: Rewriter) -> Stmt:
         slices, inner = owner.copied_loop(loop, "s"), Var(loop.name, loop.dtype)
         owner.loop_copies[loop].append(inner)
-        cut = _Cut(columns=frozenset(columns), width=width, slices=slices, owner=owner)
+        cut = _SliceColumns(columns=frozenset(columns), width=width, slices=slices, owner=owner)
         body = Moved(values={loop: Ref(inner)}).stmt(cut.stmt(found.body))
         return For(slices, Const(extent // width), replace(found, var=inner, body=body), LoopKind.PARALLEL)
 
@@ -99,7 +99,7 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
     iteration writes.
     """
     inside = [_Inner.of(inner, columns, what) for inner in sites_in(site) if isinstance(inner.stmt, Leaf)]
-    writes: dict[Buffer, list[tuple[_Inner, Access]]] = {}
+    writes: dict[Buffer, list[tuple[_Inner, ElementAccess]]] = {}
     for inner in inside:
         for access in inner.regions.writes:
             writes.setdefault(storage(access.buffer), []).append((inner, access))
@@ -119,7 +119,7 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
             _require_fixed(outer.stmt, set(writes), what)
 
 
-def _place(found: Sequence[tuple[_Inner, Access]], what: str) -> tuple[Buffer, int]:
+def _place(found: Sequence[tuple[_Inner, ElementAccess]], what: str) -> tuple[Buffer, int]:
     """Return the name by which memory is written, and the dimension in which all writes are at their columns."""
     names = list(dict.fromkeys(access.buffer for _, access in found))
     if len(names) > 1:
@@ -133,7 +133,7 @@ def _place(found: Sequence[tuple[_Inner, Access]], what: str) -> tuple[Buffer, i
     return names[0], min(common)
 
 
-def _not_own(access: Access, what: str) -> ScheduleError:
+def _not_own(access: ElementAccess, what: str) -> ScheduleError:
     text = expr_text(Load(access.buffer, access.indices))
     return ScheduleError(
         what,
@@ -176,14 +176,14 @@ class _Inner:
             raise ScheduleError(what, because=f"'{stmt.label.name}' reduces over the columns")
         return cls(site, around[0], regions(site))
 
-    def places(self, access: Access) -> set[int]:
+    def places(self, access: ElementAccess) -> set[int]:
         """Return the dimensions in which an access is at the column."""
         return {d for d, index in enumerate(access.indices) if index == Ref(self.column)}
 
 
 @dataclass
-class _Cut(Rewriter):
-    """Lets each of the columns run over one slice."""
+class _SliceColumns(Rewriter):
+    """Restricts each column loop to one slice."""
 
     columns: frozenset[Var] = field(kw_only=True)
     width: int = field(kw_only=True)

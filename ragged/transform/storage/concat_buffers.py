@@ -73,7 +73,7 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
     first = parameters[0]
     role = Role.WORKSPACE if temporary else Role.BOUND
     table = Buffer(name, first.dtype, (Const(len(parameters)), *first.shape), role, (None, *first.dims))
-    rewriter = _Exchange(new=table, places={parameter: k for k, parameter in enumerate(parameters)})
+    rewriter = _ConcatBuffers(new=table, places={parameter: k for k, parameter in enumerate(parameters)})
     stages = tuple(
         stage if stage.kind is StageKind.BIND else replace(stage, body=rewriter.stmt(stage.body))
         for stage in program.stages
@@ -111,7 +111,7 @@ def _filled(parameter: Buffer, table: Buffer, place: int) -> Stmt:
 
 
 @dataclass
-class _Exchange(Rewriter):
+class _ConcatBuffers(Rewriter):
     new: Buffer = field(kw_only=True)
     places: dict[Buffer, int] = field(kw_only=True)
 

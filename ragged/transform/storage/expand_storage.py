@@ -56,7 +56,7 @@ def expand_storage(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     most = at_most(old.extent, {})
     assert most is not None, "_check_inside asked"
     bigger = buffer.stacked(Const(most), old.dim)
-    return _Expand(old=buffer, new=bigger, loop=loop).program(program)
+    return _ExpandStorage(old=buffer, new=bigger, loop=loop).program(program)
 
 
 def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
@@ -109,7 +109,7 @@ def _check_places(program: Program, buffer: Buffer, loop: Var) -> None:
 
 
 @dataclass
-class _Expand(Rewriter):
+class _ExpandStorage(Rewriter):
     old: Buffer = field(kw_only=True)
     new: Buffer = field(kw_only=True)
     loop: Var = field(kw_only=True)

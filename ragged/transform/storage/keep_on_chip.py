@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.accesses import BufferAccess, uses_in
+from ragged.analysis.accesses import Access, uses_in
 from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.affine import AffineForm, Extents, affine
 from ragged.arith.bindings import bindings
@@ -87,8 +87,8 @@ def keep_on_chip(program: Program, buffer: Buffer) -> Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class _ShareCopyLoop:
-    """A worker's share of a loop: where it begins, the loop over it, and the let of the iteration's own index."""
+class _WorkerShare:
+    """A worker's share of a loop: its first iteration, the loop over it, and the let of the original index."""
 
     begin: Let
     loop: For
@@ -96,7 +96,7 @@ class _ShareCopyLoop:
 
     @property
     def count(self) -> Expr:
-        """How many iterations it has, told without the name of where it begins."""
+        """The number of iterations, with the let of the first one substituted."""
         return substitute(self.loop.extent, {self.begin.var: self.begin.value})
 
 
@@ -104,7 +104,7 @@ class _ShareCopyLoop:
 class _Slice:
     """What a read reaches: of dimension `dimension`, `width` places for each iteration of a share."""
 
-    share: _ShareCopyLoop
+    share: _WorkerShare
     dimension: int
     width: int
 
@@ -133,7 +133,7 @@ def _slices(team: Site, buffer: Buffer, below: Extents, what: str) -> list[_Slic
     return found
 
 
-def _slice(use: BufferAccess, below: Extents) -> _Slice | None:
+def _slice(use: Access, below: Extents) -> _Slice | None:
     around = use.site.around
     for k, share in _shares(around):
         inner = Site(use.site.stage, use.site.stmt, around[k + 1 :])
@@ -148,12 +148,12 @@ def _slice(use: BufferAccess, below: Extents) -> _Slice | None:
     return None
 
 
-def _shares(around: Sequence[Enclosing]) -> Iterator[tuple[int, _ShareCopyLoop]]:
+def _shares(around: Sequence[Enclosing]) -> Iterator[tuple[int, _WorkerShare]]:
     """Yield the shares around a place, and where in `around` the let of the index stands."""
     for k, (begin, loop, index) in enumerate(zip(around, around[1:], around[2:], strict=False)):
         match begin, loop, index:
             case Let(var=first), For(var=place), Let(value=value) if value == plus(Ref(first), Ref(place)):
-                yield k + 2, _ShareCopyLoop(begin, loop, index)
+                yield k + 2, _WorkerShare(begin, loop, index)
             case _:
                 pass
 
@@ -211,7 +211,7 @@ class _Chip:
         return Let(first, share.begin.value, For(each, extent, store, LoopKind.PARALLEL))
 
 
-def _numbers(share: _ShareCopyLoop, team: For) -> tuple[int, int]:
+def _numbers(share: _WorkerShare, team: For) -> tuple[int, int]:
     """Return how many iterations are shared out, and how many a worker has at most."""
     assert isinstance(team.extent, Const)
     blocks, begin = int(team.extent.value), share.begin.value

@@ -73,7 +73,7 @@ def rebase_storage(
         )
     place = loop_site(program, loop, "rebase_storage")
     known = bindings(program)
-    base, found, rows = known.affine(begin), accesses(program, buffer), _Rows(begin, length)
+    base, found, rows = known.affine(begin), accesses(program, buffer), _RowRange(begin, length)
     _check_loops(place, found, extent, what)
     _check_inside(found, place, what, buffer)
     _check_rows(program, place, rows, extent, what)
@@ -115,14 +115,14 @@ def _check_inside(found: Sequence[BufferAccess], place: Site, what: str, buffer:
             )
 
 
-def _check_rows(program: Program, place: Site, rows: _Rows, extent: Expr, what: str) -> None:
+def _check_rows(program: Program, place: Site, rows: _RowRange, extent: Expr, what: str) -> None:
     """Refuse unless an iteration's rows are at most `extent`, and none of them any other iteration's."""
     loop = place.stmt
     assert isinstance(loop, For)
     few = answer(program, inside(place), Binary(BinaryOp.LE, rows.length, extent))
     _refuse(few, what, f"{expr_text(rows.length)} is not proven to be {expr_text(extent)} at most")
     before = Var(f"{loop.var.name}_before", loop.var.dtype)
-    earlier = _Rows(*(substitute(each, {loop.var: Ref(before)}) for each in (rows.begin, rows.length)))
+    earlier = _RowRange(*(substitute(each, {loop.var: Ref(before)}) for each in (rows.begin, rows.length)))
     apart = Binary(
         BinaryOp.OR,
         Binary(BinaryOp.LE, rows.end, earlier.begin),
@@ -147,15 +147,15 @@ def _text(buffer: Buffer, use: BufferAccess) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows that an iteration uses."""
+class _RowRange:
+    """The range of rows that an iteration accesses."""
 
     begin: Expr
     length: Expr
 
     @property
     def end(self) -> Expr:
-        """The first row behind them."""
+        """The first row after the range."""
         return Binary(BinaryOp.ADD, self.begin, self.length)
 
 

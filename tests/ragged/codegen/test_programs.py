@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.entry import CheckFailed
+from ragged.codegen.entry import CompiledCheckFailed
 from ragged.errors import Location, ScheduleError
 from ragged.ir.build import add, sub
 from ragged.ir.dtype import DType
@@ -264,11 +264,11 @@ def test_a_check_that_fails_ends_the_stage_and_says_why():
     compiled = compile_program(checked())
     words, x = np.array([0, 1, 2], np.int32), np.array([9.0, 2.0, 3.0], np.float32)
     assert run(compiled, n=3, word=words, x=x)["out"].tolist() == [9.0, 2.0, 3.0]
-    with pytest.raises(CheckFailed) as negative:
+    with pytest.raises(CompiledCheckFailed) as negative:
         run(compiled, n=3, word=np.array([0, 1, -5], np.int32), x=x)
     assert str(negative.value) == "row 2: word -5 is negative"
     assert (negative.value.site.label, negative.value.index, negative.value.witness) == ("low", 0, (2, -5))
-    with pytest.raises(CheckFailed) as excess:
+    with pytest.raises(CompiledCheckFailed) as excess:
         run(compiled, n=3, word=words, x=np.array([9.0, 4.5, 3.0], np.float32))
     assert str(excess.value) == "row 1: 4.5 is too much (1)\n  at model.py:7"
     assert run(compiled, n=3, word=words, x=x)["out"].tolist() == [9.0, 2.0, 3.0]
@@ -277,7 +277,7 @@ def test_a_check_that_fails_ends_the_stage_and_says_why():
 def test_what_was_stored_before_a_check_failed_stays_and_nothing_follows():
     out = np.full(3, -1.0, np.float32)
     values = {"n": 3, "word": np.array([0, -1, 2], np.int32), "x": np.ones(3, np.float32), "out": out}
-    with pytest.raises(CheckFailed):
+    with pytest.raises(CompiledCheckFailed):
         compile_program(checked()).call(StageKind.KERNEL, values)
     assert out.tolist() == [1.0, -1.0, -1.0]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.entry import CheckFailed
+from ragged.codegen.entry import CompiledCheckFailed
 from ragged.errors import ScheduleError
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
@@ -115,7 +115,7 @@ def test_what_stands_beside_team_loops_is_run_once_and_in_order(workers):
 def test_a_check_that_fails_in_one_worker_ends_all(workers):
     call = caller(CHECKED, workers)
     for limit in (0, 3, 9):
-        with pytest.raises(CheckFailed) as error:
+        with pytest.raises(CompiledCheckFailed) as error:
             call({"steps": 10, "limit": limit}, spin_ns=ALL_COME)
         assert error.value.what == f"worker 1 of {workers} at step {limit}"
         out = call({"steps": 10, "limit": 10}, spin_ns=ALL_COME)["out"]

@@ -6,7 +6,7 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import labels_of
-from ragged.ir.sites import Access, Site, regions, sites, where
+from ragged.ir.sites import ElementAccess, Site, regions, sites, where
 from ragged.ir.stmt import Store
 from ragged.ir.walk import statements
 from tests.ragged.ir.strategies import programs
@@ -44,7 +44,7 @@ def site(label: str) -> Site:
     return found
 
 
-def shown(access: Access) -> str:
+def shown(access: ElementAccess) -> str:
     place = f"{access.buffer.name}[{', '.join(expr_text(index) for index in access.indices)}]"
     loops = " ".join(var.name for var in access.loops)
     conditions = "".join(f" if {expr_text(condition)}" for condition in access.conditions)

@@ -7,7 +7,7 @@ import pytest
 
 import ragged
 from cortex import ra
-from ragged.codegen.cuda.exprs import Expressions
+from ragged.codegen.cuda.exprs import CudaExpressions
 from ragged.ir import elementwise as table
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import COMPOSED, FUNCTIONS, Elementwise
@@ -49,7 +49,7 @@ def consumers_have(row):
     assert unary_call(row.name) is row and row.name in reserved_words()
     assert unary(row, DType.FLOAT64)(x) == row.numpy(x)
     number = Unary(row, Const(0.5, DType.FLOAT32))
-    assert Expressions().emit(number) == row.cuda.format(x="0.5f", f="f")
+    assert CudaExpressions().emit(number) == row.cuda.format(x="0.5f", f="f")
     assert callable(getattr(ragged, row.name)) and callable(getattr(ra, row.name))
     program = elementwise(lambda a, b: call(row.name, a))
     values = np.array([0.25, 0.5, 1.5], np.float32)

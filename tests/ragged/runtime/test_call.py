@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.entry import CheckFailed
+from ragged.codegen.entry import CompiledCheckFailed
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Ref, Role, Var
 from ragged.ir.program import StageKind
@@ -97,7 +97,7 @@ def test_what_is_no_argument(entry, caller):
 def test_a_failed_call_does_not_spoil_the_next(caller):
     bad = np.array([1, 2, 500], np.float32)
     for _ in range(3):
-        with pytest.raises(CheckFailed) as error:
+        with pytest.raises(CompiledCheckFailed) as error:
             caller({"n": 3, "x": bad})
         assert str(error.value) == "x[2] = 500.0"
         assert caller({"n": 2, "x": bad})["out"][1, 1] == 4.0

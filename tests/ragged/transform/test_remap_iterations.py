@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ragged.codegen.build import compile_program
-from ragged.codegen.entry import CheckFailed
+from ragged.codegen.entry import CompiledCheckFailed
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
@@ -89,7 +89,7 @@ def test_what_is_no_permutation_ends_the_call(order, message):
     compiled = compile_program(s.program)
     caller = Caller([compiled.entries[kind] for kind in (StageKind.PRELUDE, StageKind.KERNEL)], {})
     sizes, arrays = rows_data([3, 0, 5])
-    with pytest.raises(CheckFailed) as caught:
+    with pytest.raises(CompiledCheckFailed) as caught:
         caller({**sizes, **arrays, "order": np.array(order, np.int32)})
     assert message in str(caught.value)
 
