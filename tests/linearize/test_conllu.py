@@ -213,6 +213,29 @@ def test_ids_and_heads_that_are_refused(write, text, what, because, enhanced):
     assert because in str(refused.value)
 
 
+def test_the_whole_text_of_two_equal_ids(write):
+    path = write(TWICE + "\n")
+    with pytest.raises(DataError) as refused:
+        read_conllu(path)
+    assert str(refused.value) == (
+        f"read_conllu: {path}, sentence 0: two tokens have the id 1\n"
+        "  because: heads name a token by its id\n"
+        "  fix: number the tokens of a sentence 1, 2, 3, ..."
+    )
+
+
+def test_the_whole_text_of_an_empty_column(write):
+    path = write(TWICE.replace("1\tYes", "_\tYes", 1) + "\n")
+    with pytest.raises(DataError) as refused:
+        read_conllu(path)
+    assert str(refused.value) == (
+        f"read_conllu: {path}, sentence 0: a token has no ID\n"
+        "  because: the column is empty or missing\n"
+        "  example: None\tYes\tyes\tINTJ\tUH\tNone\t0\troot\t[('root', 0)]\tNone\n"
+        "  fix: give each token a line of ten columns with tabs between them"
+    )
+
+
 def test_a_file_that_is_not_utf_8(tmp_path):
     path = tmp_path / "latin.conllu"
     path.write_bytes(ALONE.replace("Yes", "Café").encode("latin-1"))

@@ -41,9 +41,9 @@ def fuse_horizontally(program: Program, first: Var, second: Var) -> Rewritten:
                 y[m] = tanh(b[m])
 
     A team shares the iterations of both loops at once, which keeps all workers busy where neither loop alone does
-    (CoRa's horizontal fusion). `reroll` does that for nests of one shape, without a condition. An extent that is not constant and may be negative is
-    taken as `max(n, 0)`; the facts by which it is not negative are checked by the prelude. The forwarding of both loops
-    is the new one.
+    (CoRa's horizontal fusion). `reroll` does that for nests of one shape, without a condition. An extent that is not
+    constant and may be negative is taken as `max(n, 0)`; the prelude checks the facts that prove it non-negative. Both
+    loops are forwarded to the fused loop.
 
     Raises:
         ScheduleError: the second loop does not follow the first directly; they are not both parallel; one writes what
