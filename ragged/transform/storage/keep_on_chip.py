@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.accesses import Access, uses_in
+from ragged.analysis.accesses import BufferAccess, uses_in
 from ragged.analysis.buffers import check_alone, check_known
 from ragged.arith.affine import AffineForm, Extents, affine
 from ragged.arith.bindings import bindings
@@ -133,7 +133,7 @@ def _slices(team: Site, buffer: Buffer, below: Extents, what: str) -> list[_Slic
     return found
 
 
-def _slice(use: Access, below: Extents) -> _Slice | None:
+def _slice(use: BufferAccess, below: Extents) -> _Slice | None:
     around = use.site.around
     for k, share in _shares(around):
         inner = Site(use.site.stage, use.site.stmt, around[k + 1 :])
