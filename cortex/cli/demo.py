@@ -22,7 +22,7 @@ from cortex.cli.trees import read_trees, trees_option
     type=click.IntRange(min=1),
     default=64,
     show_default=True,
-    help="Hidden size of tree_lstm; mv_rnn, whose nodes hold matrices, takes a quarter of it.",
+    help="Hidden size of tree_lstm; mv_rnn, which has a matrix per node, takes a quarter of it.",
 )
 @click.option("--count", type=click.IntRange(min=1), help="Take the first COUNT trees of the file.")
 @json_option

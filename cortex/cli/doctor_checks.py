@@ -128,9 +128,9 @@ def cache() -> Finding:
     try:
         entries, size = DiskCache(folder, LIMIT).used()
     except FileNotFoundError:
-        return Finding("cache", True, f"{folder}, which is yet to be made", required=False)
+        return Finding("cache", True, f"{folder}, which does not exist yet", required=False)
     except OSError as error:
-        todo = "a folder of your own that nobody else may write: CORTEX_CACHE_DIR"
+        todo = "a folder that no other user may write: CORTEX_CACHE_DIR"
         return Finding("cache", False, _said(error), todo, required=False)
     return Finding("cache", True, f"{folder}, {entries} kernels, {size / 1e6:.1f} MB", required=False)
 

@@ -33,7 +33,7 @@ class CompileStep:
 
 @dataclass(frozen=True, slots=True)
 class WrongStep:
-    """The first step whose program is wrong, the step before it, and what the interpreter found."""
+    """The first step with a wrong program, the step before it, and the interpreter's finding."""
 
     step: CompileStep
     before: CompileStep

@@ -114,7 +114,7 @@ _SCHEDULED = (
     "read_vectors_in_place",
     "prefetch_rows",
 )
-"""The passes whose notes are the steps that loops were scheduled by."""
+"""The passes that note the schedule primitives they apply to loops."""
 
 
 def _listings(steps: Sequence[Step]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""State, as a check, that what a node reads of another node has been computed."""
+"""Insert checks that a node reads only results of nodes that were computed before."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def insert_order_checks(program: Program) -> Rewritten:
             check(left(node) >= batch_begin(b) + batch_length(b), ...)
             lh[node, i] = h[left(node), i]
 
-    Nodes of a parallel loop may read only what earlier loops wrote: numbers from the end of this one up (CORTEX,
-    Appendix B). In a serial loop, which runs downward, any higher number will do. `discharge_checks` proves these
-    from the facts of the structure, so that a call verifies those facts. Comes first.
+    Nodes of a parallel loop may read only results of earlier loops: of nodes after the last of this loop (CORTEX,
+    Appendix B). In a serial loop, which runs downward, any node with a higher number is computed. `discharge_checks`
+    proves the checks from the facts of the structure, and each call verifies these facts. Must run first.
     """
     rewriter = _InsertOrderChecks()
     stages = tuple(
@@ -62,13 +62,13 @@ class _InsertOrderChecks(Rewriter):
         return block(*self.checks(stmt), inner)
 
     def enter(self, loop: For, let: Let) -> None:
-        """Note the node that a loop over nodes is at, and the least number that it may read."""
+        """Note the current node of a loop over nodes, and the least node that it may read."""
         self.node = let.var
         if loop.kind is LoopKind.PARALLEL:
             self.least = substitute(let.value, {loop.var: loop.extent})
 
     def checks(self, stmt: Stmt) -> Iterator[Check]:
-        """Yield a check for each different node whose results `stmt` reads."""
+        """Yield a check for each distinct node that `stmt` reads results of."""
         if self.node is None:
             return
         seen: set[tuple[Expr, Expr | None]] = set()
@@ -81,7 +81,7 @@ class _InsertOrderChecks(Rewriter):
                     yield from self.check(load, self.node, path)
 
     def check(self, load: Load, node: Var, path: Expr | None) -> Iterator[Check]:
-        """Yield the check that what `load` reads, where `path` holds, was computed before."""
+        """Yield the check that the node read by `load`, where `path` holds, was computed before."""
         other = load.indices[0]
         if other == Ref(node):
             return

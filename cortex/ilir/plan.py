@@ -84,19 +84,18 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which structures a kernel takes, and which of their arrays it reads.
+    """The structures that a kernel takes, and those of their arrays that it reads.
 
-    An inner node has at least `min_children` (2 for a binary model) and at most `max_children` children
-    (None: any number). `positions` lists each j whose array child_j the kernel reads: the j-th child of each
-    inner node. Below `min_children` that child is always there; from it on it may be missing, and child_j
-    is -1. `carriers` names the integer payloads of which the kernel reads a list of the nodes that carry one, those
-    with a value from zero up. `unrolled` says that inner nodes are taken in steps of that many heights and one more:
-    the kernel reads the top nodes of each step; none where it is 0. `classes` are told apart within one batch, those
-    of leaves first: a node is of the first class of its kind all of whose conditions hold, or of the last where none
-    does. Without classes nothing is told apart. `recycled` says that only roots' results outlive the kernel: what nodes
-    have in memory may stand where other nodes' was that no parent waits for any more. No batch of inner nodes has more
-    than `widest`: those of a height that has are several batches, one after another. None: any number; it is so
-    wherever the plan is unrolled, since steps are of whole heights.
+    An inner node has at least `min_children` (2 for a binary model) and at most `max_children` children (None: any
+    number). `positions` lists each j for which the kernel reads the array child_j: the j-th child of each inner node.
+    For j < `min_children` it always exists; otherwise it may be missing, and child_j is -1. `carriers` names the
+    integer payloads for which the kernel reads the list of nodes that carry one (a value >= 0). With `unrolled` > 0
+    each step processes the inner nodes of `unrolled` + 1 heights, and the kernel reads the top nodes of each step.
+    `classes` partition the nodes of a batch, leaves first: a node is in the first class of its kind with all conditions
+    true, else in the last. Without classes batches are not partitioned. With `recycled` only the results of roots
+    outlive the kernel: a node may use the row of another node after all parents of that one. No batch of inner nodes
+    has more than `widest` nodes: a height with more is several batches. None: no limit, as in an unrolled plan, which
+    has steps of whole heights.
     """
 
     kind: StructureKind

@@ -28,7 +28,7 @@ BATCH = Dim("batch")
 STEP = Dim("step")
 """The dimension of steps of several heights."""
 TOP = Dim("top")
-"""The dimension of a step's nodes whose parents are not in it."""
+"""The dimension of the top nodes of a step: their parents are in later steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,9 @@ class Steps:
     """The steps in which inner nodes are taken: `count` of them, children before parents.
 
     Step `s` is `heights` heights, those above `s * heights`; leaves have height 0. `top(t)` for
-    `top_begin(s) <= t < top_begin(s + 1)`, `tops(s)` of them, are the nodes in it whose parent is not; all other nodes
-    in it are below these. `group(n)` is the `t` of the top that `n` is, or is below in the same step, and -1 at a leaf.
+    `top_begin(s) <= t < top_begin(s + 1)`, `tops(s)` of them, are its top nodes: the parent is in a later step. All
+    other nodes of the step are their descendants. `group(n)` is the `t` of the top that `n` is or descends from in its
+    step, and -1 at a leaf.
     """
 
     heights: int
@@ -102,7 +103,7 @@ class StructureFunctions:
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
     the nodes that carry one, where the plan lists them; `steps` are those of an unrolled plan; `classes` has the range
-    of nodes of each of the plan's classes in a batch; `storage` has the rows of a plan whose memory is reused.
+    of nodes of each of the plan's classes in a batch; `storage` has the row of each node where the plan reuses rows.
     """
 
     num_nodes: Function

@@ -74,12 +74,12 @@ def read_conllu(
         path: the file.
         vocab: numbers the tokens, each the payload `word`.
         enhanced: False for the tree of column HEAD, True for the graph of column DEPS.
-        on_cycle: called with each sentence whose graph has a cycle. Such sentences are left out; without `on_cycle`
-            a warning lists them.
+        on_cycle: called with each sentence that has a cycle in its graph. Such sentences are left out; without
+            `on_cycle` a warning lists them.
 
     Returns:
         For each sentence the root of its tree, a `Node` of any arity, or a `networkx.DiGraph` over the tokens' ids
-        with an edge from each head to each dependent, whose relations are the edge's list `deprel`. Children are in
+        with an edge from each head to each dependent; its attribute `deprel` lists the relations. Children are in
         the order of the sentence. Nodes carry `id`, `token`, `word`, and as far as they are given `lemma`, `upos`,
         `xpos`, `feats` and `deprel`. Where a token of the text spans several words, the words are nodes; empty
         nodes, "8.1", stand in the graphs alone. Blocks without words, such as comments, are skipped and not counted.

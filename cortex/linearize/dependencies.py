@@ -1,4 +1,4 @@
-"""The trees and graphs of a sentence whose tokens depend on each other."""
+"""Dependency trees and graphs of a sentence."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def graph_of(sentence: Sentence) -> Any | Cycle:
 
 
 def _cycle(heads: Mapping[int, int | None]) -> Cycle | None:
-    """Return tokens whose heads go round, or None."""
+    """Return a cycle of tokens, each the head of the next, or None."""
     done: set[object] = {0}
     for token in heads:
         path: dict[int, None] = {}

@@ -1,7 +1,6 @@
-"""Checks of the shapes of a linearized batch, some of whose arrays may have been exchanged.
+"""Check the shapes of the arrays of a linearized batch, which a caller may have replaced.
 
-The values are checked by each kernel's prelude, as far as proofs rely on them. That reads arrays as long as the sizes
-say.
+Each kernel's prelude checks the values that proofs rely on; it reads arrays of the lengths that the sizes give.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def linearize(
         max_nodes: the most nodes that a batch may have, and the most edges; up to 2**31 - 1.
 
     Returns:
-        A `Linearized`, whose arrays are its own.
+        A `Linearized` that owns its arrays.
 
     Raises:
         DataError: what the plan does not allow, with the structure, the node and the reason.

@@ -61,7 +61,7 @@ class Linearized:
     row_keys: list[object] | Ints
 
     def __post_init__(self) -> None:
-        """Refuse arrays and sizes that do not fit; the native linearizer, whose arrays do, does not call this."""
+        """Refuse arrays and sizes that do not fit; the native linearizer makes arrays that fit, and skips this."""
         check_lengths(self.plan, self._arrays, self.payloads)
         check_storage(self.plan, self._arrays)
 

@@ -172,7 +172,7 @@ class RecursionSchedule:
     def tabulate(self, op: ModelTensor) -> None:
         """Replace the computation of `op` by a lookup in a table over an integer payload.
 
-        `op` depends on parameters and on one payload, whose values are known because it indexes a parameter: for
+        `op` depends on parameters and on one payload, which has a known range because it indexes a parameter: for
         example the product of a weight matrix with the embedding of a word. The table is filled when parameters are
         bound, with a row for nodes without the payload where there may be any; results keep their bits. `ScheduleError`
         if `op` is not such a compute, is tabulated already, only reads a parameter, or its table would exceed 4 GiB.
@@ -185,7 +185,7 @@ class RecursionSchedule:
         """Let each node compute for its parent the part of `op` that depends on it (CORTEX section 3.1).
 
         The part of `op` that depends on one child becomes a state of that child. A product with a sum over the children
-        becomes a sum of products, whose parameters must be finite as in `specialize_leaves`. `model` becomes the
+        becomes a sum of products; their parameters must be finite as in `specialize_leaves`. `model` becomes the
         rewritten model; tensors of the previous one may still be named. `ScheduleError` over a Dag, or if `op` is not a
         compute, reads no child, reads more than one child knows, or is not linear in the sum over the children.
         """
@@ -216,7 +216,7 @@ class RecursionSchedule:
     def unroll(self, depth: int) -> None:
         """Process a node and its descendants down to `depth` in one step (CORTEX section 3.1, unrolling).
 
-        A step covers `depth` + 1 heights of inner nodes: nodes whose parents are in later steps are independent, and
+        A step covers `depth` + 1 heights of inner nodes: nodes with parents in later steps are independent, and
         each first computes its descendants in the step. Independence is proven from the facts `Layered` and `Descends`,
         which each call checks. `ScheduleError` over a Dag, for an illegal depth, or if nodes are not batched or
         unrolled already.

@@ -40,8 +40,8 @@ class Times:
 def take_turns(functions: Sequence[RecursiveFunction], data: object, seconds: float) -> list[Times]:
     """Time the kernels of functions on one batch for about `seconds`, and five rounds at least.
 
-    In a round each function has a turn: a call that is not counted, then some that are. Rounds go back and forth, so
-    that nobody always follows the same one.
+    In a round each function runs one warm-up call, then some timed ones. The order of the functions alternates
+    between rounds, which balances the effect of the preceding function.
     """
     linearized = [fn.linearize(data) for fn in functions]
     found: list[list[float]] = [[] for _ in functions]

@@ -164,7 +164,7 @@ def test_the_linker(monkeypatch, tmp_path):
 
 def test_the_cache(monkeypatch, cache_dir):
     monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)
-    assert doctor_checks.cache().found == f"{cache_dir}, which is yet to be made"
+    assert doctor_checks.cache().found == f"{cache_dir}, which does not exist yet"
     model = models.tree_sum(hidden=4, vocab=3)
     for threads in (1, 2):
         compile(model, model.init_params(), threads=threads)

@@ -13,7 +13,7 @@ def graph_node(key: object) -> str:
 
 
 def graph_kind(place: Place, graph: object, multiple: bool) -> DataError:
-    """A graph whose edges have no direction, or of which there may be several between two nodes."""
+    """A graph that is undirected or a multigraph."""
     because = (
         "it may have several edges from a node to a child" if multiple else "its edges have no direction"
     )

@@ -7,7 +7,7 @@ namespace cortex {
 
 using Ints = std::vector<std::int32_t>;
 
-// The class of each row: the first of its kind whose conditions hold, or the last; nothing in a plan without classes.
+// The class of each row: the first of its kind with all conditions true, else the last. Empty without classes.
 Ints classes_of(const PlanSpec& plan, const Rows& rows);
 
 // For each class but the last: how many nodes of each of so many batches are of it.

@@ -52,7 +52,7 @@ class Column {
   bool borrows() const { return borrows_; }
   // Borrow a row that is a NumPy array of the payload's dtype and shape; false for any other object.
   bool borrow_vector(PyObject* value);
-  // Keep alive an array whose entries are borrowed next.
+  // Keep an array alive before its entries are borrowed.
   void add_owner(nb::handle array);
   void borrow(const char* value) { borrow(value, nullptr); }
   void stop_borrowing() {

@@ -1,4 +1,4 @@
-// Fast path for payloads: none, an int, a float or a NumPy vector, whose reading runs no Python code.
+// Fast path for payloads that are read without running Python code: none, an int, a float or a NumPy vector.
 #pragma once
 
 #include <cmath>

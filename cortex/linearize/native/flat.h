@@ -5,7 +5,7 @@
 
 namespace cortex {
 
-// The rows from `first_row` on belong to one member, whose structures are all ended.
+// The rows from `first_row` on belong to one member of the batch; all its structures are complete.
 struct FlatMember {
   const Rows& rows;
   std::size_t first_row;

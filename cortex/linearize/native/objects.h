@@ -1,4 +1,4 @@
-// The walk over structures whose nodes are Python objects, whatever holds their children: depth first.
+// Depth-first walk over structures of Python objects, with children in a list, a tuple or attributes.
 #pragma once
 
 #include "readers.h"

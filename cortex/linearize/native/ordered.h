@@ -1,12 +1,12 @@
-// The rows of flat trees whose nodes are numbered along their edges, without a walk.
+// The rows of flat trees with nodes numbered in the order of their edges, without a walk.
 #pragma once
 
 #include "rows.h"
 
 namespace cortex {
 
-// Nodes and edges in compressed rows, whose offsets were checked: they begin with 0, never fall and end with the
-// number of edges. Of children nothing is known.
+// Nodes and edges in compressed sparse rows. The offsets are checked: they begin with 0, do not decrease and end with
+// the number of edges. The children are not checked.
 struct Topology {
   const std::int32_t* begin;
   const std::int32_t* child;

@@ -1,4 +1,4 @@
-// Bracketed strings, whose words a vocabulary numbers.
+// Read bracketed strings; a vocabulary numbers their words.
 #include "brackets.h"
 #include "readers.h"
 

@@ -10,7 +10,7 @@
 
 namespace cortex {
 
-// A node whose children are being read.
+// A node on the stack of the walk: its children are being read.
 struct ObjectFrame {
   nb::object object;
   nb::object items;  // its children; invalid: they were pushed
@@ -32,7 +32,7 @@ struct Scratch {
   AttributeReaders attribute_readers;
   std::vector<ObjectFrame> frames;
   std::vector<nb::object> pushed;     // children that no list or tuple holds
-  GrowingArray<std::int32_t> pending;         // the rows of finished nodes whose parents are not finished
+  GrowingArray<std::int32_t> pending;         // the rows of finished nodes with unfinished parents
 };
 
 // The attributes that are asked for: those of children, then a payload each.

@@ -7,7 +7,7 @@
 
 namespace cortex {
 
-// A class whose instances are nothing but these slots. Its __init__ does not run.
+// A class with exactly these slots and no other state; instances are made without running __init__.
 class SlottedClass {
  public:
   // `slots` are names, in the order in which `make` takes values.

@@ -7,8 +7,8 @@ namespace cortex {
 
 using Ints = std::vector<std::int32_t>;
 
-// The nodes in each step whose parent is not in it, and by id the height of each node and the place among these of the
-// one that it is or is below of; -1 for leaves.
+// The top nodes of each step (the parent is in a later step); for each node its height, and the position among the tops
+// of the one that it is or descends from in its step, -1 for leaves.
 struct Steps {
   Ints top_begin, top, height, group;
 };

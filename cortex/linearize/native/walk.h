@@ -1,4 +1,4 @@
-// A walk over nodes that are numbers and whose edges lie in compressed rows: children first, on a stack of its own.
+// Post-order walk over numbered nodes with edges in compressed sparse rows, on an explicit stack.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ def is_graph(value: object) -> bool:
 
 
 def read_graph(graph: Any, structure: int, context: ReadContext) -> Structure:
-    """Read one structure, whose keys are the graph's nodes; roots and children in the order of insertion."""
+    """Read one structure, keyed by the graph's nodes; roots and children are in the order of insertion."""
     place = Place(structure, None, "")
     if graph.is_multigraph() or not graph.is_directed():
         raise faults.graph_kind(place, graph, graph.is_multigraph())

@@ -14,7 +14,7 @@ def is_labelled(value: object) -> bool:
 
 
 def read_labelled(root: object, structure: int, context: ReadContext) -> Structure:
-    """Read one tree, whose keys are the labelled trees themselves; its words are numbered as a text's are."""
+    """Read one tree, keyed by its labelled subtrees; the vocabulary numbers its words as in a text."""
     if context.vocab is None:
         raise faults.labelled_vocabulary(Place(structure, None, ""), root)
     return descend(root, structure, context, _enter)

@@ -152,7 +152,7 @@ def _child_at(node: StructureNode, position: int, node_id: dict[StructureNode, i
 
 
 def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, int]) -> list[list[int]]:
-    """Return, for each step of a plan that is unrolled, the inner nodes in it whose parent is not, by number."""
+    """Return, for each step of an unrolled plan, its top nodes by number: the parent is in a later step."""
     if not plan.unrolled:
         return []
 
@@ -168,7 +168,7 @@ def _tops(plan: Plan, nodes: list[StructureNode], height: dict[StructureNode, in
 
 
 def _class_of(plan: Plan, node: StructureNode, carried: Mapping[str, npt.NDArray[Any]]) -> int:
-    """Return the number of a node's class: the first whose conditions hold, or the last of its kind."""
+    """Return the index of a node's class: the first of its kind with all conditions true, else the last."""
     own = [number for number, each in enumerate(plan.classes) if each.leaf is node.is_leaf]
     width = sum(child is not None for child in node.children)
     for number in own:

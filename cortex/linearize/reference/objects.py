@@ -17,7 +17,7 @@ Steps = list[tuple[str, object]]
 
 @dataclass(slots=True)
 class PendingNode:
-    """A node whose children are being read."""
+    """A node on the stack of the walk: its children are being read."""
 
     node: StructureNode
     steps: Steps

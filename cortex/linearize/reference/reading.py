@@ -36,7 +36,7 @@ def is_flat(item: object, names: Names) -> bool:
 
 
 def read_item(item: object, structure: int, context: ReadContext) -> tuple[list[Structure], Columns]:
-    """Read one member of a batch, whose first structure has this index, and the arrays of a flat one."""
+    """Read one member of a batch; `structure` is the index of its first structure. Also return a flat one's arrays."""
     place = Place(structure, None, "")
     if type(item) is list:
         raise faults.batch_in_batch(place, item)

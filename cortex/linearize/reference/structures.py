@@ -73,7 +73,7 @@ class ReadContext:
 
 
 def finish(context: ReadContext, structure: int, nodes: list[StructureNode], node: StructureNode) -> None:
-    """Give a node, all of whose children are read, the next row, and visit it."""
+    """Assign the next row to a node after its children, and visit it."""
     node.row = len(nodes)
     nodes.append(node)
     context.visit(structure, node)

@@ -59,7 +59,7 @@ def _leaves(recursion: Recursion, found: Lookup) -> ModelError:
             what,
             at=found.read.at,
             because=f"the dimension has {found.extent} elements, and how large '{index}' may be is not known",
-            fix=f"index with a payload, whose values are checked, or with {recursion.text(found.expr % found.extent)}",
+            fix=f"index with a payload, which each call checks, or with {recursion.text(found.expr % found.extent)}",
         )
     return ModelError(
         what,

@@ -11,5 +11,5 @@ MESSAGE = """\
 ModelError: 'W[num_children(n), i]': 'num_children(n)' may leave dimension 0 of 'W'
   at index_of_unknown_size.py:7
   because: the dimension has 4 elements, and how large 'num_children(n)' may be is not known
-  fix: index with a payload, whose values are checked, or with num_children(n) % 4
+  fix: index with a payload, which each call checks, or with num_children(n) % 4
 """
