@@ -1,4 +1,4 @@
-"""Phases that each worker of a team runs for himself, and the copies that he has of what they write."""
+"""Replicated loops: parallel loops that every worker runs in full, into its own copy of the buffers they write."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ragged.ir.walk import read, written
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedLoops:
-    """The phases of one's own, and the buffers of which each worker has a copy: nobody else writes them.
+    """The parallel regions that every worker runs, and the buffers that they write: each worker has a copy.
 
-    Of the phases in `by_rows` a worker may leave out the iterations that are others' rows.
+    Where workers share rows, a worker runs only its own rows of the regions in `by_rows`.
     """
 
-    phases: tuple[ParallelRegion, ...] = ()
+    regions: tuple[ParallelRegion, ...] = ()
     buffers: frozenset[Buffer] = frozenset()
     by_rows: frozenset[Var] = frozenset()
 
@@ -31,90 +31,89 @@ class ReplicatedLoops:
     def of(
         cls,
         program: Program,
-        phases: Sequence[ParallelRegion],
+        regions: Sequence[ParallelRegion],
         loops: Iterable[Var],
         refusal: str,
         *,
-        crossed: bool,
+        interchanged: bool,
     ) -> ReplicatedLoops:
-        """Return what each worker does for himself: the phases over `loops`.
-
-        Which of them are by rows is asked where rows may be shared out: `crossed` is as in `barriers_before`.
+        """Return the regions of `loops` as replicated ones; `interchanged` is as in `place_barriers`.
 
         Raises:
-            ScheduleError: a loop is none of the phases; or what it writes is no workspace, is written by others too,
-                or is read elsewhere than after it in phases that run as often.
+            ScheduleError: a loop is no outermost parallel loop; or a buffer that it writes is no workspace, is written
+                by another loop too, or is read other than in later regions that run equally often.
         """
-        own = tuple(_phase(phases, loop, refusal) for loop in loops)
-        buffers = frozenset(buffer for phase in own for buffer in written(phase.loop))
-        for phase in own:
-            _check(program, phases, phase, refusal)
+        replicated = tuple(_region(regions, loop, refusal) for loop in loops)
+        buffers = frozenset(buffer for region in replicated for buffer in written(region.loop))
+        for region in replicated:
+            _check(program, regions, region, refusal)
         by_rows: set[Var] = set()
-        for phase in sorted(
-            own if crossed else (), key=phases.index, reverse=True
-        ):  # first who reads what others of them write
-            readers = {other.loop.var for other in own if other is not phase} - by_rows
-            if _by_rows(program, phases, phase, readers):
-                by_rows.add(phase.loop.var)
-        return cls(own, buffers, frozenset(by_rows))
+        # Consumers first: a producer is distributed by rows only if its replicated consumers are.
+        for region in sorted(replicated if interchanged else (), key=regions.index, reverse=True):
+            whole = {other.loop.var for other in replicated if other is not region} - by_rows
+            if _needs_only_its_rows(program, regions, region, whole):
+                by_rows.add(region.loop.var)
+        return cls(replicated, buffers, frozenset(by_rows))
 
-    def among(self, phases: Sequence[ParallelRegion]) -> ReplicatedLoops:
-        """Return the same of another program that has these phases, with loops of the same variables."""
-        loops = {phase.loop.var for phase in self.phases}
-        return replace(self, phases=tuple(phase for phase in phases if phase.loop.var in loops))
+    def in_regions(self, regions: Sequence[ParallelRegion]) -> ReplicatedLoops:
+        """Return the same loops of another program, which has these regions."""
+        loops = {region.loop.var for region in self.regions}
+        return replace(self, regions=tuple(region for region in regions if region.loop.var in loops))
 
-    def copies(self, program: Program, worker: Var, workers: Expr) -> Program:
-        """Return a program whose kernel's team runs it with copies: one dimension more, the worker's, comes first."""
-        bigger = {old: old.stacked(workers) for old in self.buffers}
-        stages = SelectCopy(bigger=bigger, copy=worker).program(program).program.stages
+    def with_copies(self, program: Program, worker: Var, num_workers: Expr) -> Program:
+        """Return a program whose replicated buffers have a copy for each worker: a new first dimension."""
+        stacked = {old: old.stacked(num_workers) for old in self.buffers}
+        stages = SelectCopy(stacked=stacked, index=worker).program(program).program.stages
         return replace(
-            program, stages=stages, buffers=tuple(bigger.get(each, each) for each in program.buffers)
+            program, stages=stages, buffers=tuple(stacked.get(each, each) for each in program.buffers)
         )
 
 
-def _phase(phases: Sequence[ParallelRegion], loop: Var, refusal: str) -> ParallelRegion:
-    for phase in phases:
-        if phase.loop.var is loop:
-            return phase
+def _region(regions: Sequence[ParallelRegion], loop: Var, refusal: str) -> ParallelRegion:
+    for region in regions:
+        if region.loop.var is loop:
+            return region
     raise ScheduleError(
-        refusal, because=f"'{loop.name}' is no outermost parallel loop of it: nobody can own it"
+        refusal, because=f"'{loop.name}' is no outermost parallel loop, and only these can be replicated"
     )
 
 
-def _check(program: Program, phases: Sequence[ParallelRegion], own: ParallelRegion, refusal: str) -> None:
-    what = f"each worker would have his own of what loop '{own.loop.var.name}' writes"
-    for buffer in written(own.loop):
+def _check(program: Program, regions: Sequence[ParallelRegion], region: ParallelRegion, refusal: str) -> None:
+    what = f"each worker would have a copy of what loop '{region.loop.var.name}' writes"
+    for buffer in written(region.loop):
         if buffer.role is not Role.WORKSPACE:
             raise ScheduleError(refusal, because=f"{what}, and '{buffer.name}' is no workspace")
         if any(each.aliases is not None and buffer in (each, each.aliases) for each in program.buffers):
             raise ScheduleError(refusal, because=f"{what}, and '{buffer.name}' shares its memory")
-        after = phases[phases.index(own) + 1 :]
-        others = (phase for phase in phases if phase is not own)
-        users = [phase for phase in others if buffer in read(phase.loop) | written(phase.loop)]
-        late = all(phase in after and phase.is_beside(own) for phase in users)
+        after = regions[regions.index(region) + 1 :]
+        others = (other for other in regions if other is not region)
+        users = [other for other in others if buffer in read(other.loop) | written(other.loop)]
+        only_later = all(other in after and other.is_adjacent(region) for other in users)
         stages = (stage.body for stage in program.stages if stage.kind is not StageKind.KERNEL)
         elsewhere = any(buffer in read(body) | written(body) for body in stages)
-        if not late or elsewhere or any(buffer in written(phase.loop) for phase in users):
+        if not only_later or elsewhere or any(buffer in written(other.loop) for other in users):
             raise ScheduleError(
-                refusal, because=f"{what}, and '{buffer.name}' is used before it or elsewhere, too"
+                refusal, because=f"{what}, and '{buffer.name}' is accessed before it or elsewhere, too"
             )
 
 
-def _by_rows(
-    program: Program, phases: Sequence[ParallelRegion], own: ParallelRegion, whole: set[Var]
+def _needs_only_its_rows(
+    program: Program, regions: Sequence[ParallelRegion], replicated: ParallelRegion, whole: set[Var]
 ) -> bool:
-    """Return whether who has some iterations of all phases alike needs those alone of a phase of his own.
+    """Return whether a worker that has some rows of all regions reads only these rows of a replicated region.
 
-    He has all iterations of the loops in `whole`.
+    A worker has all iterations of the loops in `whole`.
     """
-    buffers = written(own.loop)
-    for phase in phases:
-        if not buffers & read(phase.loop):
+    buffers = written(replicated.loop)
+    for region in regions:
+        if not buffers & read(region.loop):
             continue
-        if phase.loop.var in whole:
+        if region.loop.var in whole:
             return False
-        rows = phase.rows or phase.loop
-        if rows.extent != own.loop.extent or leaves_row(program, buffers, (own, own.loop), (phase, rows)):
+        rows = region.rows or region.loop
+        if rows.extent != replicated.loop.extent:
+            return False
+        if leaves_row(program, buffers, (replicated, replicated.loop), (region, rows)):
             return False
     return True
 
@@ -125,17 +124,17 @@ def leaves_row(
     one: tuple[ParallelRegion, For],
     other: tuple[ParallelRegion, For],
 ) -> bool:
-    """Return whether two phases may touch an element of `buffers` in different rows, or in different rounds.
+    """Return whether two regions may touch an element of `buffers` in different rows or outer iterations.
 
-    Both come with their loop over rows. A round is an iteration of the loops around the first phase.
+    Each region comes with its loop over rows. The outer iterations are those of the loops around the first region.
     """
-    (phase, rows), (second, others) = one, other
+    (region, rows), (second, others) = one, other
     relations: list[tuple[int, Relation]] = [
-        (depth, _Earlier(loop.var)) for depth, loop in enumerate(phase.site.loops)
+        (depth, _Earlier(loop.var)) for depth, loop in enumerate(region.site.loops)
     ]
-    relations.append((phase.depth, _OtherRow(rows.var, others.var)))
+    relations.append((region.depth, _OtherRow(rows.var, others.var)))
     return any(
-        find_conflict(program, phase.inside, second.inside, common, relation, about=buffers.__contains__)
+        find_conflict(program, region.inside, second.inside, common, relation, about=buffers.__contains__)
         for common, relation in relations
     )
 
@@ -152,7 +151,7 @@ class _Earlier:
 
 @dataclass(frozen=True, slots=True)
 class _OtherRow:
-    """The relation of an iteration of one loop over rows to one of another loop that is another row."""
+    """The relation of a row of one loop to a different row of another loop."""
 
     here: Var
     there: Var
@@ -163,13 +162,13 @@ class _OtherRow:
 
 @dataclass
 class SelectCopy(Rewriter):
-    """Puts one copy in place of each buffer, of those that `bigger` holds in its first dimension: the `copy`-th."""
+    """Replaces each buffer by copy number `index` of it: `stacked` has the buffers with a first dimension of copies."""
 
-    bigger: Mapping[Buffer, Buffer] = field(kw_only=True)
-    copy: Var = field(kw_only=True)
+    stacked: Mapping[Buffer, Buffer] = field(kw_only=True)
+    index: Var = field(kw_only=True)
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
-        """Return where the copy has an element of a buffer."""
-        own, inner = super().access(buffer, indices)
-        bigger = self.bigger.get(buffer)
-        return (own, inner) if bigger is None else (bigger, (Ref(self.copy), *inner))
+        """Return the element of the copy that stands for an element of a buffer."""
+        same, inner = super().access(buffer, indices)
+        stacked = self.stacked.get(buffer)
+        return (same, inner) if stacked is None else (stacked, (Ref(self.index), *inner))

@@ -18,7 +18,7 @@ from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, Let, LoopKind
 from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.loop_schedule import LoopSchedule
-from ragged.transform.mapping.work_sharing import fitting_rooms
+from ragged.transform.mapping.work_sharing import legal_rolling_buffers
 from ragged.transform.storage.rebase_storage import rebase_storage
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
@@ -57,7 +57,7 @@ def rooms_of_shares(
 ) -> tuple[RollingBuffer, ...]:
     """Return the rooms that workspaces can have for each share of rows; the loops in `own` all run for themselves."""
     wanted = (room for each in batches for room in _rooms(program, each, 0))
-    fitting = fitting_rooms(program, wanted, own)
+    fitting = legal_rolling_buffers(program, wanted, own)
     return tuple({room.buffer: room for room in reversed(fitting)}.values())
 
 

@@ -231,4 +231,4 @@ def test_a_recursion_without_batches_is_refused():
     model = model_of("tree_fc")
     with pytest.raises(ScheduleError) as error:
         cortex.compile(ra.Schedule(model), model.init_params(seed=0), target=TARGET)
-    assert "distribute_over_blocks: cannot share the kernel out to blocks" in str(error.value)
+    assert "distribute_over_blocks: cannot distribute the kernel over blocks" in str(error.value)

@@ -14,11 +14,11 @@ from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.ir.walk import statements
 from ragged.transform.mapping.work_sharing import Share, Shareable
 
-_REFUSAL = "distribute_over_blocks: cannot share the kernel out to blocks"
+_REFUSAL = "distribute_over_blocks: cannot distribute the kernel over blocks"
 
 
 def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
-    """Make the kernel one that a grid of `blocks` runs together: each a contiguous share of each PARALLEL loop.
+    """Give each of `blocks` blocks of a grid a contiguous share of each PARALLEL loop of the kernel.
 
     before::
 
@@ -38,24 +38,24 @@ def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
                     for n in parallel(batch_length(b)):
                         h[batch_begin(b) + n, i] = tanh(x[i, batch_begin(b) + n])
 
-    As `distribute_over_team`, with two differences. Parallel loops inside of a share stay: they are the threads' of a
-    block. A loop over a share stays parallel if there is none in it. And as the number of blocks is known, a block has
-    the same iterations of all loops of one extent that is a number: what it goes on with of its own needs no barrier.
-    The loop's forwarding is the loop over a share.
+    As `distribute_over_team`, with two differences. Parallel loops inside a share stay parallel, for the threads of a
+    block; without any, the loop over the share does. And the number of blocks is known: one block has the same
+    iterations of all loops of equal constant extent, and values that it passes on to itself need no barrier. The
+    forwarding of a loop is the loop over a share.
 
     Raises:
-        ScheduleError: there is no block; or as `distribute_over_team` does.
+        ScheduleError: `blocks` is below 1; or as `distribute_over_team` does.
     """
     if blocks < 1:
-        raise ScheduleError(f"{_REFUSAL}: {blocks} of them", fix="a number from 1 up")
-    found = Shareable.of(program, "distribute_over_blocks", _REFUSAL, aligned=True)
-    share = _ShareOverBlocks(loops=found.loops, barriers=found.barriers, block=Var("w"), blocks=blocks)
-    return share.finish(program, share.by_team(program, found.kernel, share.block, Const(blocks)))
+        raise ScheduleError(f"{_REFUSAL}: {blocks} blocks", fix="a number from 1 up")
+    kernel = Shareable.of(program, "distribute_over_blocks", _REFUSAL, same_extent=True)
+    share = _ShareOverBlocks(loops=kernel.loops, barriers=kernel.barriers, block=Var("w"), blocks=blocks)
+    return share.finish(program, share.by_team(program, kernel.kernel, share.block, Const(blocks)))
 
 
 @dataclass
 class _ShareOverBlocks(Share):
-    """Gives a block its share."""
+    """Replaces a loop by a block's share of it."""
 
     block: Var = field(kw_only=True)
     blocks: int = field(kw_only=True)
@@ -71,7 +71,7 @@ class _ShareOverBlocks(Share):
         return Let(first, begin, replace(loop, var=place, extent=count, body=body, kind=kind))
 
     def _begin_and_count(self, extent: Expr, first: Var) -> tuple[Expr, Expr]:
-        """Return where the share of a block begins, and how many iterations it has."""
+        """Return the first iteration of a block's share, and their number."""
         if isinstance(extent, Const) and int(extent.value) % self.blocks == 0:
             each = Const(int(extent.value) // self.blocks)
             return times(Ref(self.block), each), each

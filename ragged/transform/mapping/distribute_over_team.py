@@ -19,7 +19,7 @@ from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.transform.mapping.work_sharing import Serial, Share, Shareable
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
-_REFUSAL = "distribute_over_team: cannot share the kernel out to workers"
+_REFUSAL = "distribute_over_team: cannot distribute the kernel over workers"
 
 
 def distribute_over_team(
@@ -49,101 +49,103 @@ def distribute_over_team(
 
     Args:
         program: its kernel has PARALLEL loops; those inside others become serial.
-        min_rows_per_worker: a loop of constant extent around a PARALLEL one is shared out, each time, by the inner
-            loop where that has so many iterations for each worker; None shares out the outer one always.
+        min_rows_per_worker: a loop directly in a loop of constant extent is distributed in place of it where it has so
+            many iterations per worker; None always distributes the outer loop.
         replicated: loops that every worker runs in full, into its own copy of the workspaces that they write.
         rolling_buffers: workspaces sized for one iteration of a loop, with a copy for each share of rows.
 
     Raises:
-        ScheduleError: iterations are not proven independent; an effect stands outside of PARALLEL loops, or what stands
-            around them depends on what the kernel writes; or an option does not fit the program.
+        ScheduleError: iterations are not proven independent; an effect stands outside of PARALLEL loops, or a statement
+            around them reads a buffer; or an option does not fit the program.
     """
-    wide = min_rows_per_worker
-    if wide is not None and wide < 1:
-        raise ScheduleError(f"{_REFUSAL}: rows from {wide} a worker on", fix="a number from 1 up")
-    if rolling_buffers and wide is None:
+    min_rows = min_rows_per_worker
+    if min_rows is not None and min_rows < 1:
+        raise ScheduleError(f"{_REFUSAL}: min_rows_per_worker={min_rows}", fix="a number from 1 up")
+    if rolling_buffers and min_rows is None:
         raise ScheduleError(
-            f"{_REFUSAL}: rolling buffers for shares of rows, and no rows are shared out",
+            f"{_REFUSAL}: rolling_buffers without min_rows_per_worker: no rows are distributed",
             fix="give min_rows_per_worker; else rebase_storage makes rolling buffers",
         )
-    found = Shareable.of(
+    kernel = Shareable.of(
         program,
         "distribute_over_team",
         _REFUSAL,
-        aligned=True,
-        crossed=wide is not None,
-        own=replicated,
-        rooms=tuple(RollingBuffer(*each) for each in rolling_buffers),
+        same_extent=True,
+        interchanged=min_rows is not None,
+        replicated=replicated,
+        rolling_buffers=tuple(RollingBuffer(*each) for each in rolling_buffers),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _ShareOverTeam(
-        loops=found.loops,
-        barriers=found.barriers,
+        loops=kernel.loops,
+        barriers=kernel.barriers,
         worker=Var("w"),
         workers=Call(workers),
-        wide=wide,
-        phases=found.phases,
-        own=found.own,
-        rooms={old: old.stacked(Call(workers)) for old in found.rooms},
+        min_rows=min_rows,
+        regions=kernel.regions,
+        replicated=kernel.replicated,
+        rolling={old: old.stacked(Call(workers)) for old in kernel.rolling_buffers},
     )
-    new = share.by_team(found.program, found.kernel, share.worker, share.workers)
-    new = found.own.copies(new, share.worker, share.workers)
-    new = replace(new, buffers=tuple(share.rooms.get(each, each) for each in new.buffers))
+    new = share.by_team(kernel.program, kernel.kernel, share.worker, share.workers)
+    new = kernel.replicated.with_copies(new, share.worker, share.workers)
+    new = replace(new, buffers=tuple(share.rolling.get(each, each) for each in new.buffers))
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
 
 @dataclass
 class _ShareOverTeam(Share):
-    """Gives a worker its share."""
+    """Replaces a loop by a worker's share of it."""
 
     worker: Var = field(kw_only=True)
     workers: Expr = field(kw_only=True)
-    wide: int | None = field(kw_only=True)
-    phases: tuple[ParallelRegion, ...] = field(kw_only=True)
-    own: ReplicatedLoops = field(kw_only=True)
-    rooms: Mapping[Buffer, Buffer] = field(kw_only=True)
+    min_rows: int | None = field(kw_only=True)
+    regions: tuple[ParallelRegion, ...] = field(kw_only=True)
+    replicated: ReplicatedLoops = field(kw_only=True)
+    rolling: Mapping[Buffer, Buffer] = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
-        if any(phase.loop.var is loop.var for phase in self.own.phases):
-            return self._own(loop)
-        inner = None if self.wide is None else self._phase(loop).rows
+        if any(region.loop.var is loop.var for region in self.replicated.regions):
+            return self._replicated(loop)
+        inner = None if self.min_rows is None else self._region(loop).rows
         if inner is None:
             return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
-        wide, zero = self._is_wide(inner.extent), Const(0)
+        by_rows, zero = self._by_rows(inner.extent), Const(0)
         row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
         block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
-        made: Stmt = self._share(loop, Ref(column), Ref(columns), block)
-        made = Let(columns, Select(wide, ONE, self.workers), made)
-        made = Let(column, Select(wide, zero, Ref(self.worker)), made)
-        return self._by_rows(wide, row, rows, made)
+        share: Stmt = self._share(loop, Ref(column), Ref(columns), block)
+        share = Let(columns, Select(by_rows, ONE, self.workers), share)
+        share = Let(column, Select(by_rows, zero, Ref(self.worker)), share)
+        return self._bind_rows(by_rows, row, rows, share)
 
-    def _own(self, loop: For) -> Stmt:
-        """Return all of a loop, or the worker's rows of it where rows are shared out and he needs those alone."""
-        if loop.var not in self.own.by_rows:
+    def _replicated(self, loop: For) -> Stmt:
+        """Return a whole replicated loop; where rows are distributed and the worker reads only its rows, these."""
+        if loop.var not in self.replicated.by_rows:
             return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
         row, rows = Var("row"), Var("rows")
-        made = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
-        return self._by_rows(self._is_wide(loop.extent), row, rows, made)
+        share = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
+        return self._bind_rows(self._by_rows(loop.extent), row, rows, share)
 
-    def _by_rows(self, wide: Expr, row: Var, rows: Var, made: Stmt) -> Stmt:
-        """Bind the worker's share of rows, which has a room of its own: his where there are many, and else all."""
-        made = SelectCopy(bigger=self.rooms, copy=row).stmt(made)
-        made = Let(rows, Select(wide, self.workers, ONE), made)
-        return Let(row, Select(wide, Ref(self.worker), Const(0)), made)
+    def _bind_rows(self, by_rows: Expr, row: Var, rows: Var, share: Stmt) -> Stmt:
+        """Bind which of how many shares of the rows a worker has, and the share's copy of each rolling buffer."""
+        share = SelectCopy(stacked=self.rolling, index=row).stmt(share)
+        share = Let(rows, Select(by_rows, self.workers, ONE), share)
+        return Let(row, Select(by_rows, Ref(self.worker), Const(0)), share)
 
     def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
-        """Return one of so many shares of a loop."""
+        """Return the loop over share `worker` of `workers` of a loop."""
         first, place = Var("first"), self.copied_loop(loop.var, "s")
         count = Binary(BinaryOp.SUB, _begin(loop.extent, plus(worker, ONE), workers), Ref(first))
         inside = Let(loop.var, plus(Ref(first), Ref(place)), body)
         shared = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
         return Let(first, _begin(loop.extent, worker, workers), shared)
 
-    def crossed(self, loop: For) -> Expr | None:
-        here = self._phase(loop)
-        near = ((phase, phase.rows) for phase in self.phases if phase.is_beside(here))
-        extents = dict.fromkeys(phase.site.expand(rows.extent) for phase, rows in near if rows is not None)
-        now = reduce(partial(Binary, BinaryOp.OR), map(self._is_wide, extents))
+    def barrier_condition(self, loop: For) -> Expr | None:
+        here = self._region(loop)
+        adjacent = ((region, region.rows) for region in self.regions if region.is_adjacent(here))
+        extents = dict.fromkeys(
+            region.site.expand(rows.extent) for region, rows in adjacent if rows is not None
+        )
+        now = reduce(partial(Binary, BinaryOp.OR), map(self._by_rows, extents))
         carrier = self.barriers.carried.get(loop.var)
         if carrier is None:
             return now
@@ -151,14 +153,15 @@ class _ShareOverTeam(Share):
         again = Binary(BinaryOp.GE, Ref(carrier), ONE)
         return Binary(BinaryOp.OR, now, both(again, before))
 
-    def _phase(self, loop: For) -> ParallelRegion:
-        return next(phase for phase in self.phases if phase.loop.var is loop.var)
+    def _region(self, loop: For) -> ParallelRegion:
+        return next(region for region in self.regions if region.loop.var is loop.var)
 
-    def _is_wide(self, extent: Expr) -> Expr:
-        assert self.wide is not None
-        return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.wide)))
+    def _by_rows(self, extent: Expr) -> Expr:
+        """Return whether so many rows are distributed, and not columns."""
+        assert self.min_rows is not None
+        return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.min_rows)))
 
 
 def _begin(extent: Expr, worker: Expr, workers: Expr) -> Expr:
-    """Return where the share of a worker begins."""
+    """Return the first iteration of a worker's share."""
     return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)

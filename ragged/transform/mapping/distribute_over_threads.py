@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.parallel_regions import ParallelRegion, barriers_before, outermost_parallel
+from ragged.analysis.barrier_placement import place_barriers
+from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel
 from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, MemoryScope, Ref, Var
@@ -13,13 +14,13 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Label, Let, LoopKind, Stmt, block
-from ragged.transform.mapping.work_sharing import Serial, check_effects, held_by_workers
+from ragged.transform.mapping.work_sharing import Serial, check_effects, split_allocations
 
-_REFUSAL = "distribute_over_threads: cannot share the kernel out to threads"
+_REFUSAL = "distribute_over_threads: cannot distribute the kernel over threads"
 
 
 def distribute_over_threads(program: Program, threads: int) -> Rewritten:
-    """Let `threads` threads run each worker of the kernel's team: in turn they take the iterations of PARALLEL loops.
+    """Distribute the PARALLEL loops of each block over `threads` threads, cyclically.
 
     before::
 
@@ -46,30 +47,31 @@ def distribute_over_threads(program: Program, threads: int) -> Rewritten:
                         n = n_s * 32 + t
                         h[batch_begin(b) + n, w] = tanh(x[batch_begin(b) + n] * U_chip[0])
 
-    The outermost parallel loops in the team's are shared out; those inside of them are one thread's. A barrier of the
-    block stands before a loop that may depend on what another thread of the block did since the last barrier, of the
-    block or of all: as `distribute_over_team` has it for workers. The loop's forwarding is the loop over a share.
+    The outermost parallel loops of the team are distributed; parallel loops inside them become serial. A barrier of
+    the block stands before a loop that may depend on another thread's writes since the last barrier, as in
+    `distribute_over_team`. The forwarding of a loop is the loop over a share.
 
     Raises:
-        ScheduleError: there is no thread, or no team whose workers could be blocks; something with an effect stands
-            outside of the parallel loops, or they read what is allocated in between; what stands around them depends
-            on what the kernel writes.
+        ScheduleError: `threads` is below 1, or the kernel has no team; an effect stands outside of the parallel loops;
+            or a statement around them reads a buffer, or allocates one that is not in shared memory.
     """
     if threads < 1:
-        raise ScheduleError(f"{_REFUSAL}: {threads} of them", fix="a number from 1 up")
+        raise ScheduleError(f"{_REFUSAL}: {threads} threads", fix="a number from 1 up")
     stage = program.stage(StageKind.KERNEL)
     assert stage is not None, "a verified program has a kernel"
-    team, held, inside = _team(stage)
-    phases = outermost_parallel(inside)
-    check_effects(_REFUSAL, inside.stmt, [_without(phase, len(inside.around)) for phase in phases], "thread")
+    team, allocations, inside = _team(stage)
+    regions = outermost_parallel(inside)
+    check_effects(
+        _REFUSAL, inside.stmt, [_without(region, len(inside.around)) for region in regions], "thread"
+    )
     share = _ShareOverThreads(
-        loops={phase.loop.var for phase in phases},
-        barriers=barriers_before(program, inside, phases).always,
+        loops={region.loop.var for region in regions},
+        barriers=place_barriers(program, inside, regions).always,
         thread=Var("t"),
         threads=threads,
     )
     body: Stmt = For(share.thread, Const(threads), share.stmt(inside.stmt), LoopKind.THREADS)
-    for alloc in reversed(held):
+    for alloc in reversed(allocations):
         body = replace(alloc, body=body)
     whole = replace(team, body=body)
     stages = tuple(replace(each, body=whole) if each is stage else each for each in program.stages)
@@ -77,29 +79,29 @@ def distribute_over_threads(program: Program, threads: int) -> Rewritten:
 
 
 def _team(stage: Stage) -> tuple[For, tuple[Alloc, ...], Site]:
-    """Return the team's loop that a stage is, what is allocated for all of a worker, and where the rest stands."""
+    """Return a stage's team loop, the allocations around its body, and the site of the statement inside these."""
     team = stage.body
     if not isinstance(team, For) or team.kind is not LoopKind.TEAM:
-        raise ScheduleError(_REFUSAL, because="it is no team's loop", fix="distribute_over_blocks first")
-    held, body = held_by_workers(team)
-    for alloc in held:
+        raise ScheduleError(_REFUSAL, because="it is no team loop", fix="distribute_over_blocks first")
+    allocations, body = split_allocations(team)
+    for alloc in allocations:
         if alloc.buffer.scope is not MemoryScope.SHARED:
             raise ScheduleError(
                 _REFUSAL,
-                because=f"'{alloc.buffer.name}' is each worker's, and threads of a block have no common stack",
+                because=f"'{alloc.buffer.name}' is on a worker's stack, and the threads of a block share no stack",
                 fix="allocate it in shared memory",
             )
-    return team, held, Site(stage, body, (team, *held))
+    return team, allocations, Site(stage, body, (team, *allocations))
 
 
-def _without(phase: ParallelRegion, outer: int) -> ParallelRegion:
-    """Return a phase as seen from inside of the outermost constructs around it."""
-    return replace(phase, site=replace(phase.site, around=phase.site.around[outer:]))
+def _without(region: ParallelRegion, outer: int) -> ParallelRegion:
+    """Return a region whose site lacks the `outer` outermost constructs."""
+    return replace(region, site=replace(region.site, around=region.site.around[outer:]))
 
 
 @dataclass
 class _ShareOverThreads(Rewriter):
-    """Gives a thread its share of the iterations of `loops`, and puts a barrier before each of `barriers`."""
+    """Replaces each of `loops` by a thread's share of it, and inserts a barrier before each of `barriers`."""
 
     loops: set[Var] = field(kw_only=True)
     barriers: set[Var] = field(kw_only=True)
@@ -110,13 +112,13 @@ class _ShareOverThreads(Rewriter):
         if not isinstance(stmt, For):
             return super().stmt(stmt)
         share = self._share(stmt) if stmt.var in self.loops else super().stmt(stmt)
-        met = Barrier(Label("barrier"), BarrierScope.BLOCK)
-        return block(met, share) if stmt.var in self.barriers else share
+        barrier = Barrier(Label("barrier"), BarrierScope.BLOCK)
+        return block(barrier, share) if stmt.var in self.barriers else share
 
     def _share(self, loop: For) -> Stmt:
         place = self.copied_loop(loop.var, "s")
         left = Binary(BinaryOp.SUB, loop.extent, Ref(self.thread))
         count = Binary(BinaryOp.FLOORDIV, plus(left, Const(self.threads - 1)), Const(self.threads))
-        mine = plus(times(Ref(place), Const(self.threads)), Ref(self.thread))
-        body = Let(loop.var, mine, Serial().stmt(loop.body))
+        iteration = plus(times(Ref(place), Const(self.threads)), Ref(self.thread))
+        body = Let(loop.var, iteration, Serial().stmt(loop.body))
         return replace(loop, var=place, extent=count, body=body, kind=LoopKind.SERIAL)

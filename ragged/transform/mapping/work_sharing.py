@@ -1,4 +1,4 @@
-"""What primitives ask that share out the iterations of parallel loops to those who run a kernel together."""
+"""Legality and rewriting shared by the primitives that distribute parallel loops over workers, blocks or threads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.barrier_placement import BarrierPlacement, place_barriers
 from ragged.analysis.dependence import Copies, find_conflict
-from ragged.analysis.parallel_regions import (
-    BarrierPlacement,
-    ParallelRegion,
-    barriers_before,
-    outermost_parallel,
-)
+from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel
 from ragged.analysis.replicated_loops import ReplicatedLoops
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Var
@@ -26,79 +22,83 @@ from ragged.ir.walk import leaves
 from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
 
-def check_effects(refusal: str, body: Stmt, phases: Sequence[ParallelRegion], who: str = "worker") -> None:
-    """Return if what has an effect in `body` stands in the phases, and what stands around them stays as it is.
+def check_effects(
+    refusal: str, body: Stmt, regions: Sequence[ParallelRegion], runner: str = "worker"
+) -> None:
+    """Return if all effects of `body` are in the parallel regions, and no statement around these reads a buffer.
 
     Raises:
-        ScheduleError: it does not; `refusal` says who asks, and `who` would do it.
+        ScheduleError: an effect is elsewhere, so that every `runner`, a worker or thread, would repeat it; or a
+            statement around a region reads a buffer, which runners would see at different times.
     """
-    if not phases:
+    if not regions:
         raise ScheduleError(refusal, because="it has no parallel loop")
-    inside = {label for phase in phases for label in phase.labels}
+    inside = {label for region in regions for label in region.labels}
     for leaf in leaves(body):
         if isinstance(leaf, Store | Reduce | Check | Barrier) and leaf.label not in inside:
-            if isinstance(leaf, Barrier) and who == "thread":
-                continue  # all threads of all blocks come there
+            if isinstance(leaf, Barrier) and runner == "thread":
+                continue  # all threads of all blocks reach it
             raise ScheduleError(
                 refusal,
                 at=leaf.at,
-                because=f"'{leaf.label.name}' stands outside its parallel loops: every {who} would do it",
+                because=f"'{leaf.label.name}' stands outside its parallel loops: every {runner} would execute it",
             )
-    for phase in phases:
-        for buffer in phase.reads_around:
+    for region in regions:
+        for buffer in region.reads_around:
             raise ScheduleError(
                 refusal,
-                because=f"what stands around loop '{phase.loop.var.name}' reads '{buffer.name}', and "
-                f"{who}s look at different times",
+                because=f"a statement around loop '{region.loop.var.name}' reads '{buffer.name}', and {runner}s "
+                "would read it at different times",
             )
 
 
-def check_independent(primitive: str, program: Program, phase: ParallelRegion) -> None:
-    """Return if no two iterations of a phase touch one element that one of them writes.
+def check_independent(primitive: str, program: Program, region: ParallelRegion) -> None:
+    """Return if no two iterations of a region touch one element that one of them writes.
 
     Raises:
         ScheduleError: that is not proven.
     """
+    var = region.loop.var
 
-    def apart(first: Copies, second: Copies) -> tuple[Expr, ...]:
-        return (Binary(BinaryOp.LT, first[phase.loop.var], second[phase.loop.var]),)
+    def distinct(first: Copies, second: Copies) -> tuple[Expr, ...]:
+        return (Binary(BinaryOp.LT, first[var], second[var]),)
 
-    # A check ends the program wherever iterations are; their order does not matter to it.
-    inside = [site for site in phase.inside if not isinstance(site.stmt, Check)]
-    conflict = find_conflict(program, inside, inside, phase.depth, apart)
+    # A failed check ends the program, in whatever order iterations run.
+    inside = [site for site in region.inside if not isinstance(site.stmt, Check)]
+    conflict = find_conflict(program, inside, inside, region.depth, distinct)
     if conflict is not None:
         raise ScheduleError(
-            f"{primitive}: the iterations of loop '{phase.loop.var.name}' are not proven to be independent",
-            at=phase.loop.at,
+            f"{primitive}: the iterations of loop '{var.name}' are not proven to be independent",
+            at=region.loop.at,
             because=str(conflict),
             example=conflict.example,
         )
 
 
-def held_by_workers(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
-    """Return what is allocated for all that a worker does, outermost first, and the statement inside of that."""
-    held: list[Alloc] = []
+def split_allocations(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
+    """Return the allocations around the body of a team's loop, outermost first, and the statement inside them."""
+    allocations: list[Alloc] = []
     body = team.body
     while isinstance(body, Alloc):
-        held.append(body)
+        allocations.append(body)
         body = body.body
-    return tuple(held), body
+    return tuple(allocations), body
 
 
 @dataclass(frozen=True, slots=True)
 class Shareable:
-    """A program's kernel, its loops that can be shared out, and those of them before which all have to meet.
+    """A kernel whose parallel regions may be distributed, and the barriers that this needs.
 
-    `rooms` are the workspaces of which each share of rows has a copy.
+    `rolling_buffers` are the workspaces of which each share of rows gets a copy.
     """
 
     program: Program
     kernel: Stage
     loops: set[Var]
     barriers: BarrierPlacement
-    phases: tuple[ParallelRegion, ...]
-    own: ReplicatedLoops
-    rooms: tuple[Buffer, ...]
+    regions: tuple[ParallelRegion, ...]
+    replicated: ReplicatedLoops
+    rolling_buffers: tuple[Buffer, ...]
 
     @classmethod
     def of(
@@ -107,55 +107,56 @@ class Shareable:
         primitive: str,
         refusal: str,
         *,
-        aligned: bool = False,
-        crossed: bool = False,
-        own: Iterable[Var] = (),
-        rooms: Sequence[RollingBuffer] = (),
+        same_extent: bool = False,
+        interchanged: bool = False,
+        replicated: Iterable[Var] = (),
+        rolling_buffers: Sequence[RollingBuffer] = (),
     ) -> Shareable:
-        """Return what `primitive` can share out of a program; `aligned` is as in `barriers_before`.
+        """Return the kernel of a program, with `rolling_buffers` in place, as `primitive` may distribute it.
 
-        With `crossed`, phases that have rows may be shared out by these. Loops in `own` everybody runs for himself.
-        What is returned is of the program with `rooms`.
+        `same_extent` and `interchanged` are as in `place_barriers`; every worker runs the loops in `replicated`.
 
         Raises:
             ScheduleError: as `check_effects`, `check_independent`, `ReplicatedLoops.of` and `with_rolling_buffers` do.
         """
-        kernel, phases = _phases_of(program)
-        check_effects(refusal, kernel.body, phases)
-        for phase in phases:
-            check_independent(primitive, program, phase)
-        owned = ReplicatedLoops.of(program, phases, own, refusal, crossed=crossed)
-        apart: tuple[Buffer, ...] = ()
-        if rooms:
-            program, apart = with_rolling_buffers(program, phases, owned, rooms, refusal)
-            kernel, phases = _phases_of(program)
-            owned = owned.among(phases)
-        whole = Site(kernel, kernel.body)
-        loops = {phase.loop.var for phase in phases}
-        barriers = barriers_before(
-            program, whole, phases, aligned=aligned, crossed=crossed, copied=owned.buffers
+        kernel, regions = _regions_of(program)
+        check_effects(refusal, kernel.body, regions)
+        for region in regions:
+            check_independent(primitive, program, region)
+        copies = ReplicatedLoops.of(program, regions, replicated, refusal, interchanged=interchanged)
+        rolling: tuple[Buffer, ...] = ()
+        if rolling_buffers:
+            program, rolling = with_rolling_buffers(program, regions, copies, rolling_buffers, refusal)
+            kernel, regions = _regions_of(program)
+            copies = copies.in_regions(regions)
+        barriers = place_barriers(
+            program,
+            Site(kernel, kernel.body),
+            regions,
+            same_extent=same_extent,
+            interchanged=interchanged,
+            replicated=copies.buffers,
         )
-        return cls(program, kernel, loops, barriers, tuple(phases), owned, apart)
+        loops = {region.loop.var for region in regions}
+        return cls(program, kernel, loops, barriers, tuple(regions), copies, rolling)
 
 
-def fitting_rooms(
-    program: Program, rooms: Iterable[RollingBuffer], own: Iterable[Var] = ()
+def legal_rolling_buffers(
+    program: Program, candidates: Iterable[RollingBuffer], replicated: Iterable[Var] = ()
 ) -> tuple[RollingBuffer, ...]:
-    """Return those of `rooms` that `Shareable.of` would take with `crossed` and `own`."""
-    _, phases = _phases_of(program)
-    try:
-        owned = ReplicatedLoops.of(program, phases, own, "rooms: none", crossed=True)
-    except ScheduleError:
-        return ()
-    fitting: list[RollingBuffer] = []
-    for room in rooms:
-        with suppress(ScheduleError):
-            with_rolling_buffers(program, phases, owned, [room], "rooms: none")
-            fitting.append(room)
-    return tuple(fitting)
+    """Return the candidates that `Shareable.of` accepts with `interchanged` and `replicated`."""
+    _, regions = _regions_of(program)
+    legal: list[RollingBuffer] = []
+    with suppress(ScheduleError):
+        copies = ReplicatedLoops.of(program, regions, replicated, "no rolling buffers", interchanged=True)
+        for candidate in candidates:
+            with suppress(ScheduleError):
+                with_rolling_buffers(program, regions, copies, [candidate], "no rolling buffers")
+                legal.append(candidate)
+    return tuple(legal)
 
 
-def _phases_of(program: Program) -> tuple[Stage, list[ParallelRegion]]:
+def _regions_of(program: Program) -> tuple[Stage, list[ParallelRegion]]:
     kernel = program.stage(StageKind.KERNEL)
     assert kernel is not None, "a verified program has a kernel"
     return kernel, outermost_parallel(Site(kernel, kernel.body))
@@ -163,14 +164,14 @@ def _phases_of(program: Program) -> tuple[Stage, list[ParallelRegion]]:
 
 @dataclass
 class Share(Rewriter, ABC):
-    """Puts a share in place of each of `loops`, and a barrier before each of `barriers`, under conditions or not."""
+    """Replaces each of `loops` by one worker's share of its iterations, and inserts `barriers`."""
 
     loops: set[Var] = field(kw_only=True)
     barriers: BarrierPlacement = field(kw_only=True)
 
-    def by_team(self, program: Program, kernel: Stage, worker: Var, workers: Expr) -> Program:
-        """Return the program whose kernel so many workers run, each with its shares."""
-        body = For(worker, workers, self.stmt(kernel.body), LoopKind.TEAM)
+    def by_team(self, program: Program, kernel: Stage, worker: Var, num_workers: Expr) -> Program:
+        """Return the program whose kernel is run by a team, each worker with its share."""
+        body = For(worker, num_workers, self.stmt(kernel.body), LoopKind.TEAM)
         stages = (replace(stage, body=body) if stage is kernel else stage for stage in program.stages)
         return replace(program, stages=tuple(stages))
 
@@ -181,20 +182,20 @@ class Share(Rewriter, ABC):
         share = self.share(stmt) if stmt.var in self.loops else super().stmt(stmt)
         if stmt.var in self.barriers.always:
             return block(Barrier(Label("barrier")), share)
-        condition = self.crossed(stmt) if stmt.var in self.barriers.crossed else None
+        condition = self.barrier_condition(stmt) if stmt.var in self.barriers.interchanged else None
         return share if condition is None else block(If(condition, Barrier(Label("barrier"))), share)
 
-    def crossed(self, loop: For) -> Expr | None:
-        """Return whether what is before a loop may have been shared out otherwise; None is never."""
+    def barrier_condition(self, loop: For) -> Expr | None:
+        """Return when a region before a loop may have been distributed by rows; None if never."""
         return None
 
     @abstractmethod
     def share(self, loop: For) -> Stmt:
-        """Return what one of those who share a loop does of it."""
+        """Return the loop over one worker's share of a loop's iterations."""
 
 
 class Serial(Rewriter):
-    """Makes the parallel loops inside a share serial: they are one worker's."""
+    """Makes the parallel loops inside a share serial: one worker runs them."""
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement."""

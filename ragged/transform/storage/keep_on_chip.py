@@ -18,7 +18,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Enclosing, Site
 from ragged.ir.stmt import Alloc, For, Label, Let, LoopKind, Stmt, Store, block
-from ragged.transform.mapping.work_sharing import held_by_workers
+from ragged.transform.mapping.work_sharing import split_allocations
 
 _READ_ONLY = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
@@ -77,7 +77,7 @@ def keep_on_chip(program: Program, buffer: Buffer) -> Rewritten:
     slices = _slices(Site(stage, team), buffer, bindings(program).below, what)
     chip = _Chip.of(buffer, slices, team, what)
     keep = _Keep(chip=chip, shares={each.share.index.var: each.share.loop.var for each in slices})
-    held, rest = held_by_workers(team)
+    held, rest = split_allocations(team)
     body: Stmt = Alloc(chip.local, block(chip.filled(), keep.stmt(rest)))
     for alloc in reversed(held):
         body = replace(alloc, body=body)

@@ -30,23 +30,23 @@ class RollingBuffer(NamedTuple):
 
 def with_rolling_buffers(
     program: Program,
-    phases: Sequence[ParallelRegion],
-    own: ReplicatedLoops,
+    regions: Sequence[ParallelRegion],
+    replicated: ReplicatedLoops,
     buffers: Sequence[RollingBuffer],
     refusal: str,
 ) -> tuple[Program, tuple[Buffer, ...]]:
     """Return the program with rolling buffers in place of workspaces, and these buffers.
 
-    `phases` are the program's, `own` those that each worker runs in full.
+    `regions` are the program's, `replicated` those that each worker runs in full.
 
     Raises:
-        ScheduleError: a workspace is accessed in a phase whose rows are not distributed, or are other rows than in
+        ScheduleError: a workspace is accessed in a region whose rows are not distributed, or are other rows than in
             the others; an iteration reads an element that another row or outer iteration wrote; or `rebase_storage`
             refuses.
     """
     for rolling in buffers:
         check_known(program, rolling.buffer, "distribute_over_team")
-        _check(program, phases, own, rolling, refusal)
+        _check(program, regions, replicated, rolling, refusal)
     places = [program.buffers.index(rolling.buffer) for rolling in buffers]
     for rolling in buffers:
         program = rebase_storage(program, *rolling).program
@@ -55,44 +55,46 @@ def with_rolling_buffers(
 
 def _check(
     program: Program,
-    phases: Sequence[ParallelRegion],
-    own: ReplicatedLoops,
+    regions: Sequence[ParallelRegion],
+    replicated: ReplicatedLoops,
     rolling: RollingBuffer,
     refusal: str,
 ) -> None:
     """Refuse unless every read of the workspace is of an element that the same row of an outer iteration wrote."""
     name, buffer = rolling.buffer.name, frozenset([rolling.buffer])
     stages = (stage.body for stage in program.stages if stage.kind is not StageKind.KERNEL)
-    if rolling.buffer in own.buffers or any(rolling.buffer in read(body) | written(body) for body in stages):
+    if rolling.buffer in replicated.buffers or any(
+        rolling.buffer in read(body) | written(body) for body in stages
+    ):
         raise ScheduleError(
             refusal, because=f"each worker has a copy of '{name}', or another stage accesses it"
         )
-    users = [phase for phase in phases if rolling.buffer in read(phase.loop) | written(phase.loop)]
-    rows = [_rows(phase, own, name, refusal) for phase in users]
-    for phase, loop in zip(users, rows, strict=True):
-        same = phase.site.expand(loop.extent) == users[0].site.expand(rows[0].extent)
-        if not same or not phase.is_beside(users[0]):
+    users = [region for region in regions if rolling.buffer in read(region.loop) | written(region.loop)]
+    rows = [_rows(region, replicated, name, refusal) for region in users]
+    for region, loop in zip(users, rows, strict=True):
+        same = region.site.expand(loop.extent) == users[0].site.expand(rows[0].extent)
+        if not same or not region.is_adjacent(users[0]):
             raise ScheduleError(
                 refusal,
                 because=f"loops '{rows[0].var.name}' and '{loop.var.name}' access '{name}' and have different rows",
             )
-    for (writer, others), (phase, loop) in product(zip(users, rows, strict=True), repeat=2):
+    for (writer, others), (region, loop) in product(zip(users, rows, strict=True), repeat=2):
         if rolling.buffer not in written(writer.loop):
             continue
-        if leaves_row(program, buffer, (writer, others), (phase, loop)):
+        if leaves_row(program, buffer, (writer, others), (region, loop)):
             raise ScheduleError(
                 refusal,
                 because=f"loop '{loop.var.name}' may read of '{name}' what another row or iteration has written",
             )
 
 
-def _rows(phase: ParallelRegion, own: ReplicatedLoops, name: str, refusal: str) -> For:
-    """Return the loop over a phase's rows that is distributed over workers."""
-    if phase.loop.var in own.by_rows:
-        return phase.loop
-    if phase.rows is None or phase in own.phases:
+def _rows(region: ParallelRegion, replicated: ReplicatedLoops, name: str, refusal: str) -> For:
+    """Return the loop over a region's rows that is distributed over workers."""
+    if region.loop.var in replicated.by_rows:
+        return region.loop
+    if region.rows is None or region in replicated.regions:
         raise ScheduleError(
             refusal,
-            because=f"loop '{phase.loop.var.name}' accesses '{name}', and its rows are not distributed",
+            because=f"loop '{region.loop.var.name}' accesses '{name}', and its rows are not distributed",
         )
-    return phase.rows
+    return region.rows

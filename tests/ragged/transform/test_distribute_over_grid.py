@@ -137,10 +137,8 @@ def buffer(program: Program, name: str):
 
 
 def test_refusals_of_blocks():
-    what = "distribute_over_blocks: cannot share the kernel out to blocks"
-    assert (
-        refusal(distribute_over_blocks, parse(LAYERS), 0) == f"{what}: 0 of them\n  fix: a number from 1 up"
-    )
+    what = "distribute_over_blocks: cannot distribute the kernel over blocks"
+    assert refusal(distribute_over_blocks, parse(LAYERS), 0) == f"{what}: 0 blocks\n  fix: a number from 1 up"
     serial = parse(LAYERS.replace("parallel", "serial"))
     assert refusal(distribute_over_blocks, serial, 2) == f"{what}\n  because: it has no parallel loop"
     dependent = parse(LAYERS.replace("tanh(t[n - 1 - m2, i2])", "u[m2, 5 - i2]"))
@@ -151,20 +149,20 @@ def test_refusals_of_blocks():
 
 
 def test_refusals_of_threads():
-    what = "distribute_over_threads: cannot share the kernel out to threads"
+    what = "distribute_over_threads: cannot distribute the kernel over threads"
     blocks = distribute_over_blocks(parse(LAYERS), 2).program
-    assert refusal(distribute_over_threads, blocks, 0) == f"{what}: 0 of them\n  fix: a number from 1 up"
+    assert refusal(distribute_over_threads, blocks, 0) == f"{what}: 0 threads\n  fix: a number from 1 up"
     assert refusal(distribute_over_threads, parse(LAYERS), 2) == (
-        f"{what}\n  because: it is no team's loop\n  fix: distribute_over_blocks first"
+        f"{what}\n  because: it is no team loop\n  fix: distribute_over_blocks first"
     )
     alone = parse(to_text(blocks).replace("for m in parallel(n):", "for m in serial(n):"))
     assert refusal(distribute_over_threads, alone, 2) == (
-        f"{what}\n  at <program>:18\n  because: 'h' stands outside its parallel loops: every thread would do it"
+        f"{what}\n  at <program>:18\n  because: 'h' stands outside its parallel loops: every thread would execute it"
     )
     kept = keep_on_chip(blocks, buffer(blocks, "U")).program
     own = parse(to_text(kept).replace("scope=shared", "scope=register"))
     assert refusal(distribute_over_threads, own, 2) == (
-        f"{what}\n  because: 'U_chip' is each worker's, and threads of a block have no common stack\n"
+        f"{what}\n  because: 'U_chip' is on a worker's stack, and the threads of a block share no stack\n"
         "  fix: allocate it in shared memory"
     )
 

@@ -120,9 +120,9 @@ def refusal(text: str) -> str:
 def test_statements_outside_parallel_loops_are_refused():
     text = PHASES.replace("    for i in parallel(n):\n        a[i]", "    for i in serial(n):\n        a[i]")
     assert refusal(text) == (
-        "distribute_over_team: cannot share the kernel out to workers\n"
+        "distribute_over_team: cannot distribute the kernel over workers\n"
         "  at <program>:13\n"
-        "  because: 'a' stands outside its parallel loops: every worker would do it"
+        "  because: 'a' stands outside its parallel loops: every worker would execute it"
     )
     assert "it has no parallel loop" in refusal(PHASES.replace("parallel", "serial"))
 
@@ -141,6 +141,6 @@ def test_loops_whose_length_is_computed_are_refused():
     text = PHASES.replace("a: workspace(float32[n])", "a: workspace(float32[n])\nk: workspace(int64[1])")
     text = text.replace("for i4 in parallel(n)", "for i4 in parallel(k[0])")
     assert refusal(text) == (
-        "distribute_over_team: cannot share the kernel out to workers\n"
-        "  because: what stands around loop 'i4' reads 'k', and workers look at different times"
+        "distribute_over_team: cannot distribute the kernel over workers\n"
+        "  because: a statement around loop 'i4' reads 'k', and workers would read it at different times"
     )

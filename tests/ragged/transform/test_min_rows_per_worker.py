@@ -57,7 +57,7 @@ def kernel(made):
 
 
 def test_text(golden):
-    golden("wide_shares.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
+    golden("min_rows_per_worker.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
 
 
 @pytest.mark.parametrize("read", [OTHER_ROW, OTHER_COLUMN, SAME])
@@ -160,7 +160,7 @@ def test_of_no_rows_is_refused():
     with pytest.raises(ScheduleError) as error:
         distribute_over_team(program(), min_rows_per_worker=0)
     assert str(error.value) == (
-        "distribute_over_team: cannot share the kernel out to workers: rows from 0 a worker on\n"
+        "distribute_over_team: cannot distribute the kernel over workers: min_rows_per_worker=0\n"
         "  fix: a number from 1 up"
     )
 

@@ -14,7 +14,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
-from ragged.transform.mapping.work_sharing import fitting_rooms
+from ragged.transform.mapping.work_sharing import legal_rolling_buffers
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 from tests.ragged.transform.support import body, check_team, check_team_compiled, loop, refused
 from tests.ragged.transform.test_rebase_storage import buffer, data
@@ -80,13 +80,13 @@ def checked(old, own, rooms):
 def refusal(old, *given):
     rooms = given or ((buffer(old), *rows_of(old)),)
     return refused(distribute_over_team, old, min_rows_per_worker=WIDE, rolling_buffers=rooms).replace(
-        "distribute_over_team: cannot share the kernel out to workers\n", ""
+        "distribute_over_team: cannot distribute the kernel over workers\n", ""
     )
 
 
 def test_text(golden):
     old = program()
-    golden("rooms.txt", f"{body(old)}\n# after\n\n{body(shared_out(old))}")
+    golden("team_rolling_buffers.txt", f"{body(old)}\n# after\n\n{body(shared_out(old))}")
     assert "t: workspace(float32[workers, widest, 4])" in str(shared_out(old))
 
 
@@ -193,10 +193,12 @@ def test_which_fit():
     old = program()
     room = RollingBuffer(buffer(old), *rows_of(old))
     other = RollingBuffer(buffer(old, "y"), *rows_of(old))
-    assert fitting_rooms(old, [room, other]) == (room,)
+    assert legal_rolling_buffers(old, [room, other]) == (room,)
     mirrored = program(MIRRORED)
-    assert fitting_rooms(mirrored, [RollingBuffer(buffer(mirrored), *rows_of(mirrored))]) == ()
-    assert fitting_rooms(old, [room], [loop(old, "s2")]) == ()  # what it writes is a result, and nobody's own
+    assert legal_rolling_buffers(mirrored, [RollingBuffer(buffer(mirrored), *rows_of(mirrored))]) == ()
+    assert (
+        legal_rolling_buffers(old, [room], [loop(old, "s2")]) == ()
+    )  # what it writes is a result, and nobody's own
     assert refusal(old, RollingBuffer(buffer(mirrored), *rows_of(old))).startswith(
         "distribute_over_team: the program has no buffer 't'"
     )
@@ -206,8 +208,8 @@ def test_refusals():
     old = program()
     given = ((buffer(old), *rows_of(old)),)
     assert refused(distribute_over_team, old, rolling_buffers=given) == (
-        "distribute_over_team: cannot share the kernel out to workers: rolling buffers for shares of rows, and no rows "
-        "are shared out\n  fix: give min_rows_per_worker; else rebase_storage makes rolling buffers"
+        "distribute_over_team: cannot distribute the kernel over workers: rolling_buffers without min_rows_per_worker: "
+        "no rows are distributed\n  fix: give min_rows_per_worker; else rebase_storage makes rolling buffers"
     )
     assert (
         refusal(program(MIRRORED))

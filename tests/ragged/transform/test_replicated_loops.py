@@ -64,7 +64,7 @@ def meetings(made):
 
 
 def test_text(golden):
-    golden("own_phases.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
+    golden("replicated_loops.txt", f"{kernel(program())}\n# after\n\n{kernel(shared_out())}")
 
 
 @pytest.mark.parametrize("wide", [None, WIDE])
@@ -137,7 +137,7 @@ def test_what_another_stage_writes_is_nobodys_own():
     with pytest.raises(ScheduleError) as error:
         distribute_over_team(changed, replicated=(loop(changed, "k1"),))
     assert str(error.value) == (
-        f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' is used before it or elsewhere, too"
+        f"{WHAT}each worker would have a copy of what loop 'k1' writes, and 't' is accessed before it or elsewhere, too"
     )
 
 
@@ -151,19 +151,19 @@ def test_without_copies_there_is_a_race():
         interpret(parse(one), *data(3), workers=2)
 
 
-WHAT = "distribute_over_team: cannot share the kernel out to workers\n  because: "
+WHAT = "distribute_over_team: cannot distribute the kernel over workers\n  because: "
 
 
 @pytest.mark.parametrize(
     ("old", "new", "own", "because"),
     [
-        ("", "", "r", "'r' is no outermost parallel loop of it: nobody can own it"),
-        ("", "", "s", "each worker would have his own of what loop 's' writes, and 'y' is no workspace"),
+        ("", "", "r", "'r' is no outermost parallel loop, and only these can be replicated"),
+        ("", "", "s", "each worker would have a copy of what loop 's' writes, and 'y' is no workspace"),
         (
             "            y[k, s] = x[k, s]",
             "            y[k, s] = x[k, s] + t[0, k, s]",
             "k1",
-            "each worker would have his own of what loop 'k1' writes, and 't' is used before it or elsewhere, too",
+            "each worker would have a copy of what loop 'k1' writes, and 't' is accessed before it or elsewhere, too",
         ),
     ],
 )
@@ -182,5 +182,5 @@ def test_memory_that_is_shared_is_nobodys_own():
     with pytest.raises(ScheduleError) as error:
         distribute_over_team(changed, replicated=(loop(changed, "k1"),))
     assert str(error.value) == (
-        f"{WHAT}each worker would have his own of what loop 'k1' writes, and 't' shares its memory"
+        f"{WHAT}each worker would have a copy of what loop 'k1' writes, and 't' shares its memory"
     )

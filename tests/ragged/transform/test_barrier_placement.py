@@ -62,7 +62,7 @@ def test_text(golden):
     for carried in CARRIED:
         program = grid(carried)
         parts += [f"# carried by: {carried}\n", kernel(program), "# after\n", kernel(shared_out(program))]
-    golden("barriers.txt", "\n".join(parts))
+    golden("barrier_placement.txt", "\n".join(parts))
 
 
 @pytest.mark.parametrize(
