@@ -217,4 +217,4 @@ def _is_zero(value: TirExpr) -> bool:
 
 
 def _number(value: TirExpr) -> int | None:
-    return int(value.value) if isinstance(value, tirx.IntImm) else None
+    return int(value.value) if type(value) is tirx.IntImm else None

@@ -58,9 +58,12 @@ def stored_as(dtype: DType) -> str:
 
 def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     """Return a constant."""
-    if dtype.is_float:
-        return tirx.FloatImm(dtype.value, float(value))
-    return tirx.IntImm(dtype.value, int(value))
+    return tirx.FloatImm(dtype.value, float(value)) if dtype.is_float else _integer(int(value), dtype)
+
+
+@cache
+def _integer(value: int, dtype: DType) -> TirExpr:
+    return tirx.IntImm(dtype.value, value)
 
 
 def fma(a: TirExpr, b: TirExpr, c: TirExpr, dtype: DType) -> TirExpr:

@@ -57,6 +57,7 @@ class Statements:
     sites: dict[Label, CheckSite] = field(default_factory=dict)
     stack_bytes: int = 0
     unit: MatrixUnit | None = None
+    _vectorizable: dict[int, bool] = field(default_factory=dict)
 
     def emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         """Return `stmt` as TIR statements; `team` if all workers come here but only one is to run what stands here."""
@@ -198,7 +199,7 @@ class Statements:
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if (row := self._pair_row(loop)) is not None:
                 return [row]
-            case LoopKind.VECTORIZED if can_vectorize(loop):
+            case LoopKind.VECTORIZED if self._can_vectorize(loop):
                 return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
                 self.unit = self.unit or MatrixUnit.new()
@@ -214,6 +215,12 @@ class Statements:
                 return [self._for(loop, tirx.ForKind.SERIAL, team)]
             case _:
                 assert_never(loop.kind)
+
+    def _can_vectorize(self, loop: For) -> bool:
+        """Return whether the loop becomes vector operations, decided once for all unrolled copies of it."""
+        if id(loop) not in self._vectorizable:  # the stage keeps its loops alive
+            self._vectorizable[id(loop)] = can_vectorize(loop)
+        return self._vectorizable[id(loop)]
 
     def _pair_row(self, loop: For) -> TirStmt | None:
         """Return a loop that makes pairs of elements side by side as one load and one store; else None."""

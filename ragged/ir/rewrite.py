@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from operator import is_
 from typing import ClassVar, TypeVar, assert_never
 
@@ -53,7 +54,7 @@ def _followed(
     """Return what stands for each name of `first` later: most stand for themselves all the time."""
     get = later.get
     return {
-        old: get(new[0], ()) if len(new) == 1 else tuple(b for a in new for b in get(a, ()))
+        old: get(new[0], ()) if len(new) == 1 else tuple(chain.from_iterable(map(get, new, repeat(()))))
         for old, new in first.items()
     }
 

@@ -91,8 +91,15 @@ class Regions:
 
 def sites(program: Program) -> Iterator[Site]:
     """Yield every statement of a program with what is around it, in the order of the text."""
-    for stage in program.stages:
-        yield from sites_in(Site(stage, stage.body))
+    stages, found = _LAST_SITES[0]
+    if stages is not program.stages:
+        found = tuple(site for stage in program.stages for site in sites_in(Site(stage, stage.body)))
+        _LAST_SITES[0] = program.stages, found
+    return iter(found)
+
+
+_LAST_SITES: list[tuple[tuple[Stage, ...], tuple[Site, ...]]] = [((), ())]
+"""The stages last asked about and their sites: a verification asks six times."""
 
 
 def sites_in(site: Site) -> Iterator[Site]:
@@ -123,10 +130,9 @@ def where(program: Program) -> dict[Label, Site]:
 
 
 def regions(site: Site) -> Regions:
-    """Return what the statement at `site` reads and writes.
+    """Return what the statement at `site` reads and writes, without the statements inside it.
 
-    A reduction reads what it updates. What is read to get there, by the extents, lets and conditions around,
-    counts as read. Statements inside the statement do not count.
+    A reduction reads what it updates; the reads of the extents, lets and conditions around count.
     """
     return path_to(site).regions(site.stmt)
 
@@ -161,8 +167,7 @@ def same(one: Enclosing, other: Enclosing) -> bool:
 class Path:
     """The constructs around a statement: loops and their extents, lets' values, conditions, what they read.
 
-    Lets are substituted in all of these. Made by `path_to`, once for constructs of the same variables and expressions:
-    it keeps what it was asked of expressions and statements, of which a step of a schedule leaves most as they are.
+    Lets are substituted in all. Made by `path_to` once for the same constructs; keeps what was asked of expressions.
     """
 
     loops: tuple[Var, ...] = ()
@@ -268,6 +273,7 @@ def path_to(site: Site) -> Path:
 
 def forget_paths() -> None:
     """Forget all paths: no step of a schedule is about to ask for one of them."""
+    _LAST_SITES[0] = (), ()
     _PATHS.clear()
     _START._touched.clear()
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from ragged.ir.expr import Var
 from ragged.ir.fact import Fact, formulas_of
 from ragged.ir.formula import Forall, Trigger
+from ragged.ir.ops import BinaryOp
 from ragged.prove.lemmas import LEMMAS
-from ragged.prove.terms import Occurrence, Term, Translator
+from ragged.prove.terms import Occurrence, Term, Translator, combined
 
 
 def instances(fact: Fact, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
@@ -59,7 +60,10 @@ def _implication(formula: Forall, scope: dict[Var, Term], to: Translator) -> Ter
     for each in formula.variables:
         value = scope[each.var]
         for low, high in each.ranges:
-            premises += [to.term(low, scope) <= value, value < to.term(high, scope)]
+            premises += [
+                combined(BinaryOp.LE, to.term(low, scope), value),
+                combined(BinaryOp.LT, value, to.term(high, scope)),
+            ]
     if formula.given is not None:
         premises.append(to.term(formula.given, scope))
     claims = [to.term(claim.condition, scope) for claim in formula.claims]

@@ -12,12 +12,13 @@ import z3
 
 from ragged.ir.expr import Expr, Var
 from ragged.ir.fact import Fact
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.prove.axioms import instances
 from ragged.prove.context import Context, relevant
 from ragged.prove.question import Question, numbered, variable
 from ragged.prove.row_major import by_rows_and_columns
-from ragged.prove.terms import Term, Translator
+from ragged.prove.terms import Term, Translator, combined
 
 Bindings: TypeAlias = Sequence[tuple[Var, Expr]]
 
@@ -222,9 +223,8 @@ class _Query:
         """Return what holds where the goal stands."""
         place: list[Term] = []
         for var, extent in loops:
-            iteration = self.to.var(var)
-            place += [iteration >= 0, iteration < self.to.term(extent)]
-        place += [self.to.var(var) == self.to.term(value) for var, value in lets]
+            place += self.to.within(self.to.var(var), self.to.term(extent))
+        place += [combined(BinaryOp.EQ, self.to.var(var), self.to.term(value)) for var, value in lets]
         place += [self.to.term(condition) for condition in conditions]
         return place
 

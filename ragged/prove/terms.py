@@ -14,6 +14,7 @@ from math import copysign
 from typing import Any, TypeAlias, assert_never
 
 import z3
+from z3 import z3core
 
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
@@ -64,6 +65,8 @@ class Translator:
     _functions: dict[Function, Any] = field(default_factory=dict)
     _domains: dict[tuple[object, ...], tuple[tuple[Term, ...], Term]] = field(default_factory=dict)
     _opaque: dict[Expr, Term] = field(default_factory=dict)
+    _literals: dict[int, Term] = field(default_factory=dict)
+    _simplified: dict[int, tuple[Term, Term]] = field(default_factory=dict)
     _fresh: int = 0
 
     def term(self, expr: Expr, scope: Scope | None = None) -> Term:
@@ -98,15 +101,23 @@ class Translator:
 
     def int(self, value: int) -> Term:
         """Return an integer literal."""
-        return z3.IntVal(value, self.context)
+        if value not in self._literals:
+            self._literals[value] = z3.IntVal(value, self.context)
+        return self._literals[value]
 
     def call(self, function: Function, *args: Term) -> Term:
         """Return the value of a function, and note that this call occurs; a body is unfolded."""
-        args = tuple(z3.simplify(arg) for arg in args)
+        args = tuple(map(self._simplify, args))
         key = (function, *(arg.get_id() for arg in args))
         if key not in self.calls:
             self.calls[key] = Occurrence(function, args, self._value(function, args))
         return self.calls[key].value
+
+    def _simplify(self, term: Term) -> Term:
+        key = term.get_id()
+        if key not in self._simplified:
+            self._simplified[key] = term, z3.simplify(term)  # `term` kept: ids are of terms that live
+        return self._simplified[key][1]
 
     def domain(self, function: Function, args: tuple[Term, ...]) -> Term:
         """Return the condition that `args` lie in the domain of `function`."""
@@ -116,18 +127,27 @@ class Translator:
         scope: dict[Var, Term] = {}
         bounds = []
         for param, arg in zip(function.params, args, strict=True):
-            bounds += [arg >= 0, arg < self.term(param.extent, scope)]
+            bounds += self.within(arg, self.term(param.extent, scope))
             scope[param.var] = arg
         self._domains[key] = args, self.every(bounds)  # `args` kept: ids are of terms that live
         return self._domains[key][1]
 
+    def within(self, index: Term, extent: Term) -> list[Term]:
+        """Return that 0 <= index < extent."""
+        return [combined(BinaryOp.GE, index, self.int(0)), combined(BinaryOp.LT, index, extent)]
+
     def every(self, conditions: list[Term]) -> Term:
         """Return the conjunction."""
-        return z3.And([z3.BoolVal(True, self.context), *conditions])
+        return self._and([z3.BoolVal(True, self.context), *conditions])
+
+    def _and(self, terms: list[Term]) -> Term:
+        """Return `z3.And(terms)`, without the check of each term's sort that takes most of its time."""
+        array = (z3.Ast * len(terms))(*(term.ast for term in terms))
+        return z3.BoolRef(z3core.Z3_mk_and(self.context.ref(), len(terms), array), self.context)
 
     def implies(self, premises: list[Term], claim: Term) -> Term:
         """Return that `claim` holds where all premises do."""
-        return z3.Implies(z3.And(premises), claim) if premises else claim
+        return z3.Implies(self._and(premises), claim) if premises else claim
 
     def _value(self, function: Function, args: tuple[Term, ...]) -> Term:
         if function.body is not None:
@@ -162,12 +182,6 @@ class Translator:
 
     def _binary(self, op: BinaryOp, a: Term, b: Term) -> Term:
         match op:
-            case BinaryOp.ADD:
-                return a + b
-            case BinaryOp.SUB:
-                return a - b
-            case BinaryOp.MUL:
-                return a * b
             case BinaryOp.FLOORDIV:
                 return _floordiv(a, b)
             case BinaryOp.MOD:
@@ -176,18 +190,8 @@ class Translator:
                 return z3.If(a < b, a, b)
             case BinaryOp.MAX:
                 return z3.If(a > b, a, b)
-            case BinaryOp.EQ:
-                return a == b
             case BinaryOp.NE:
                 return a != b
-            case BinaryOp.LT:
-                return a < b
-            case BinaryOp.LE:
-                return a <= b
-            case BinaryOp.GT:
-                return a > b
-            case BinaryOp.GE:
-                return a >= b
             case BinaryOp.AND:
                 return z3.And(a, b)
             case BinaryOp.OR:
@@ -195,7 +199,7 @@ class Translator:
             case BinaryOp.DIV | BinaryOp.PAIR | BinaryOp.DOT:
                 raise InternalError(f"'{op.value}' is not for integers")
             case _:
-                assert_never(op)
+                return combined(op, a, b)
 
     def _cast(self, expr: Cast, scope: Scope | None) -> Term:
         source, target = expr.operand.dtype, expr.dtype
@@ -233,6 +237,27 @@ class Translator:
         if dtype.is_float:
             return z3.DeclareSort("float", self.context)
         return z3.BoolSort(self.context) if dtype is DType.BOOL else z3.IntSort(self.context)
+
+
+_ARITHMETIC = {
+    BinaryOp.ADD: z3core.Z3_mk_add,
+    BinaryOp.SUB: z3core.Z3_mk_sub,
+    BinaryOp.MUL: z3core.Z3_mk_mul,
+}
+_COMPARISONS = {
+    BinaryOp.EQ: z3core.Z3_mk_eq,
+    BinaryOp.LT: z3core.Z3_mk_lt,
+    BinaryOp.LE: z3core.Z3_mk_le,
+    BinaryOp.GT: z3core.Z3_mk_gt,
+    BinaryOp.GE: z3core.Z3_mk_ge,
+}
+
+
+def combined(op: BinaryOp, a: Term, b: Term) -> Term:
+    """Return `a op b` of two terms of one sort, without z3py's check of the sorts, which takes longer."""
+    if op in _COMPARISONS:
+        return z3.BoolRef(_COMPARISONS[op](a.ctx_ref(), a.ast, b.ast), a.ctx)
+    return z3.ArithRef(_ARITHMETIC[op](a.ctx_ref(), 2, (z3.Ast * 2)(a.ast, b.ast)), a.ctx)
 
 
 def _is_stable(expr: Expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -34,10 +35,17 @@ from ragged.ir.walk import statements, subexpressions
 def check_declared_types(program: Program) -> None:
     """Domains and shapes are indices; a function is of its body's dtype."""
     for function in program.functions:
+        body = () if function.body is None else (function.body,)
+        for expr in (*(param.extent for param in function.params), *body):
+            for fault in _expr_faults(expr):
+                raise refusal(program, function, fault)
         for fault in _function_faults(function):
             raise refusal(program, function, fault)
     for buffer in program.buffers:
-        for fault in _index_faults("a shape", *buffer.shape):
+        for fault in (
+            *chain.from_iterable(map(_expr_faults, buffer.shape)),
+            *_index_faults("a shape", *buffer.shape),
+        ):
             raise refusal(program, buffer, fault)
 
 
@@ -53,7 +61,6 @@ def check_types(program: Program) -> None:
 
 def _typed(what: str, dtype: DType, *exprs: Expr) -> Iterator[str]:
     for expr in exprs:
-        yield from _expr_faults(expr)
         if expr.dtype is not dtype:
             yield f"{what} must be {dtype.value}: {expr_text(expr)} is {expr.dtype.value}"
 
