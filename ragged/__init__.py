@@ -1,4 +1,4 @@
-"""A tensor compiler for ragged tensors, useful by itself: arrays whose rows have different lengths.
+"""A tensor compiler for ragged tensors, useful by itself: arrays with rows of different lengths.
 
 `ragged.array` makes them. The Ragged API (`dim`, `length_fn`, `input_tensor`, `compute`, `Schedule`, `compile`) turns
 operators over them into functions for one machine and all lengths; `ragged.ops` has ready-made ones. What needs the

@@ -28,7 +28,7 @@ from ragged.runtime.sizes import shapes_of
 
 Array = npt.NDArray[Any]
 CACHED_BATCHES = 8
-"""Batches of lengths whose tables are cached."""
+"""The number of batches of lengths with cached tables."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,9 @@ class Bounds:
                 )
 
     def guarded(self, tensor: RaggedTensor, value: Value) -> Expr:
-        """Return a value whose reads beyond an argument, or beyond what a nest writes, are zero: in padded loops.
+        """Return a value with reads beyond an argument, or beyond the elements that a nest writes, replaced by zero.
+
+        Only in padded loops; else the value is unchanged.
 
         Raises:
             ScheduleError: a read is beyond the storage of an operator's result or of a padded array.

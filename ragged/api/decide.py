@@ -140,7 +140,7 @@ class DecisionSchedule:
 
         Raises:
             ScheduleError: the tensor is an input, the dimension is split or fused already, or the factor is less than
-                1; or it is an output, whose callers would see the end of the last block.
+                1; or it is an output, which would expose the padding of the last block to callers.
         """
         tensor = self._computed("split_dimension", dim)
         what = f"split_dimension: cannot split '{dim.dim.name}' of '{tensor.name}' into blocks of {factor}"

@@ -61,7 +61,7 @@ def dim(name: str) -> RaggedDim:
 def size(name: str) -> Value:
     """Declare a number that is known at the call: an extent that depends on no other dimension.
 
-    It is read off the arrays whose extents it is, or given to the call under its name.
+    A call takes it from the shapes of arrays with that extent, or as an argument under its name.
 
     Example:
         >>> rows = size("B")
@@ -106,7 +106,7 @@ def extent_of(value: ValueLike, what: str) -> Value:
             f"{what}: an extent reads the tensor '{read.name}'",
             at=Location.capture(),
             because="storage and loops are sized before tensors are read",
-            fix="use a length_fn, whose values are given to the call by its name",
+            fix="use a length_fn: the call takes its values as an argument of that name",
         )
     if isinstance(extent.expr, ir.Const) and int(extent.expr.value) < 0:
         raise ModelError(f"{what}: {extent.text()} is no extent", at=Location.capture())

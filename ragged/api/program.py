@@ -39,10 +39,10 @@ class Piece:
 class ScheduleDecisions:
     """Padding of loops and of storage (multiples, by tensor and position), and where tensors are computed.
 
-    `at` maps a tensor to the tensor in whose nest it is computed, and to the number of loops around it. `groups` maps a
-    tensor with split, fused or reordered dimensions to the pieces of each stored dimension. `bulk` maps a tensor whose
-    rows are stored as one dimension to the positions of the two dimensions, and to the multiple that all rows together
-    are padded to.
+    `at` maps a tensor to the consumer with the nest that computes it, and to the number of loops around it. `groups`
+    maps a tensor with split, fused or reordered dimensions to the pieces of each stored dimension. `bulk` maps a tensor
+    with rows stored as one dimension to the positions of the two dimensions, and to the multiple that the sum of the
+    rows is padded to.
     """
 
     loops: dict[tuple[RaggedTensor, int], int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class ScheduleDecisions:
         return self.loops.get((self.owner(tensor, position), position), 1)
 
     def owner(self, tensor: RaggedTensor, position: int) -> RaggedTensor:
-        """Return the tensor in whose nest the loop over a dimension of `tensor` is."""
+        """Return the tensor with the nest that has the loop over a dimension of `tensor`."""
         while tensor in self.at and position < self.at[tensor][1]:
             tensor = self.at[tensor][0]
         return tensor

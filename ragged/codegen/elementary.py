@@ -84,7 +84,7 @@ def _upper_half(w: Writer, x: Operand) -> Operand:
 
 
 def _rounded(w: Writer, x: Operand) -> Operand:
-    """Return bits whose upper half is that bfloat16."""
+    """Return 32 bits with `x` rounded to bfloat16 in the upper half."""
     words = w.type.of("i32")
     bits = w.convert("bitcast", x, w.type, words)
     odd = w.op("and", w.op("lshr", bits, words.number(16), words), words.number(1), words)

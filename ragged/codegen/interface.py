@@ -86,7 +86,7 @@ class Interface:
 
 
 def interface_of(program: Program, workers: Function | None, stages: Iterable[StageInterface]) -> Interface:
-    """Return the interface of a program whose `stages` have been compiled."""
+    """Return the interface of a program after its `stages` are compiled."""
     text = to_text(replace(program, facts=(), stages=()))
     symbols: tuple[Function | Buffer, ...] = (*program.functions, *program.buffers)
     names = Names()

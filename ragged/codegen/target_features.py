@@ -15,9 +15,8 @@ _VERSIONS = "avx10"
 """What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
 _PAIRS = "avx512bf16"
 _SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
-"""Processors whose instruction for pairs adds fewer products a second than their multiply-adds do: 30 G by a core of an
-Emerald Rapids, where these add 88 G, and the others are taken to be like it. They are made to have a matrix unit, but
-not all that run on them may use it."""
+"""Processors on which the bfloat16 pair instruction has a lower throughput than multiply-adds: 30 G against 88 G
+products a second per core on Emerald Rapids. All have a matrix unit, which a virtual machine may not expose."""
 
 
 def parse_target(target: TargetLike) -> Target:

@@ -40,7 +40,7 @@ class Team:
         return tirx.IfThenElse(_not_zero(met), stop(), None)
 
     def first_failure(self, code: int, report: TirStmt) -> TirStmt:
-        """Return `report`, run by the first worker alone whose check fails: `code`, which is not zero, says which."""
+        """Return `report`, run only by the first worker with a failing check; `code`, not zero, is the check's."""
         won = tirx.call_intrin("int32", CLAIM, self.status.data, literal(code, INDEX))
         return tirx.IfThenElse(_not_zero(won), report, None)
 
@@ -64,13 +64,13 @@ def has_team(stmt: Stmt) -> bool:
 
 
 def shared_buffers(program: Program, stage: Stage) -> list[Buffer]:
-    """Return the declared buffers whose memory `stage` writes, in the program's order, each for itself."""
+    """Return the declared buffers that `stage` writes, directly or by an alias, in the program's order."""
     changed = {root(buffer) for buffer in written(stage.body) if root(buffer).role is not Role.LOCAL}
     return [buffer for buffer in program.buffers if buffer in changed]
 
 
 def check_team(stage: Stage) -> None:
-    """Return if workers can run what stands around the stage's team loops each for itself.
+    """Check that each worker can run the statements around the stage's team loops redundantly.
 
     Raises:
         ScheduleError: an extent, let or condition around a team's loop reads what the stage writes, which changes

@@ -36,12 +36,11 @@ def barrier_name(shared: int) -> str:
 def barrier_text(shared: int, processor: str) -> str:
     """Return LLVM IR of a barrier: `i32 (status, workers, buffers...)`, 0 once all are here, 1 if a check has failed.
 
-    Each arrival takes a ticket; a round is over when its last ticket is taken. Acquire and release make what was
-    written before seen after. That alone would not keep LLVM from remembering what a buffer held before the
-    barrier, since what a stage writes overlaps none of its other arguments and nobody else has its address: so the
-    addresses of the buffers that the stage writes are handed to empty pieces of assembly that may change what they
-    point at, one for each: together they might ask for more registers than there are. With one worker the barrier is
-    one comparison.
+    Each arrival takes a ticket; a round ends when its last ticket is taken. Acquire and release order the memory
+    accesses of the workers. LLVM could still forward loads across the barrier, since buffers that a stage writes are
+    `noalias` and do not escape: so the address of each goes to an empty assembly statement that clobbers memory, one
+    statement per buffer because a single one could need too many registers. With one worker the barrier is one
+    comparison.
     """
     parameters = "".join(f", ptr %b{i}" for i in range(shared))
     fence = "\n  ".join(f'call void asm sideeffect "", "r,~{{memory}}"(ptr %b{i})' for i in range(shared))

@@ -74,7 +74,7 @@ def _is_independent(loop: For) -> bool:
 
 
 def root(buffer: Buffer) -> Buffer:
-    """Return the buffer whose storage `buffer` is: itself, or what it aliases."""
+    """Return the buffer that owns the storage of `buffer`: itself, or the one that it aliases."""
     return buffer if buffer.aliases is None else root(buffer.aliases)
 
 

@@ -65,7 +65,7 @@ def generate_kernel(
 
 
 def without_kernel(program: Program) -> Program:
-    """Return a program with an empty kernel, the host's part of one whose kernel runs on a GPU.
+    """Return a program with an empty kernel: the host part of a program with its kernel on a GPU.
 
     Raises:
         ScheduleError: its prelude fills arrays, which are not copied to the GPU.

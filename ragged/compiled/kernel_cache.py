@@ -29,9 +29,9 @@ _CODE = "code.so"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A kernel whose checks have no locations, but the part of the lowered programs that each comes from.
+    """A kernel without locations in its checks, and for each check the part of the lowered programs it comes from.
 
-    `origins` are positions in `locations(programs)`, from one up, by program and stage; 0 is none.
+    `origins` are 1-based positions in `locations(programs)`, by program and stage; 0 is none.
     """
 
     kernel: Kernel

@@ -34,7 +34,7 @@ class Recipe:
     """Everything that a kernel is compiled from: lowered programs, the kernel's first and then its preludes.
 
     `pipeline` names the passes, which follow from `threads`, `options` (as text) and the machine; `dims` are the names
-    of dims that passes know by identity; `packages` are those whose sources compile it.
+    of dims that passes compare by identity; `packages` are those with the sources of the compiler.
     """
 
     programs: tuple[Program, ...]

@@ -37,17 +37,17 @@ def array(
     - packed rows (sum of `lengths`, ...) with `lengths` (rows,): shared if C-contiguous;
     - padded rows (rows, longest row, ...) with `mask` (rows, longest row), booleans, True at the beginning of each row
       where there is data, or with `lengths` and `padded=True`: copied;
-    - nested lists of any depth, whose inner ones are variable dimensions: copied; Python's floats become float32;
+    - nested lists of any depth, with variable inner dimensions: copied; Python's floats become float32;
     - a nested tensor of torch's or an Awkward array: shared if its elements are packed;
     - all stored elements (any shape, row-major) with `extents`, an int or `Lengths` for each dimension, and the
       `padding` that they are stored with: shared if C-contiguous;
-    - one array (rows, length, ...), whose rows are all of one length: shared if C-contiguous;
+    - one array (rows, length, ...), with rows of equal length: shared if C-contiguous;
     - a ragged array: shared.
 
-    `padding`: multiples for each dimension that storage rounds extents up to, filled with zeros; but with `extents` the
-    values are stored so already, and are shared. With another `dtype` than the elements' they are converted, which
-    copies. Arrays are read as NumPy does or through DLPack. Shared memory stays the caller's, who sees and makes
-    changes through it; lengths are always copied.
+    `padding`: for each dimension the multiple that storage rounds extents up to, filled with zeros; with `extents` the
+    values are already padded, and are shared. A `dtype` other than the elements' converts, which copies. Arrays are
+    read as NumPy does or through DLPack. The caller owns shared memory: changes are visible on both sides. Lengths are
+    always copied.
 
     Raises `DataError`: lengths that are negative, too much, or do not sum to the rows; rows of different dtypes or
     trailing shapes; a mask that is no prefix; options that exclude each other; what is none of the above.

@@ -18,7 +18,7 @@ _dtype_of = attrgetter("dtype")
 
 
 def from_arrays(rows: Sequence[Array], dtype: npt.DTypeLike | None) -> Parts:
-    """Return the parts of an array whose rows are copies of `rows`, at least one, (length_i, ...) each."""
+    """Return the parts of an array with copies of `rows` as its rows, at least one, (length_i, ...) each."""
     packed = concatenated(rows, dtype)
     values = stored_values("the rows are", packed, dtype)
     lengths = derived_lengths(OUTERMOST, np.array(list(map(len, rows)), np.int32))

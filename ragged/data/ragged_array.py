@@ -22,7 +22,7 @@ Part = Any
 
 
 class RaggedArray(Stored):
-    """An array whose extents may depend on outer indices; CoRa, section 4.
+    """An array with extents that may depend on outer indices; CoRa, section 4.
 
     `values`: all stored elements, row-major; shared if C-contiguous, otherwise copied. `extents`: for each
     dimension an int, or `Lengths`; the outermost is an int. `padding`: for each dimension the multiple that storage

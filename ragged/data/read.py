@@ -15,15 +15,15 @@ _NUMBERS = "biuf"
 
 
 def is_array(value: object) -> bool:
-    """Return whether `value` is an array or a tensor of anybody's."""
+    """Return whether `value` is an array or a tensor of any library."""
     return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 
 def read_array(what: str, value: Any) -> Array:
     """Return `value` as a NumPy array that shares its memory where it can; `what` names it in messages.
 
-    Arrays of NumPy come back as they are, others through DLPack or else `__array__`, lists as a new array whose
-    floats are float32, as Python's have no width of their own.
+    NumPy arrays are returned unchanged, others are read through DLPack or else `__array__`, lists become a new array;
+    their floats, which Python gives no width, become float32.
     """
     if isinstance(value, np.ndarray):
         return value

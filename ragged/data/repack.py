@@ -63,7 +63,7 @@ def mask(extents: Extents) -> Array:
 
 
 def rectangle(parts: Parts, purpose: str) -> Array:
-    """Return a dense view of an array whose extents are constant; `DataError` for others."""
+    """Return a dense view of an array with constant extents; `DataError` for others."""
     if not is_rectangular(parts.extents):
         raise _not_rectangular(parts.extents, purpose)
     shape = dense_shape(parts.extents)

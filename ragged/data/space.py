@@ -1,4 +1,4 @@
-"""Iteration spaces: the indices of dimensions whose extents depend on outer ones, counted and enumerated in NumPy.
+"""Iteration spaces of dimensions with extents that depend on outer ones, counted and enumerated in NumPy.
 
 Nothing here sees an element of an array. `extents` is one extent for each dimension: an int, or `Lengths`.
 """

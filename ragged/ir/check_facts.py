@@ -20,9 +20,8 @@ from ragged.ir.walk import subexpressions
 def violation(fact: Fact, sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray[Any, Any]]) -> str | None:
     """Return None if `fact` holds for the data, else the first counterexample.
 
-    `sizes` and `arrays` give the functions that the fact speaks of, by name, as `interpret` takes them. A
-    fact whose formulas call a function outside its domain does not hold. Raises `DataError` for what is
-    missing.
+    `sizes` and `arrays` give the functions of the fact by name, as `interpret` takes them. A fact does not hold if its
+    formulas call a function outside its domain. Raises `DataError` for a missing function.
 
     Example: `left(3) = 2 is not in [4, 9)`.
     """

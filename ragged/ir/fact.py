@@ -15,7 +15,7 @@ from ragged.ir.formula import Forall
 class Fact:
     """The base of facts: frozen dataclasses of functions, index expressions, integers and flags.
 
-    The first field is the function that the fact is about, in whose declaration it is printed as
+    The first field is the function that the fact is about; its declaration prints the fact as
     `kind(other fields, ...)`. A subclass adds a kind of fact.
     """
 

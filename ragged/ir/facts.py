@@ -83,7 +83,7 @@ class Injective(Fact):
 class PrefixSum(Fact):
     """`offset(0) = 0`, `offset(i + 1) = offset(i) + length(i)` and `length(i) >= 0`.
 
-    `offset` has one argument more in its domain than `length`, whose source may be an expression of `offset`.
+    The domain of `offset` has one argument more than that of `length`, which may be an expression of `offset`.
     """
 
     offset: Function
@@ -138,7 +138,7 @@ class Owner(Fact):
                 Claim(within(row, ZERO, rows), f"{text} is not in [0, {{2}})", (Ref(f), row, rows)),
                 Claim(
                     within(Ref(f), begin, end),
-                    f"{text}, whose places are in [{{2}}, {{3}})",
+                    f"{text}, which has the places in [{{2}}, {{3}})",
                     (Ref(f), row, begin, end),
                 ),
             ),

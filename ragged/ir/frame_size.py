@@ -13,7 +13,7 @@ MAX_FRAME_BYTES = 256 * 1024
 
 
 def frame_bytes(body: Stmt) -> int:
-    """Return the bytes of the local buffers in `body` whose extents are numbers."""
+    """Return the bytes of the local buffers in `body` with constant extents."""
     return sum(
         prod(int(extent.value) for extent in extents) * inner.buffer.dtype.bytes
         for inner in statements(body)

@@ -55,7 +55,7 @@ class BinaryOp(Enum):
 
     @property
     def is_logical(self) -> bool:
-        """True for AND and OR, whose operands are BOOL."""
+        """True for AND and OR, which take BOOL operands."""
         return self in (BinaryOp.AND, BinaryOp.OR)
 
 

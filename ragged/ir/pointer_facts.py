@@ -145,7 +145,7 @@ class Layered(Fact):
                 ),
                 Claim(
                     compare(group, BinaryOp.EQ, Ref(t)),
-                    f"{self.group.name}({{0}}) = {{1}} is not {{2}}, whose top it is",
+                    f"{self.group.name}({{0}}) = {{1}} is not {{2}}, the step's top that it is",
                     (node, group, Ref(t)),
                 ),
                 Claim(

@@ -15,8 +15,8 @@ What prints parses back to the same program (`ragged.ir.parser`). The text is Py
             for k in serial(length(r)):
                 s[r] += x[r, k]
 
-A let or an allocation lasts to the end of its suite; one that ends before is set off by `with scope:`. A statement
-whose label is named like the buffer that it writes, or like its own first word, does not say its label.
+The scope of a let or an allocation extends to the end of its suite; `with scope:` delimits a shorter one. A label
+equal to the name of the written buffer, or to the first word of the statement, is not printed.
 """
 
 from __future__ import annotations

@@ -51,5 +51,5 @@ class Program:
         return (function for function in self.functions if function.is_size)
 
     def arrays(self) -> Iterator[Function]:
-        """The functions whose values stand in arrays, in order."""
+        """The functions with their values in arrays, in order."""
         return (function for function in self.functions if function.is_array)

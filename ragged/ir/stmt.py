@@ -44,7 +44,7 @@ class LoopKind(Enum):
 
 
 CONCURRENT = (LoopKind.PARALLEL, LoopKind.TEAM, LoopKind.THREADS)
-"""The kinds of loops whose iterations may run at once."""
+"""The kinds of loops with concurrent iterations."""
 
 
 class BarrierScope(Enum):

@@ -64,7 +64,7 @@ def unary_type(op: UnaryOp | Elementwise, operand: DType, text: Callable[[], str
 
 
 def mixes_types(text: str, because: str, fix: str) -> ModelError:
-    """Return the error for an expression whose operand types do not fit."""
+    """Return the error for an expression with incompatible operand types."""
     return ModelError(f"'{text}' mixes types", at=Location.capture(), because=because, fix=fix)
 
 

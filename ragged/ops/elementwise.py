@@ -33,10 +33,10 @@ COMBINE: dict[str, Combine] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What an operand's elements are read at: the places, among the result's dimensions, of those that it has.
+    """The mapping from an operand's dimensions to their positions among the dimensions of the result.
 
-    A place is None where it extends 1 and every index of the result reads index 0. `form` is None of a dense array,
-    whose `shape` says which extents are numbers; its batch is as many as there are.
+    A position is None for an extent of 1, which is broadcast. `form` is None for a dense array; its `shape` has the
+    constant extents, and None for the batch.
     """
 
     form: Form | None

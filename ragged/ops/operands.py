@@ -63,7 +63,7 @@ def as_ragged(what: str, value: object, dims: int | None = None) -> RaggedArray:
 
 
 def form_of(x: RaggedArray) -> Form:
-    """Return the dimensions of an array; one whose rows are all of one length varies in dimension 1."""
+    """Return the dimensions of an array; one with rows of equal length counts as variable in dimension 1."""
     found: list[Extent] = [None]
     for extent in x.extents[1:]:
         found.append(extent.over if isinstance(extent, Lengths) else extent)

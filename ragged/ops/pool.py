@@ -35,7 +35,7 @@ def max_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | No
 
 
 def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:
-    """Return `x` without a dimension, whose elements are summed, averaged, or compared.
+    """Reduce a dimension of `x` by a sum, a mean or a maximum.
 
     Args:
         kind: "sum", "mean" or "max".

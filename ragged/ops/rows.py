@@ -112,9 +112,10 @@ def fuse_rows(s: RaggedSchedule, *tensors: RaggedTensor) -> None:
 
 
 def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool) -> None:
-    """Arrange the loops of an elementwise operator, whose last dimension may vary, for even shares and whole vectors.
+    """Schedule the loops of an elementwise operator for equal shares of workers and full vectors.
 
-    With `flat` all that it reads stands as its result does: then elements of rows of any length are one loop.
+    The last dimension may vary. With `flat` all operands have the layout of the result: then one loop runs over the
+    elements of all rows.
     """
     if known_extent(tensor.dims[-1].extent) is not None:
         if len(tensor.dims) > 2:

@@ -30,8 +30,8 @@ def trmm(
     """Return `tril(lower) @ b`, (n, m), in memory of the caller's.
 
     Args:
-        lower: (n, n) float32, of which what is above the diagonal is not read; or a ragged array whose row i has the
-            i + 1 elements up to the diagonal.
+        lower: (n, n) float32, of which what is above the diagonal is not read; or a ragged array with the i + 1
+            elements up to the diagonal in row i.
         b: (n, m) float32.
         target: as `ragged.compile` takes it.
         threads: the same.
@@ -110,7 +110,7 @@ def program(*, triangle: bool = False) -> RaggedSchedule:
 
 
 def triangle_of(matrix: npt.NDArray[Any]) -> RaggedArray:
-    """Return the lower triangle of a matrix (n, n) as a ragged array whose row i has i + 1 elements: a copy."""
+    """Return the lower triangle of a matrix (n, n) as a ragged array with i + 1 elements in row i: a copy."""
     size = len(matrix)
     lengths = Lengths((0,), np.arange(1, size + 1, dtype=np.int32))
     return RaggedArray(matrix[np.tril_indices(size)], (size, lengths))

@@ -103,13 +103,13 @@ def _in_read_order(parts: Sequence[Stmt]) -> list[Stmt]:
 
 
 def _checked(part: Stmt) -> set[Function]:
-    """Return the functions whose values a statement checks, and does not only use as arguments."""
+    """Return the functions with values that a statement checks, and does not only use as arguments."""
     conditions = [inner.condition for inner in statements(part) if isinstance(inner, Check)]
     return _called(*conditions) - _leading(part)
 
 
 def _leading(part: Stmt) -> set[Function]:
-    """Return the functions whose values decide which elements a statement reads: in loop bounds, lets and arguments."""
+    """Return the functions that select the elements a statement reads: in loop bounds, lets and arguments."""
     inner = tuple(statements(part))
     exprs = [expr for stmt in inner if isinstance(stmt, For | Let | If) for expr in expressions(stmt)]
     pending = [expr for expr in all_expressions(part) if isinstance(expr, Call)]

@@ -45,12 +45,12 @@ def contract_storage(program: Program) -> Rewritten:
                     for i in serial(64):
                         h[node, s * 64 + i] = tanh(lh[i] + rh[node, s * 64 + i])
 
-    One dimension goes: the first at which every access is at a variable that is bound where all accesses stand below,
-    or once for each of several nests; in each, the first access writes. Of another dimension what is kept is the slice
-    that all accesses of a nest are in. Large temporaries stay workspaces and are contracted only under serial loops,
-    whose iterations may share them; in a team's loop each worker has storage of its own,
-    `workspace(float32[workers, ...])`, if no barrier stands in a nest, where another worker might take over. Comes
-    after lowering and before code generation.
+    One dimension is removed: the first that every access indexes by a variable bound around all accesses, or around
+    those of each of several nests; in each nest the first access must be a write. Another dimension shrinks to the
+    slice that a nest accesses. Large temporaries remain workspaces and are contracted only under serial loops,
+    so that iterations can share them; in a team loop each worker has its part of `workspace(float32[workers, ...])`,
+    unless a nest has a barrier, after which another worker may continue. Runs after lowering and before code
+    generation.
     """
     for buffer in program.buffers:
         if buffer.role is Role.WORKSPACE and buffer.shape and not _shares_memory(program, buffer):

@@ -29,8 +29,8 @@ def fact_check(fact: Fact, filled: Function | None = None) -> Stmt:
                 n = max(begin(b), 0) + i
                 check(left(n) >= begin(b) + length(b), ...)
 
-    Each reads only what is declared, whatever the data: a call whose arguments are not known to be in the function's
-    domain comes after a check that they are. Witnesses are the arguments at which it fails, then what was found there.
+    The statements are in bounds for any data: before a call with arguments not known to be in the function's domain
+    there is a check that they are. Witnesses are the arguments at which the check fails, then the values there.
     Claims that hold for all data are left out, and so are those about `filled`, which a prelude makes true.
     """
     known = KnownBounds()
@@ -120,7 +120,7 @@ class _Emit:
 
 
 def _outside(call: Call) -> str:
-    """Return the message of a call outside of its function's domain, whose arguments are the witnesses."""
+    """Return the message for a call outside of its function's domain; the witnesses are the arguments."""
     args = ", ".join(f"{{{i}}}" for i in range(len(call.args)))
     return f"{call.function.name}({args}) is outside of its domain"
 

@@ -78,7 +78,7 @@ def _line(finding: CheckResult) -> tuple[str, str, str]:
 
 
 def _unknown(condition: Expr) -> Iterable[str]:
-    """Yield a note on the arrays in a condition whose elements no fact bounds."""
+    """Yield a note on the arrays in a condition with elements that no fact bounds."""
     loads = dict.fromkeys(part.buffer.name for part in subexpressions(condition) if isinstance(part, Load))
     if loads:
         yield f"no fact says what {' and '.join(loads)} holds"

@@ -1,9 +1,8 @@
 """Index expressions as the solver's terms.
 
-Integers are unbounded here. A program whose integer arithmetic overflows has no meaning
-(`ragged.ir.interpret` refuses it), so that what is proven holds for every program that has one; only a cast
-drops bits, and is treated so. What the solver cannot know (floats, what stands in buffers) is a constant
-that can be anything.
+Integers are unbounded here. Integer overflow is undefined behaviour (`ragged.ir.interpret` refuses it), so a proof
+holds for every program with defined behaviour; only a cast truncates, and is modelled exactly. Floats and elements of
+buffers are unconstrained constants.
 """
 
 from __future__ import annotations

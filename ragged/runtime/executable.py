@@ -18,7 +18,7 @@ class Executable:
     """The description of compiled code: its interfaces, and the processors that can run it.
 
     `target` is the target as text; `architecture` and `features` are LLVM's names of the processor's kind and of the
-    features that the code may use. `preludes` are programs in the same library whose outputs this one reads.
+    features that the code may use. `preludes` are programs in the same library; this one reads their outputs.
     """
 
     interface: Interface

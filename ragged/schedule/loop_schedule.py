@@ -53,12 +53,12 @@ class LoopSchedule:
 
     Loops are named by their variables, statements by their labels: `loop` and `statement` find them by name. A
     refused primitive leaves the schedule as it was. A step may be legal because of facts about data: `checked` returns
-    the program with a prelude that checks these facts. Every step's program is verified unless `trusted` is set, by who
-    verifies the last one.
+    the program with a prelude that checks these facts. Every step's program is verified, unless
+    `trusted` is set by a caller that verifies the last one.
 
     Example::
 
-        s = Schedule(program)
+        s = LoopSchedule(program)
         i = s.loop("i")
         outer, inner = s.apply(split, i, 16).loops[i]
         s.apply(vectorize, inner)

@@ -35,7 +35,7 @@ def no_rows(what: str) -> DataError:
 
 
 def row_shape(row: int, shape: tuple[int, ...], first: tuple[int, ...]) -> DataError:
-    """A row whose elements are of another shape than those of the first."""
+    """A row with elements of another shape than those of the first."""
     return DataError(
         f"ragged.array: row {row} has shape {shape}, and row 0 has {first}",
         because="rows differ in their first dimension alone",

@@ -34,7 +34,7 @@ def length_overflow(row: int, length: int, limit: int) -> DataError:
 
 
 def lengths_overflow(total: int, limit: int) -> DataError:
-    """Lengths whose sum 32 bits do not hold."""
+    """Lengths with a sum that overflows 32 bits."""
     return DataError(
         f"ragged.array: the lengths sum to {total:,}",
         because=f"where rows begin is counted in 32-bit integers: up to {limit:,}",

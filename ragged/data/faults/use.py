@@ -13,7 +13,7 @@ class OutOfRange(DataError, IndexError):
 def out_of_range(dim: int, index: int, extent: int, at: tuple[int, ...]) -> OutOfRange:
     """An index that a dimension does not have; `at`: the outer indices where, if its extent varies."""
     where = f" at {list(at)}" if at else ""
-    return OutOfRange(f"ragged array: index {index} in dimension {dim}, whose extent{where} is {extent}")
+    return OutOfRange(f"ragged array: index {index} in dimension {dim}, of extent {extent}{where}")
 
 
 def index_kind(index: object) -> DataError:

@@ -11,7 +11,7 @@ from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, BarrierScope, For, Let, L
 from ragged.ir.walk import statements, subexpressions
 
 _MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
-"""The kind of loop whose iterations synchronize at a barrier of each scope."""
+"""The kind of loop that a barrier of each scope synchronizes."""
 
 
 def check_reductions(program: Program) -> None:
@@ -67,7 +67,7 @@ def check_vectors(program: Program) -> None:
 
 
 def check_barriers(program: Program) -> None:
-    """A barrier is inside the loop whose iterations it synchronizes, and all of them reach it."""
+    """A barrier is inside the loop that it synchronizes, and all iterations reach it."""
     for site in sites(program):
         if isinstance(site.stmt, Barrier):
             fault = _barrier_fault(site, site.stmt.scope)
@@ -102,7 +102,7 @@ def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
                 f"it reduces over '{var.name}', and '{reduce.buffer.name}' is new in each iteration of that"
             )
         if loops[var].kind in CONCURRENT:
-            return f"it reduces over '{var.name}', whose iterations run at once"
+            return f"it reduces over '{var.name}', a loop with concurrent iterations"
         if var in nesting.loops_of(*reduce.indices):
             return f"it reduces over '{var.name}', which its place depends on"
         if var in nesting.loops_of(reduce.init):
@@ -113,9 +113,9 @@ def _reduction_fault(site: Site, reduce: Reduce) -> str | None:
 
 
 def _barrier_fault(site: Site, scope: BarrierScope) -> str | None:
-    """Return why not all reach the barrier at `site`: conditions that depend on the worker or thread are looked for.
+    """Return why some worker or thread may miss the barrier at `site`: a condition depends on its index.
 
-    Threads of one block may depend on the worker that they are the block of.
+    A condition around a barrier of a block may depend on the worker, which is the same for all threads of the block.
     """
     noun = "worker" if scope is BarrierScope.TEAM else "thread"
     kind = _MEETING[scope]

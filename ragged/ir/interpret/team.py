@@ -96,8 +96,8 @@ class TeamExecutor:
             raise undefined
         labels = {member: None if met is None else met.label for member, met in reached.items()}
         if len(set(labels.values())) > 1:
-            whose = "team's workers" if noun == "worker" else "block's threads"
-            raise BarrierDivergence(f"the {whose} part at a barrier", example=_where(labels, noun))
+            members_text = "team's workers" if noun == "worker" else "block's threads"
+            raise BarrierDivergence(f"the {members_text} diverge at a barrier", example=_where(labels, noun))
         return next(iter(reached.values()), None)
 
     def _steps(self, stmt: Stmt) -> Steps:

@@ -40,7 +40,7 @@ def function_text(names: Names, function: Function, facts: list[Fact]) -> str:
 
 
 def fact_text(names: Names, fact: Fact) -> str:
-    """Return a fact as it stands in the declaration of its subject, whose parameters are named.
+    """Return the text of a fact in the declaration of its subject, which names the parameters.
 
     A field with a default is written with its name, and only where it differs.
     """

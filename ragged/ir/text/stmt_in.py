@@ -163,12 +163,14 @@ def _command(scope: NameScope, call: ast.Call) -> Stmt:
                 raise scope.error(message, f"'{ast.unparse(message)}' is no message")
             return Check(label, read(scope, condition), message.value, read_all(scope, witness), at)
         case "barrier":
-            (who,) = scope.arguments(call, 1, 1)
-            if not isinstance(who, ast.Name) or who.id not in _BARRIERS:
+            (scope_name,) = scope.arguments(call, 1, 1)
+            if not isinstance(scope_name, ast.Name) or scope_name.id not in _BARRIERS:
                 raise scope.error(
-                    who, f"'{ast.unparse(who)}' is no scope of a barrier", fix=", ".join(_BARRIERS)
+                    scope_name,
+                    f"'{ast.unparse(scope_name)}' is no scope of a barrier",
+                    fix=", ".join(_BARRIERS),
                 )
-            return Barrier(label, _BARRIERS[who.id], at)
+            return Barrier(label, _BARRIERS[scope_name.id], at)
         case str() if name in _INTRINSICS:
             return Intrinsic(label, _INTRINSICS[name], read_all(scope, call.args), at)
         case _:

@@ -33,7 +33,7 @@ INDENT = "    "
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text, and the node whose line it is."""
+    """A line of text, and the node that it prints."""
 
     text: str
     node: object = None

@@ -31,7 +31,7 @@ class CudaCaller:
     def __init__(
         self, entries: Mapping[StageKind, Entry], bound: Mapping[str, Value], launch: Launch, cubin: bytes
     ) -> None:
-        """Prepare a program whose kernel stage is `cubin`, code for the device."""
+        """Prepare a program with the device code `cubin` as its kernel stage."""
         host = entries.get(StageKind.PRELUDE) or entries[StageKind.KERNEL]  # here that does nothing
         self._host = Caller([host], bound)
         self._signature = host.arguments

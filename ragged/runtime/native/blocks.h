@@ -41,7 +41,7 @@ class Blocks {
   Blocks& operator=(const Blocks&) = delete;
   ~Blocks();
 
-  // A block of at least `size` bytes whose words are zero; `words` is null if there is no memory.
+  // A block of at least `size` bytes with all words zero; `words` is null if there is no memory.
   Block take(std::size_t size);
 
   // Return a block of which a call used `needed` bytes.

@@ -19,8 +19,8 @@ class Team {
   // Time in which an awake helper answers, unless its processor was taken (ns).
   static constexpr std::int64_t kComing = 3'000;
 
-  // Waits in vain take at most 1 / kLostPart of the time: helpers whose processors other threads hold, which is for
-  // milliseconds, are not called again before.
+  // Failed waits take at most 1 / kLostPart of the time: a helper that did not come, because another thread has its
+  // processor for milliseconds, is not called again before that.
   static constexpr std::int64_t kLostPart = 10;
   // With this spin time (ns) or more a run has all workers that it asks for, even more than there are processors.
   static constexpr std::int64_t kForever = 1'000'000'000;

@@ -19,8 +19,7 @@ inline void pause() {
 // The monotonic clock (ns).
 std::int64_t now();
 
-// Sleep for the shortest time, some 60 us. An idle processor pulls waiting threads, so this helps a worker whose processor
-// was taken.
+// Sleep for the shortest time, some 60 us. An idle processor pulls waiting threads, so this helps a preempted worker.
 void rest();
 
 // Sleep while `word` holds `value`; wake-ups may be spurious.

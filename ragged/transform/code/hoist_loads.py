@@ -21,7 +21,7 @@ from ragged.transform.locate import Replace, loop_site
 
 
 def hoist_loads(program: Program, loop: Var) -> Rewritten:
-    """Look up before a loop what does not change in it: rows' offsets and lengths, and elements that it only reads.
+    """Hoist loop-invariant lookups before a loop: offsets and lengths of rows, and elements that it only reads.
 
     before::
 
@@ -37,9 +37,9 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
             for t in serial(n(b)):
                 y[offset_b + t] = x[offset_b + t] * scale_b
 
-    This is CoRa's load hoisting (section 7.3). The largest expressions of lookups whose variables are bound outside of
-    the loop are hoisted, if it is proven that they have a value where the loop stands: it may run never. The facts by
-    which that is proven are checked by the prelude. Where there is nothing to hoist, the program stays as it is.
+    This is CoRa's load hoisting (section 7.3). It hoists the largest expressions of lookups with all variables bound
+    outside of the loop, if they are proven to be in bounds before the loop, which may run zero times. The prelude
+    checks the facts of the proof. A program with nothing to hoist is returned unchanged.
 
     Raises:
         ScheduleError: there is no such loop, or it is a team's or vectorized.

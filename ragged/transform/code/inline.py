@@ -22,7 +22,7 @@ from ragged.ir.walk import mentions, subexpressions
 
 
 def inline(program: Program, buffer: Buffer) -> Rewritten:
-    """Put what is stored in a temporary in place of each of its loads, and take the temporary out.
+    """Replace each load of a temporary by the stored expression, and remove the temporary.
 
     before::
 
@@ -36,9 +36,9 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
         for i_1 in serial(256):
             h[node, i_1] = tanh(h[left(node), i_1] + x[node, i_1])
 
-    The temporary is a workspace or local, and is stored by one statement whose indices say in which iteration. What
-    is read often is computed as often. Each value is rounded as before: all bits stay. A prefetch of an element of the
-    temporary goes with it.
+    The temporary is a workspace or local, and one statement stores it, with indices that determine the iteration. The
+    expression is recomputed for each load, with the same rounding: results keep their bits. Prefetches of the temporary
+    are removed.
 
     Raises:
         ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not

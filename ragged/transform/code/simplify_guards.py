@@ -1,4 +1,4 @@
-"""simplify_guards: conditions, minima, maxima and loops whose outcome is known where they stand are taken out."""
+"""simplify_guards: remove conditions, minima, maxima and loops with a proven outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEEPS = {BinaryOp.MIN: BinaryOp.LE, BinaryOp.MAX: BinaryOp.GE}
 
 
 def simplify_guards(program: Program, loop: Var | None = None) -> Rewritten:
-    """Take out what is known where it stands, in a loop or everywhere: conditions, minima, maxima, empty loops.
+    """Remove conditions, minima, maxima and empty loops with a proven outcome, in a loop or everywhere.
 
     before::
 

@@ -29,7 +29,7 @@ def declare_order(program: Program, name: str, loop: Var) -> Rewritten:
         rows: structure()
         order: payload(n < rows) = facts(injective(), 0 <= order(n) < rows)
 
-    Who calls the program gives its values, int32 and as many as the loop has iterations: `ragged.runtime.orders` makes
+    The caller of the program passes its values, int32, one per iteration of the loop: `ragged.runtime.orders` makes
     some.
 
     Raises:
@@ -41,7 +41,7 @@ def declare_order(program: Program, name: str, loop: Var) -> Rewritten:
         raise ScheduleError(
             f"declare_order: cannot declare '{name}', an order of loop '{loop.name}'",
             because=f"it runs {expr_text(old.extent)} times, which is known in the program alone",
-            fix="order a loop whose extent is of numbers and sizes",
+            fix="order a loop with an extent of numbers and sizes",
         )
     order = Function(name, (Param(Var(loop.name), old.extent),), Source.PAYLOAD)
     facts = (*program.facts, Injective(order), Range(order, ZERO, old.extent))

@@ -26,7 +26,7 @@ _GIVEN = (Role.PAYLOAD, Role.PARAMETER)
 
 
 def surroundings(site: Site) -> Context:
-    """Return what is known where `site` stands."""
+    """Return the loops, lets and conditions around `site`."""
     return Context(
         tuple((loop.var, loop.extent) for loop in site.loops),
         tuple(site.lets.items()),
@@ -36,12 +36,10 @@ def surroundings(site: Site) -> Context:
 
 @dataclass
 class PadExtent(Rewriter):
-    """Rewrites a loop so that every iteration up to a longer extent has a meaning; `assumed` are the facts used.
+    """Extends a loop to a longer extent with all accesses in bounds; `assumed` are the facts used.
 
-    What nobody gave or wrote reads as zero.
-
-    `context` is what is known where the loop stands, `what` the refusal. `changed` are the variables that have other
-    values in the new iterations.
+    Elements beyond an argument, or that no statement wrote, read as zero. `context` has the loops, lets and conditions
+    around the loop, `what` the refusal. `changed` are the variables with other values in the new iterations.
     """
 
     asked: Program = field(kw_only=True)
@@ -52,7 +50,7 @@ class PadExtent(Rewriter):
     changed: set[Var] = field(default_factory=set)
 
     def loop_up_to(self, extent: Expr) -> For:
-        """Return the loop with another extent, no less than its own."""
+        """Return the loop with another extent, not below the old one."""
         self.changed.add(self.loop.var)
         with self.knowing(replace(self.context, loops=(*self.context.loops, (self.loop.var, extent)))):
             return replace(self.loop, extent=extent, body=self.stmt(self.loop.body))
@@ -91,12 +89,12 @@ class PadExtent(Rewriter):
                 return super().stmt(stmt)
 
     def bind(self, var: Var, value: Expr) -> None:
-        """Note a variable whose value, or whose bound, is another one in the new iterations."""
+        """Note a variable with another value, or another bound, in the new iterations."""
         if mentions(value, self.changed):
             self.changed.add(var)
 
     def require_stored(self, buffer: Buffer, indices: Sequence[Expr]) -> None:
-        """Return if an element that is written is one of the buffer's; `ScheduleError` if that is not proven."""
+        """Raise `ScheduleError` unless the written element is proven to be in bounds."""
         for index, extent in zip(indices, buffer.shape, strict=True):
             for goal in _inside(index, extent):
                 found = self.answer(goal)

@@ -33,12 +33,12 @@ class PrefixSumRows:
 
     @property
     def param(self) -> Param:
-        """The parameter of the offsets, which are one more than there are rows."""
+        """The parameter of the offsets; there is one offset more than rows."""
         return self.offset.params[0]
 
 
 def find_rows(program: Program, nest: Nest) -> PrefixSumRows | None:
-    """Return the rows whose lengths the inner loop of `nest` has, if they are those of a prefix sum."""
+    """Return the rows that the inner loop of `nest` runs over, if their lengths have a prefix sum."""
     outer = nest.loops[0].var
     for offset, row in (*_differences(program, nest.extent(1)), *_lengths(program, nest.extent(1))):
         step = affine(row).plus(AffineForm({Ref(outer): 1}), -1)

@@ -81,7 +81,7 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
             fix="name a loop around what reads it, or cache_write what it accumulates",
         )
     check_lanes(name, place)
-    if buffer.role not in _FILLED:  # nobody writes these: barriers do not matter
+    if buffer.role not in _FILLED:  # no statement writes these: barriers do not matter
         check_barriers(name, place)
     whole = Reading(name, program, buffer, known, found, home_of(place, found))
     copied = [Copied(part, part.region(reached), reached) for part, reached in whole.apart(whole.spans())]

@@ -93,7 +93,7 @@ def pack(
 
 
 def _check_read(program: Program, parameter: Buffer, first: bool) -> None:
-    """Refuse to pack what those who are to read the table do not read, or what is not there before all else."""
+    """Refuse a parameter that the readers of the table do not read, or that is not available in the bind stage."""
     if not any((use.site.stage.kind is StageKind.BIND) is first for use in accesses(program, parameter)):
         reads = "the bind stage does not read" if first else "nothing but the bind stage reads"
         raise ScheduleError(

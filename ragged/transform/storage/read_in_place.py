@@ -41,9 +41,9 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
                 for i in serial(16):
                     y[n, i] = tanh(x[begin_of_x(n) + i])
 
-    Rows are those of the first dimension. Whoever calls may leave them where they are: in memory of his own, in any
-    order, with anything between them. Comes after all that asks how rows follow one another: from now on nothing is
-    known of that. A prelude checks that rows lie in the memory. The buffer is a new one of the same name.
+    Rows are those of the first dimension. The caller passes one memory with its rows in any order and with gaps. Must
+    come after every primitive that relies on the distance of rows, which is unknown from here on. A prelude checks that
+    all rows are in the memory. The buffer is a new one of the same name.
 
     Raises:
         ScheduleError: the buffer is no payload, or shares its memory; it has one dimension, rows of an extent that is

@@ -40,9 +40,9 @@ def with_rolling_buffers(
     `regions` are the program's, `replicated` those that each worker runs in full.
 
     Raises:
-        ScheduleError: a workspace is accessed in a region whose rows are not distributed, or are other rows than in
-            the others; an iteration reads an element that another row or outer iteration wrote; or `rebase_storage`
-            refuses.
+        ScheduleError: a parallel region accesses a workspace and its rows are not distributed, or differ from those of
+            the other regions; an iteration reads an element that another row or outer iteration wrote; or
+            `rebase_storage` refuses.
     """
     for rolling in buffers:
         check_known(program, rolling.buffer, "distribute_over_team")

@@ -36,7 +36,7 @@ def set_order(program: Program, buffer: Buffer, order: Sequence[int]) -> Rewritt
     if buffer.role not in _ROLES:
         raise ScheduleError(
             f"set_order: '{buffer.name}' is no result and no temporary",
-            because=f"its role is '{buffer.role.value}': who fills it says how it is stored",
+            because=f"its role is '{buffer.role.value}': its producer determines the layout",
             fix="pack it, if it is a parameter",
         )
     check_alone(program, buffer, "set_order")

@@ -318,5 +318,5 @@ def test_an_extent_that_reads_a_tensor_is_refused(place):
     assert what == f"{said}: an extent reads the tensor 'L'" and "test_function.py" in at
     assert rest == [
         "  because: storage and loops are sized before tensors are read",
-        "  fix: use a length_fn, whose values are given to the call by its name",
+        "  fix: use a length_fn: the call takes its values as an argument of that name",
     ]

@@ -77,7 +77,7 @@ OWN = Ref(F.params[0].var)
         (
             Owner(F, OFFSET),
             {"n": 2, "f": [1, 0], "offset": [0, 0, 2]},
-            "f(1) = 0, whose places are in [0, 0)",
+            "f(1) = 0, which has the places in [0, 0)",
         ),
         (Owner(F, OFFSET), {"n": 2, "f": [1, 2], "offset": [0, 0, 2]}, "f(1) = 2 is not in [0, 2)"),
         (Owner(F, OFFSET), {"n": 1, "f": [-1], "offset": [0, 1]}, "f(0) = -1 is not in [0, 1)"),
@@ -123,7 +123,7 @@ OWN = Ref(F.params[0].var)
         (
             LAYERED,
             {"top": [0], "start": [0, 1], "group": [1, 0, -1]},
-            "group(0) = 1 is not 0, whose top it is",
+            "group(0) = 1 is not 0, the step's top that it is",
         ),
         (LAYERED, {"top": [1], "start": [0, 1], "group": [1, 0, -1]}, "height(1) = 3 is not in step 0"),
         (

@@ -535,7 +535,7 @@ def test_a_barrier_that_one_worker_skips():
     w, step = Var("w"), Var("step")
     meet = If(Binary(BinaryOp.NE, Ref(w), Const(1)), Barrier(Label("meet")))
     p = program(For(w, Const(3), For(step, Const(2), meet), LoopKind.TEAM))
-    with pytest.raises(BarrierDivergence, match="part at a barrier") as error:
+    with pytest.raises(BarrierDivergence, match="diverge at a barrier") as error:
         interpret(p, {}, {})
     assert error.value.example == "worker 0 is at 'meet', worker 1 is at the end, worker 2 is at 'meet'"
 

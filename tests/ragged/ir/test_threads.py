@@ -100,7 +100,7 @@ def test_a_barrier_that_some_miss(condition, scope, message, where):
     program = parse(PARTING.format(condition=condition, scope=scope))
     with pytest.raises(InternalError):
         verify(program)
-    with pytest.raises(BarrierDivergence, match=f"{message} part at a barrier") as error:
+    with pytest.raises(BarrierDivergence, match=f"{message} diverge at a barrier") as error:
         interpret(program, {}, {})
     assert error.value.example == where
 

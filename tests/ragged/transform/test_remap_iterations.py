@@ -176,7 +176,7 @@ def test_an_order_of_what_is_not_known_at_the_call_is_refused():
     assert refused(declare_order, program, "order", loop(program, "k")) == (
         "declare_order: cannot declare 'order', an order of loop 'k'\n"
         "  because: it runs n(b) times, which is known in the program alone\n"
-        "  fix: order a loop whose extent is of numbers and sizes"
+        "  fix: order a loop with an extent of numbers and sizes"
     )
     assert refused(declare_order, program, "n", loop(program, "b")) == (
         "declare_order: 'n' is the name of something else here\n  fix: choose another name"

@@ -84,7 +84,7 @@ def test_refusals():
     old = parse(MATRICES)
     assert refused(set_order, old, buffer(old, "x"), (0, 2, 1)) == (
         "set_order: 'x' is no result and no temporary\n"
-        "  because: its role is 'payload': who fills it says how it is stored\n"
+        "  because: its role is 'payload': its producer determines the layout\n"
         "  fix: pack it, if it is a parameter"
     )
     assert refused(set_order, old, buffer(old, "t"), (0, 2)) == (
