@@ -98,7 +98,7 @@ def compile(
         program,
         options.of_recursion(),
         keep_nodes=keep == "nodes",
-        whole_heights=kernel.kernel.launch is not None,  # a GPU has room and blocks for any number of nodes
+        whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
         children=children,
     )
     linearizer = Linearizer(signature.plan, vocab=vocab, children=children)

@@ -16,8 +16,8 @@ from ragged.passes.drop_unused import called
 def programs_of(schedule: RaggedSchedule) -> tuple[Program, ...]:
     """Return a schedule's program, and its preludes in the order in which they run.
 
-    First come those that fill tables, then those that check what the kernel assumes of them, and what extents divide
-    by, if there is anything to check, and last the one that counts the work.
+    First come the preludes that fill tables, then those that check the kernel's assumptions and the divisors of
+    extents, if there are any, and last the prelude that counts the work.
     """
     program, checks = without_checks(schedule.lower())
     checks = (*checks, *extent_checks(schedule))

@@ -64,7 +64,7 @@ class ScheduleDecisions:
     def home(self, tensor: RaggedTensor) -> tuple[RaggedTensor, int]:
         """Return the nest that a tensor of `at` is computed in, and the number of loops around it.
 
-        Where its reader is computed inside of loops itself, it is hoisted out of those that it does not need.
+        It is hoisted out of the loops around its reader that it does not depend on.
         """
         reader, depth = self.at[tensor]
         while reader in self.at and depth <= self.at[reader][1]:

@@ -17,9 +17,9 @@ _FIXED = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """The lets and loops of a program; every variable is bound once, so one map does for all of it.
+    """The lets and loops of a program. Every variable is bound once, so one map serves the whole program.
 
-    `below` are the numbers that loops' variables stay below, where there are such numbers.
+    `below` has the constant upper bounds (exclusive) of loop variables that have one.
     """
 
     lets: Mapping[Var, Expr]

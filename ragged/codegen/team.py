@@ -1,8 +1,7 @@
-"""Stages that a team of workers runs: what each of them does, and where they meet.
+"""Code for stages that a team of workers runs, and their barriers.
 
-Every worker is called with the whole stage. In a team's loop it is the iteration of its own number. Every worker
-runs the loops, lets and conditions around a team's loop, and the first worker alone what stands beside it; so all of
-them meet between the one and the other.
+Every worker runs the whole stage. In a team loop worker w runs iteration w. Every worker runs the loops, lets and
+conditions around a team loop; only the first worker runs the statements adjacent to it, with barriers in between.
 """
 
 from __future__ import annotations

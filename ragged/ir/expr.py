@@ -1,8 +1,8 @@
 """Expressions: the values that statements store and the indices that they store at.
 
 Nodes are immutable. Two expressions are equal when they have the same shape over the same symbols; the symbols
-(`Dim`, `Var`, `Buffer`, `Function`) are compared by identity, never by name. An expression's grammar is the
-union `Expr` at the end of this file, and whoever consumes it matches all of it.
+(`Dim`, `Var`, `Buffer`, `Function`) are compared by identity, never by name. The grammar of
+expressions is the union `Expr` at the end of this file; consumers match it exhaustively.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class Store(_Node):
 class Reduce(_Node):
     """`buffer[indices] = combiner(buffer[indices], value)`.
 
-    `axes` are the loops around it that it reduces over, outermost first: the order of the reduction is theirs.
-    `init` is what the accumulator holds before the first of them.
+    `axes` are the loops around it that it reduces over, outermost first: they determine the order of the reduction.
+    `init` is the value of the accumulator before the first iteration.
     """
 
     label: Label

@@ -97,7 +97,7 @@ def reduce_rows(
 def _folded(
     name: str, rows: Sequence[DimLike], side: RaggedTensor, lanes: int, fewer: int, reduce: Reduce
 ) -> RaggedTensor:
-    """Compute of a row's partial results `fewer`, each of what is so many places apart: all of them side by side."""
+    """Combine the partial results of each row to `fewer` lanes: lane i reduces those at i, i + `fewer`, ..."""
     return ragged.compute(
         f"{name}_{fewer}",
         [*rows, (ragged.dim("lane"), fewer)],

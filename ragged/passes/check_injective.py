@@ -24,7 +24,7 @@ class InjectiveCheck:
 
 
 def check_injective(function: Function, facts: Iterable[Fact], name: str) -> InjectiveCheck:
-    """Return the check of a function of one parameter; `facts` are what is known of it, `name` that of the table.
+    """Return the check of a function of one parameter; `facts` are its facts, `name` the table's name.
 
     after, for `order(i < rows)` in `[0, rows)`::
 

@@ -84,7 +84,7 @@ def other_shape(name: str, found: tuple[int, ...] | None, wanted: tuple[int, ...
 
 
 def storage_beyond(batch: int, first: int, length: int, rows: int) -> DataError:
-    """A batch has no room where its storage begins."""
+    """The rows of a batch are beyond the end of the storage."""
     return DataError(
         f"linearize: batch {batch} is kept in {length} rows of storage from {first} on, and there are {rows}",
         because="an array or a size of it was exchanged after it was linearized",

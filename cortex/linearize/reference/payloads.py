@@ -1,4 +1,4 @@
-"""Reads what a node carries as its payload's dtype and shape, and refuses what is not of them."""
+"""Read the payloads of a node, and refuse values of another dtype or shape."""
 
 from __future__ import annotations
 

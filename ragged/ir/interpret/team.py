@@ -1,9 +1,9 @@
-"""Teams: workers, and threads of workers that are blocks, that run at once and meet at barriers.
+"""Interpret teams of concurrent workers, or blocks of threads, that synchronize at barriers.
 
-A statement with a barrier becomes a generator that stops at each one, so that workers can take turns. They
-change places at barriers alone: between two barriers a conflict is a race in whatever order they run, and
-without a conflict the order does not matter. The threads of a block take turns in the same way; at a barrier of
-the team a block's turn is over when all of its threads have come there.
+A statement with a barrier becomes a generator that yields at each one; the interpreter switches between workers
+only at barriers. Between two barriers any conflict is a race in every order, and without a conflict the order does
+not matter. The threads of a block are interleaved in the same way; a block arrives at a barrier of the team when
+all of its threads have.
 """
 
 from __future__ import annotations

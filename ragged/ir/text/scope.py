@@ -19,7 +19,7 @@ Node: TypeAlias = ast.expr | ast.stmt | ast.keyword
 
 @dataclass(frozen=True, slots=True)
 class NameScope:
-    """The names at one place in the text of `file`; dims are named where they are first met, for all of it."""
+    """The names in scope at one place in the text of `file`; the first use of a dim names it for the whole file."""
 
     file: str
     values: Mapping[str, Symbol] = field(default_factory=dict)

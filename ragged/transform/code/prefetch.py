@@ -63,8 +63,8 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
 
     Raises:
         ScheduleError: there is no such loop or buffer; the buffer is local; nothing stands before the nest in its
-            block; a check or a loop of workers stands in that block; the nest reads nothing of it that is certain to
-            be read; or where it reads depends on what the block writes.
+            block; a check or a loop of workers stands in that block; the nest has no read of it that is certain to
+            run; or where it reads depends on what the block writes.
     """
     what = f"prefetch: cannot bring near what loop '{loop.name}' reads of '{buffer.name}'"
     check_known(program, buffer, "prefetch")
@@ -88,7 +88,9 @@ def prefetch(program: Program, loop: Var, buffer: Buffer) -> Rewritten:
     copy = _Ahead(buffer).copy(nest, {})
     if copy is None:
         raise ScheduleError(
-            what, because="it reads nothing of it, or not surely", fix="name a buffer that the nest reads"
+            what,
+            because="no read of it in that loop is certain to run",
+            fix="name a buffer that the nest reads",
         )
     changed = {storage(each) for each in written(home)}
     if any(isinstance(part, Load) and storage(part.buffer) in changed for part in _deciding(copy)):

@@ -180,7 +180,7 @@ class _FuseRagged:
 
 
 def _kind(nest: Nest) -> LoopKind:
-    """Return how the fused loop runs: a loop inside that runs at once says nothing of iterations of several rows."""
+    """Return the kind of the fused loop: parallel only if both loops are."""
     at_once = all(loop.kind is LoopKind.PARALLEL for loop in nest.loops)
     return LoopKind.PARALLEL if at_once else LoopKind.SERIAL
 

@@ -36,9 +36,9 @@ def serpentine_order(program: Program, loop: Var, around: Var) -> Rewritten:
                 for n in serial(batch_length(b)):
                     t[batch_begin(b) + n, s] = U[s] * x[batch_begin(b) + n]
 
-    What one iteration of `around` read last the next one reads first, while caches have it: of a table that is somewhat
-    larger than a cache, which read in one order drops all of it each time, most stays there. The forwarding of `loop`
-    is the loop over `s_a`.
+    Each iteration of `around` first reads the elements that the previous one read last, which are still cached: most of
+    a table somewhat larger than a cache stays there, where a fixed order would evict it each time. `loop` is forwarded
+    to the loop over `s_a`.
 
     Raises:
         ScheduleError: there is no such loop; one of them is neither serial nor parallel, or `around` not serial;

@@ -77,7 +77,7 @@ def cache_read(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     if not found:
         raise ScheduleError(
             name,
-            because="that loop reads nothing of it",
+            because="that loop does not read it",
             fix="name a loop around what reads it, or cache_write what it accumulates",
         )
     check_lanes(name, place)

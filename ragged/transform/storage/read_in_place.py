@@ -72,7 +72,7 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
     if not all(_is_row(program, site, buffer) for site in sites(program)):
         raise ScheduleError(
             what,
-            because="what is prefetched of it may be of no row, and nothing says where such a one begins",
+            because="a prefetch of it may be beyond the last row, and no function gives its beginning",
             fix="read_in_place first, then pad_loop",
         )
     row = Var("n")

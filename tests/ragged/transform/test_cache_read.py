@@ -218,7 +218,7 @@ def test_what_is_not_read():
     program = parse(PRODUCT)
     assert refused(cache_read, program, declared(program, "b"), loop(program, "j")) == (
         "cache_read: cannot copy 'b' in loop 'j'\n"
-        "  because: that loop reads nothing of it\n"
+        "  because: that loop does not read it\n"
         "  fix: name a loop around what reads it, or cache_write what it accumulates"
     )
 

@@ -143,7 +143,7 @@ def refusal(name, buffer):
     return f"prefetch: cannot bring near what loop '{name}' reads of '{buffer}'\n"
 
 
-NOTHING = "  because: it reads nothing of it, or not surely\n  fix: name a buffer that the nest reads"
+NOTHING = "  because: no read of it in that loop is certain to run\n  fix: name a buffer that the nest reads"
 
 
 def test_refusals():

@@ -136,7 +136,7 @@ def test_refusals():
     assert refused(read_in_place, scalar, declared(scalar, "z"), *NAMES) == WHAT.format("z") + NO_ROWS
     beyond = parse(ROWS.replace("prefetch(x[n, 1, 0])", "prefetch(x[n + 1, 1, 0])"))
     assert refused(read_in_place, beyond, declared(beyond, "x"), *NAMES) == WHAT.format("x") + (
-        "  because: what is prefetched of it may be of no row, and nothing says where such a one begins\n"
+        "  because: a prefetch of it may be beyond the last row, and no function gives its beginning\n"
         "  fix: read_in_place first, then pad_loop"
     )
     assert refused(read_in_place, old, declared(old, "x"), "left", "size") == (
