@@ -1,10 +1,11 @@
-"""Finding the sums of products in a program: what a schedule spends its effort on."""
+"""Contractions in a program: the sums of products that a schedule spends its effort on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import stepped
@@ -18,13 +19,12 @@ from ragged.ir.walk import leaves, mentions, subexpressions
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`out[..., o1, o2] += a * b`, summed over `axis`: a matrix times a vector, or times a matrix; or of pairs.
+    """`out[..., o1, o2] += a * b`, reduced over `axis`: a matrix times a vector or a matrix; or the same of pairs.
 
-    `outputs` are the loops right around it, outermost first, of constant extents; lets may stand between.
-    `vector` is the one of them to compute side by side, if there is one: consecutive elements of one operand, or
-    of one that can be packed so (`packed`, and the dimension that the loop indexes), the other operand being the
-    same for all. `rows` is the longest of the others that the operand along `vector` does not depend on. `stored` is
-    said where there is no `vector`: a temporary or result, and the dimension of it that would give one if it came last.
+    `outputs` are the loops around it, outermost first, of constant extents. `vector` is the one of them to vectorize,
+    if any: `vector_operand` is contiguous in it, or would be after packing (`packed`: the parameter and its dimension),
+    and the other operand does not depend on it. `rows` is the longest other loop that `vector_operand` does not depend
+    on. Without `vector`, `reorderable` is a temporary or result, and the dimension that would give one if it were last.
     """
 
     init: Label
@@ -34,33 +34,31 @@ class Contraction:
     vector: For | None
     rows: For | None
     packed: tuple[Buffer, int] | None
-    along: Expr | None
-    stored: tuple[Buffer, int] | None
+    vector_operand: Expr | None
+    reorderable: tuple[Buffer, int] | None
 
 
 def contractions(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Contraction]:
-    """Yield the sums of products of a stage, in the order of the text."""
+    """Yield the contractions of a stage, in program order."""
     for site in sites(program):
         if site.stage.kind is stage and isinstance(site.stmt, Reduce):
-            found = _product(site, site.stmt)
+            found = _contraction(site, site.stmt)
             if found is not None:
                 yield found
 
 
-def weighted(program: Program) -> set[Label]:
-    """Return the updates of the products with a matrix of parameters that packing brings into their order."""
-    return {product.update for product in contractions(program) if product.packed is not None}
+def packed_contractions(program: Program) -> set[Label]:
+    """Return the updates of the contractions with a parameter that is to be packed."""
+    return {each.update for each in contractions(program) if each.packed is not None}
 
 
-def matrices(program: Program) -> int:
-    """Return the bytes of the matrices of parameters that a kernel's products pack."""
-    return sum(
-        map(bytes_of, {product.packed[0] for product in contractions(program) if product.packed is not None})
-    )
+def packed_bytes(program: Program) -> int:
+    """Return the bytes of the parameters that a kernel's contractions pack."""
+    return sum(map(bytes_of, {each.packed[0] for each in contractions(program) if each.packed is not None}))
 
 
-def matrices_in(program: Program, loop: Var) -> int:
-    """Return the bytes of those that the products in a loop pack."""
+def packed_bytes_in(program: Program, loop: Var) -> int:
+    """Return the bytes of the parameters that the contractions in a loop pack."""
     inside = {leaf.label for leaf in leaves(loop_of(program, loop))}
     packed = {
         each.packed[0] for each in contractions(program) if each.packed is not None and each.update in inside
@@ -68,9 +66,9 @@ def matrices_in(program: Program, loop: Var) -> int:
     return sum(map(bytes_of, packed))
 
 
-def rows(program: Program) -> int:
-    """Return the bytes of what a kernel's products read of the rows of other buffers, of one row of each."""
-    updates = {product.update for product in contractions(program)}
+def row_operand_bytes(program: Program) -> int:
+    """Return the bytes that a kernel's contractions read per row: of one row of each operand that is no parameter."""
+    updates = {each.update for each in contractions(program)}
     loads = (
         part
         for site in sites(program)
@@ -82,30 +80,30 @@ def rows(program: Program) -> int:
 
 
 def bytes_of(buffer: Buffer) -> int:
-    """Return the bytes of a buffer, of those of its extents that are constant."""
+    """Return the bytes of a buffer whose extents that are not constant count as one."""
     extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
     return prod(extents) * buffer.dtype.bytes
 
 
-def shared(program: Program, loop: Var) -> set[Label]:
-    """Return the updates of the products whose columns the iterations of a loop share: together they read them once.
+def with_shared_columns(program: Program, loop: Var) -> set[Label]:
+    """Return the updates of the contractions whose matrix is the same in all iterations of a loop.
 
-    These are columns of parameters, and what else does not depend on the loop, unless a loop inside shares them.
+    It is a parameter, or does not depend on the loop; and no loop inside is one over rows that share it.
     """
     return {
-        product.update
-        for product in contractions(program)
-        if product.rows is None and (product.packed is not None or _is_fixed(product, loop))
+        each.update
+        for each in contractions(program)
+        if each.rows is None and (each.packed is not None or _is_invariant(each, loop))
     }
 
 
-def _is_fixed(product: Contraction, loop: Var) -> bool:
-    """True if the operand along a product's columns is the same in all iterations of a loop around it."""
-    return product.along is not None and product.axis.var is not loop and not mentions(product.along, (loop,))
+def _is_invariant(contraction: Contraction, loop: Var) -> bool:
+    operand = contraction.vector_operand
+    return operand is not None and contraction.axis.var is not loop and not mentions(operand, (loop,))
 
 
-def _product(site: Site, update: Reduce) -> Contraction | None:
-    """Return the product at a site, or None if it has another form."""
+def _contraction(site: Site, update: Reduce) -> Contraction | None:
+    """Return the contraction at a site, or None if it has another form."""
     value = update.value
     if update.combiner is not Combiner.SUM or len(update.axes) != 1 or not update.buffer.dtype.is_float:
         return None
@@ -115,18 +113,26 @@ def _product(site: Site, update: Reduce) -> Contraction | None:
     init = _init(site, update)
     if axis.var is not update.axes[0] or init is None or not outputs:
         return None
-    if any(output.extent == Const(0) for output in outputs):  # nobody looks at it
+    if any(output.extent == Const(0) for output in outputs):
         return None
     sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
     if sides.vector is None and not isinstance(axis.extent, Const):
         return None
     return Contraction(
-        init, update.label, outputs, axis, sides.vector, sides.rows, sides.packed, sides.along, sides.stored
+        init,
+        update.label,
+        outputs,
+        axis,
+        sides.vector,
+        sides.rows,
+        sides.packed,
+        sides.vector_operand,
+        sides.reorderable,
     )
 
 
 def _outputs(site: Site) -> tuple[For, ...]:
-    """Return the loops over the output that stand one in the other around init and axis."""
+    """Return the perfectly nested loops over the output around init and axis."""
     found: list[For] = []
     inner: object = None
     for outer in reversed(site.around[:-1]):
@@ -144,7 +150,7 @@ def _outputs(site: Site) -> tuple[For, ...]:
 
 
 def _init(site: Site, update: Reduce) -> Label | None:
-    """Return the label of the store that stands right before the reduction's loop."""
+    """Return the label of the store directly before the reduction's loop."""
     outer = site.loops[-2] if len(site.loops) > 1 else None
     match outer:
         case For(body=Block(body=(Store(label=label, buffer=buffer), For(body=Reduce() as inner)))):
@@ -153,15 +159,14 @@ def _init(site: Site, update: Reduce) -> Label | None:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """What a product's operands are along its loops; see `Product`."""
+class _Sides(NamedTuple):
+    """The fields of a `Contraction` that follow from its operands."""
 
     vector: For | None
     rows: For | None
     packed: tuple[Buffer, int] | None = None
-    along: Expr | None = None
-    stored: tuple[Buffer, int] | None = None
+    vector_operand: Expr | None = None
+    reorderable: tuple[Buffer, int] | None = None
 
 
 def _extent(loop: For) -> int:
@@ -170,21 +175,21 @@ def _extent(loop: For) -> int:
 
 
 def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
-    """Return the loop to compute side by side, another for rows, and what to pack for it."""
-    stored: tuple[Buffer, int] | None = None
+    """Return the loop to vectorize, the loop over rows, and the operand to pack or reorder for that."""
+    reorderable: tuple[Buffer, int] | None = None
     for loop in reversed(outputs):
-        for along, other in ((lhs, rhs), (rhs, lhs)):
-            if mentions(other, (loop.var,)) or not isinstance(along, Load):
+        for operand, other in ((lhs, rhs), (rhs, lhs)):
+            if mentions(other, (loop.var,)) or not isinstance(operand, Load):
                 continue
-            place = stepped(along.indices, loop.var)
-            if place is None:
+            dimension = stepped(operand.indices, loop.var)
+            if dimension is None:
                 continue
-            others = [row for row in outputs if row is not loop and not mentions(along, (row.var,))]
+            others = [row for row in outputs if row is not loop and not mentions(operand, (row.var,))]
             rows = max(others, key=_extent, default=None)
-            if place == along.buffer.order[-1]:
-                return _Sides(loop, rows, None, along)
-            if along.buffer.role in (Role.PARAMETER, Role.BOUND):
-                return _Sides(loop, rows, (along.buffer, place), along)
-            if place:  # rows come first
-                stored = stored or (along.buffer, place)
-    return _Sides(None, outputs[-1], stored=stored)
+            if dimension == operand.buffer.order[-1]:
+                return _Sides(loop, rows, None, operand)
+            if operand.buffer.role in (Role.PARAMETER, Role.BOUND):
+                return _Sides(loop, rows, (operand.buffer, dimension), operand)
+            if dimension:  # dimension 0 is that of rows
+                reorderable = reorderable or (operand.buffer, dimension)
+    return _Sides(None, outputs[-1], reorderable=reorderable)

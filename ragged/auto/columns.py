@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ragged.analysis.contractions import matrices_in, weighted
+from ragged.analysis.contractions import packed_bytes_in, packed_contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
 from ragged.auto.fuse_edges import fuse_edges
@@ -64,7 +64,7 @@ def share_columns(
         for part in fuse_edges(schedule, loop):
             if not options.share_columns:
                 continue
-            width = partial(_width, machine, options.slice_vectors, matrices_in(schedule.program, part))
+            width = partial(_width, machine, options.slice_vectors, packed_bytes_in(schedule.program, part))
             before = schedule.checkpoint()
             rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
             pieces = (
@@ -83,7 +83,7 @@ def share_columns(
 
 def _worth(program: Program) -> list[Var]:
     """Return the outermost parallel loops around products with a parameter."""
-    updates = weighted(program)
+    updates = packed_contractions(program)
     return [loop.var for loop in outermost(program) if any(leaf.label in updates for leaf in leaves(loop))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ragged.analysis.contractions import contractions, matrices, rows
+from ragged.analysis.contractions import contractions, packed_bytes, row_operand_bytes
 from ragged.auto.columns import Columns, share_columns
 from ragged.auto.fuse_child_loops import fuse_child_loops
 from ragged.auto.fuse_row_loops import fuse_row_loops
@@ -117,11 +117,11 @@ def _share_out(state: _CpuState) -> None:
 def _rows_per_worker(state: _CpuState) -> int | None:
     """Return from how many rows per worker on workers share rows; None where the matrices exceed a second cache."""
     program, machine = state.schedule.program, state.machine
-    weights = matrices(program)
+    weights = packed_bytes(program)
     if weights > machine.l2_bytes:
         return None
     on_unit = state.options.on_unit(machine)
-    return state.options.rows_per_worker(weights, rows(program) * state.threads, on_unit=on_unit)
+    return state.options.rows_per_worker(weights, row_operand_bytes(program) * state.threads, on_unit=on_unit)
 
 
 def _contract(state: _CpuState) -> None:
@@ -129,7 +129,7 @@ def _contract(state: _CpuState) -> None:
 
 
 def _vectorize_elementwise(state: _CpuState) -> None:
-    sums = {product.update for product in contractions(state.schedule.program)}
+    sums = {contraction.update for contraction in contractions(state.schedule.program)}
     vectorize_columns(state.schedule, state.machine, leave=sums)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ragged.analysis.contractions import weighted
+from ragged.analysis.contractions import packed_contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
@@ -20,7 +20,7 @@ def fuse_edges(schedule: LoopSchedule, loop: Var) -> Iterator[Var]:
     """Give each product over children a loop of its own over all edges; yield it, and the loops that are left."""
     current = loop
     while True:
-        updates = weighted(schedule.program)
+        updates = packed_contractions(schedule.program)
         parts = parts_of(loop_of(schedule.program, current))
         at = next((i for i, part in enumerate(parts) if _is_ragged_product(part, updates)), None)
         if at is None:

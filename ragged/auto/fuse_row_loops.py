@@ -8,7 +8,7 @@ from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.tensorize_products import suits_matrix_unit
-from ragged.auto.tile_products import cut_rows, rows_of_tile
+from ragged.auto.tile_products import partition_rows, rows_of_tile
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
@@ -44,13 +44,13 @@ def _fuse(schedule: LoopSchedule, run: list[For], machine: Machine, options: Sch
     here = [own[leaf.label] for nest in run for leaf in leaves(nest) if leaf.label in own]
     if options.on_unit(machine) and any(map(suits_matrix_unit, here)):
         return
-    together = min(rows_of_tile(product, machine, options) for product in here)
+    together = min(rows_of_tile(contraction, machine, options) for contraction in here)
     nests = [_rows(nest, own) for nest in run]
     for nest, rows in zip(run, nests, strict=True):
         if rows is not nest.var:
             schedule.apply(reorder, (rows, nest.var))
     parts = [
-        cut_rows(schedule, rows, together) for rows in nests
+        partition_rows(schedule, rows, together) for rows in nests
     ]  # of as many rows each: all are cut, or none
     if None not in parts:
         for before, rows in pairwise(nests):  # what is left over comes after the rows of all nests
@@ -74,7 +74,7 @@ def _runs(program: Program) -> list[list[For]]:
                 continue
             if len(run) > 1:
                 found.append(run)
-            run = [part] if isinstance(part, For) and _product(part, own) is not None else []
+            run = [part] if isinstance(part, For) and _contraction(part, own) is not None else []
     return found
 
 
@@ -91,14 +91,14 @@ def _own_rows(program: Program) -> dict[object, Contraction]:
     return {p.update: p for p in contractions(program) if p.packed is not None and p.rows is not None}
 
 
-def _product(nest: For, own: dict[object, Contraction]) -> Contraction | None:
+def _contraction(nest: For, own: dict[object, Contraction]) -> Contraction | None:
     return next((own[leaf.label] for leaf in leaves(nest) if leaf.label in own), None)
 
 
 def _rows(nest: For, own: dict[object, Contraction]) -> Var:
     """Return the loop over rows of a nest: a product's, or the outermost one."""
-    product = _product(nest, own)
-    return nest.var if product is None or product.rows is None else product.rows.var
+    contraction = _contraction(nest, own)
+    return nest.var if contraction is None or contraction.rows is None else contraction.rows.var
 
 
 def _leaf(nest: Stmt) -> Stmt:

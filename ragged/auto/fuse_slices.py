@@ -33,7 +33,7 @@ def fuse_slices(schedule: LoopSchedule) -> None:
 
 def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
     """Yield pairs of loops, over slices and right inside over a batch, around products of two matrices alone."""
-    packed = [product for product in contractions(program) if product.packed is not None]
+    packed = [contraction for contraction in contractions(program) if contraction.packed is not None]
     for site in sites(program):
         outer = site.stmt
         if (
@@ -45,6 +45,6 @@ def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
         if outer.kind is not LoopKind.PARALLEL or outer.body.kind is not LoopKind.PARALLEL:
             continue
         inside = {leaf.label for leaf in leaves(outer)}
-        here = [product for product in packed if product.update in inside]
-        if here and all(product.rows is not None for product in here):
+        here = [contraction for contraction in packed if contraction.update in inside]
+        if here and all(contraction.rows is not None for contraction in here):
             yield outer.var, outer.body.var

@@ -206,12 +206,12 @@ def _hold_sums(schedule: LoopSchedule) -> None:
         for leaf in leaves(schedule.program.kernel)
         if isinstance(leaf, Reduce) and leaf.buffer.role is Role.LOCAL
     }
-    for product in list(contractions(schedule.program)):
-        if product.update in local:
+    for contraction in list(contractions(schedule.program)):
+        if contraction.update in local:
             continue
         before = schedule.checkpoint()
         try:
-            schedule.apply(cache_write, product.update, product.outputs[-1].var)
+            schedule.apply(cache_write, contraction.update, contraction.outputs[-1].var)
         except ScheduleError:
             schedule.restore(before)
 

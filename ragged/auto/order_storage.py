@@ -60,9 +60,9 @@ def order_loops(schedule: LoopSchedule) -> None:
 def _wanted(program: Program) -> list[tuple[Buffer, int]]:
     """Return what is to be stored otherwise, once each, and the dimension that is to come last."""
     found: dict[Buffer, int] = {}
-    for product in contractions(program):
-        if product.vector is None and product.stored is not None:
-            buffer, dimension = product.stored
+    for contraction in contractions(program):
+        if contraction.vector is None and contraction.reorderable is not None:
+            buffer, dimension = contraction.reorderable
             if buffer.role in _WRITTEN:
                 found.setdefault(buffer, dimension)
     return list(found.items())
@@ -70,7 +70,9 @@ def _wanted(program: Program) -> list[tuple[Buffer, int]]:
 
 def _scalar(program: Program) -> frozenset[Label]:
     """Return the products that nothing is computed side by side of."""
-    return frozenset(product.update for product in contractions(program) if product.vector is None)
+    return frozenset(
+        contraction.update for contraction in contractions(program) if contraction.vector is None
+    )
 
 
 def _last(buffer: Buffer, dimension: int) -> tuple[int, ...]:
@@ -96,7 +98,7 @@ def _follow(schedule: LoopSchedule, first: Buffer) -> bool:
 
 def _unlike(program: Program) -> Iterator[tuple[Buffer, int]]:
     """Yield what stands in a store, or is a product's result, together with something ordered; and what comes last."""
-    sums = {product.update: product.vector for product in contractions(program)}
+    sums = {contraction.update: contraction.vector for contraction in contractions(program)}
     for site in sites(program):
         stmt = site.stmt
         if site.stage.kind is not StageKind.KERNEL:

@@ -27,7 +27,7 @@ class PairProductsBf16:
     def __call__(self, program: Program) -> Rewritten:
         """Return the program that computes with pairs."""
         schedule = LoopSchedule(program, trusted=True)
-        updates = [product.update for product in contractions(program)]
+        updates = [contraction.update for contraction in contractions(program)]
         legal = tuple(update for update in updates if _is_legal(program, update))
         if legal:
             schedule.apply(pair_products, legal)

@@ -145,9 +145,9 @@ def _wanted(program: Program) -> set[Buffer]:
     worker needs what another one makes.
     """
     weighted = {
-        product.update
-        for product in contractions(program)
-        if product.packed is not None and product.rows is None
+        contraction.update
+        for contraction in contractions(program)
+        if contraction.packed is not None and contraction.rows is None
     }
     multiplied = {
         part.buffer

@@ -1,4 +1,4 @@
-"""Slices of columns in turns forwards and backwards, batch after batch."""
+"""Serpentine order of column slices: every second batch visits them backwards."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from ragged.transform.loops.serpentine_order import serpentine_order
 
 
 def serpentine_columns(schedule: LoopSchedule) -> None:
-    """Turn loops over slices of a matrix of parameters around in every second batch.
+    """Run loops over slices of a parameter matrix backwards in every second batch.
 
-    A batch reads all slices, and finds those in the second cache that the batch before read last. What `alternate`
-    refuses is left as it is.
+    A batch reads all slices; those that the previous batch read last are still in the L2 cache. A loop that
+    `serpentine_order` refuses is left as it is.
     """
     tables = {
-        product.update: product.packed[0] for product in contractions(schedule.program) if product.packed
+        contraction.update: contraction.packed[0]
+        for contraction in contractions(schedule.program)
+        if contraction.packed
     }
     found: dict[Var, Var] = {}
     for site in sites(schedule.program):
@@ -38,9 +40,9 @@ def serpentine_columns(schedule: LoopSchedule) -> None:
 
 
 def _slices(site: Site, update: Reduce, table: Buffer) -> tuple[Var, Var] | None:
-    """Return the loop over slices of a matrix that a product reads, and the one over batches around it.
+    """Return the loop over slices of a matrix that a contraction reads, and the loop over batches around it.
 
-    None if there are no such loops: rows that share a slice stand inside of it.
+    None unless there are such loops, with one over rows that share a slice inside.
     """
     parts = subexpressions(site.expand(update.value))
     reads = [part for part in parts if isinstance(part, Load) and part.buffer is table]
@@ -57,5 +59,5 @@ def _is_read_by(reads: Sequence[Load], loop: For) -> bool:
 
 
 def _is_counted(loop: For) -> bool:
-    """True for a serial loop whose extent is no number."""
+    """Return whether a loop is serial and its extent is not constant."""
     return loop.kind is LoopKind.SERIAL and not isinstance(loop.extent, Const)

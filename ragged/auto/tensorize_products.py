@@ -19,40 +19,40 @@ ROWS = LANES
 """Iterations of a batch that a matrix unit computes at once."""
 
 
-def suits_matrix_unit(product: Contraction) -> bool:
+def suits_matrix_unit(contraction: Contraction) -> bool:
     """Return whether a product, given rows, is one for a matrix unit: of pairs, columns and length by sixteens."""
-    if product.packed is not None:
-        buffer = product.packed[0]
-    elif isinstance(product.along, Load) and product.rows is not None:  # a matrix of the iteration's own
-        buffer = product.along.buffer
+    if contraction.packed is not None:
+        buffer = contraction.packed[0]
+    elif isinstance(contraction.vector_operand, Load) and contraction.rows is not None:
+        buffer = contraction.vector_operand.buffer
     else:
         return False
-    if buffer.dtype is not DType.BFLOAT16X2 or product.vector is None:
+    if buffer.dtype is not DType.BFLOAT16X2 or contraction.vector is None:
         return False
-    extents = (product.vector.extent, product.axis.extent)
+    extents = (contraction.vector.extent, contraction.axis.extent)
     return all(isinstance(each, Const) and each.value % LANES == 0 for each in extents)
 
 
-def columns_for_matrix_unit(schedule: LoopSchedule, product: Contraction) -> int:
+def columns_for_matrix_unit(schedule: LoopSchedule, contraction: Contraction) -> int:
     """Split a product's columns as a matrix unit takes them; return how many it takes at once, 0 if it takes none.
 
     `tensorize_rows` comes next, when what is read side by side is packed by so many columns.
     """
-    if not suits_matrix_unit(product):
+    if not suits_matrix_unit(contraction):
         return 0
     before = schedule.checkpoint()
-    columns = product.vector
+    columns = contraction.vector
     assert columns is not None and isinstance(columns.extent, Const)
     tiles = int(columns.extent.value) // LANES
     width = LANES * next(count for count in range(TILES, 0, -1) if tiles % count == 0)
     try:
-        others = tuple(loop.var for loop in product.outputs if loop is not columns)
+        others = tuple(loop.var for loop in contraction.outputs if loop is not columns)
         inner = columns.var
         if width < columns.extent.value:
             outer, inner = schedule.apply(split, columns.var, width, Tail.PEEL).loops[columns.var]
             others = (*others, outer)
         schedule.apply(reorder, (*others, inner))
-        rows = _rows(schedule.program, product.update)
+        rows = _rows(schedule.program, contraction.update)
         if rows is not None and not isinstance(matrix_nest(rows, packed=False), str):
             return width
     except ScheduleError:

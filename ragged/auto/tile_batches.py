@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.analysis.contractions import bytes_of, contractions, shared
+from ragged.analysis.contractions import bytes_of, contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
@@ -75,7 +75,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
         if isinstance(loop.extent, Const):
             continue
         updates = set(_direct(loop.body))
-        here = updates & shared(program, loop.var)
+        here = updates & with_shared_columns(program, loop.var)
         if not here:
             continue
         matrices = {packed[update] for update in updates if update in packed}
@@ -94,7 +94,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
 
 
 def _on_unit(program: Program) -> set[Label]:
-    return {product.update for product in contractions(program) if suits_matrix_unit(product)}
+    return {contraction.update for contraction in contractions(program) if suits_matrix_unit(contraction)}
 
 
 def _direct(stmt: Stmt) -> Iterator[Label]:
@@ -174,7 +174,7 @@ def _product_by_product(schedule: LoopSchedule, rows: Var) -> None:
 
 def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
     """Return statements in order: each sum of products by itself, and what stands between them together."""
-    sums = {product.update for product in contractions(program)}
+    sums = {contraction.update for contraction in contractions(program)}
     found: list[list[Stmt]] = []
     alone = True
     for part in parts:
@@ -195,9 +195,9 @@ def _hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
         for leaf in leaves(body)
         if isinstance(leaf, Reduce) and leaf.buffer.role is not Role.LOCAL and _is_scattered(body, leaf)
     }
-    for product in list(contractions(schedule.program)):
-        if product.update in scattered:
-            schedule.apply(cache_write, product.update, loop)
+    for contraction in list(contractions(schedule.program)):
+        if contraction.update in scattered:
+            schedule.apply(cache_write, contraction.update, loop)
 
 
 def _is_scattered(body: Stmt, leaf: Reduce) -> bool:

@@ -45,7 +45,7 @@ def tile_products(schedule: LoopSchedule, machine: Machine, options: ScheduleOpt
     registers; where the other operand has rows that share the columns, some of them together (`ScheduleOptions.tile`).
     The order of each sum stays. What a primitive refuses is left as it is.
     """
-    updates = [product.update for product in contractions(schedule.program)]
+    updates = [contraction.update for contraction in contractions(schedule.program)]
     tile_sums(schedule, machine, options, updates, StageKind.KERNEL)
 
 
@@ -60,11 +60,11 @@ def tile_sums(
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
     for label in updates:
-        product = _product(schedule, label, stage) if options.on_unit(machine) else None
-        if product is not None and (width := columns_for_matrix_unit(schedule, product)):
+        contraction = _contraction(schedule, label, stage) if options.on_unit(machine) else None
+        if contraction is not None and (width := columns_for_matrix_unit(schedule, contraction)):
             on_unit.append(label)
-            if product.packed is not None:
-                packings.setdefault(product.packed[0], set()).add((product.packed[1], width))
+            if contraction.packed is not None:
+                packings.setdefault(contraction.packed[0], set()).add((contraction.packed[1], width))
             continue
         for packing in _tile(schedule, machine, options, label, stage):
             packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
@@ -77,9 +77,14 @@ def tile_sums(
             list(_tile(schedule, machine, options, label, stage))
 
 
-def _product(schedule: LoopSchedule, update: Label, stage: StageKind) -> Contraction | None:
+def _contraction(schedule: LoopSchedule, update: Label, stage: StageKind) -> Contraction | None:
     return next(
-        (product for product in contractions(schedule.program, stage) if product.update is update), None
+        (
+            contraction
+            for contraction in contractions(schedule.program, stage)
+            if contraction.update is update
+        ),
+        None,
     )
 
 
@@ -90,12 +95,12 @@ def _tile(
     pending = [update]
     while pending:
         label = pending.pop()
-        product = _product(schedule, label, stage)
-        if product is None:
+        contraction = _contraction(schedule, label, stage)
+        if contraction is None:
             continue
         before = schedule.checkpoint()
         try:
-            pieces = _cut(schedule, product, rows_of_tile(product, machine, options))
+            pieces = _cut(schedule, contraction, rows_of_tile(contraction, machine, options))
         except ScheduleError:
             schedule.restore(before)
             pieces = ()
@@ -103,56 +108,56 @@ def _tile(
             pending.extend(reversed(pieces))
             continue
         try:
-            width, rest = _tile_once(schedule, machine, options, product)
+            width, rest = _tile_once(schedule, machine, options, contraction)
         except ScheduleError:
             schedule.restore(before)
             continue
         pending.extend(rest)
-        if product.packed is not None and width:
-            yield Packing(product.packed[0], product.packed[1], width)
+        if contraction.packed is not None and width:
+            yield Packing(contraction.packed[0], contraction.packed[1], width)
 
 
 def _tile_once(
-    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, product: Contraction
+    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, contraction: Contraction
 ) -> tuple[int, tuple[Label, ...]]:
     """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
-    loop = product.vector if product.vector is not None else product.outputs[-1]
+    loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
     extent = _extent(loop)
-    lanes = _lanes(machine, extent) if product.vector is not None else 1
+    lanes = _lanes(machine, extent) if contraction.vector is not None else 1
     _, most_vectors = options.tile_on(machine)
     pieces = _pieces(extent, lanes)
-    rows = _dividing(product, rows_of_tile(product, machine, options))
-    like = _rows_that_share_a_packing(product, rows, machine, options)
+    rows = _dividing(contraction, rows_of_tile(contraction, machine, options))
+    like = _rows_that_share_a_packing(contraction, rows, machine, options)
     most = most_vectors if like > 1 else options.row_vectors
     held = pieces <= options.row_vectors and like * pieces + pieces < machine.vector_registers
-    fits = product.vector is not None and held
+    fits = contraction.vector is not None and held
     width = extent if fits else lanes * _vectors(extent // lanes, most)
     if width < 2:
         return 0, ()
     parts = schedule.apply(split, loop.var, width, Tail.PEEL)
     outer, inner = parts.loops[loop.var][:2]
-    rest = tuple(label for label in parts.labels[product.update] if label is not product.update)
+    rest = tuple(label for label in parts.labels[contraction.update] if label is not contraction.update)
     if rest:  # so that each part of the columns is in a nest of its own
         at = outer
-        for output in reversed(product.outputs[: product.outputs.index(loop)]):
+        for output in reversed(contraction.outputs[: contraction.outputs.index(loop)]):
             at = schedule.apply(fission, output.var, at).loops[output.var][0]
-    outside, around = [each.var for each in product.outputs if each is not loop], [inner]
-    if rows > 1 and product.rows is not None:
-        blocks, row = schedule.apply(split, product.rows.var, rows).loops[product.rows.var]
-        outside = [*(var for var in outside if var is not product.rows.var), blocks]
+    outside, around = [each.var for each in contraction.outputs if each is not loop], [inner]
+    if rows > 1 and contraction.rows is not None:
+        blocks, row = schedule.apply(split, contraction.rows.var, rows).loops[contraction.rows.var]
+        outside = [*(var for var in outside if var is not contraction.rows.var), blocks]
         around = [row, inner]
     vectors = _pieces(width, lanes)
-    alike = _alike(product, loop, rows * vectors, machine) if vectors < most_vectors else None
+    alike = _alike(contraction, loop, rows * vectors, machine) if vectors < most_vectors else None
     if alike is not None:
         outside.remove(alike.var)
         around.insert(0, alike.var)
-    if len(around) > 1 or loop is not product.outputs[-1]:
+    if len(around) > 1 or loop is not contraction.outputs[-1]:
         schedule.apply(reorder, (*outside, outer, *around))
-    kept = schedule.apply(cache_write, product.update, outer)
+    kept = schedule.apply(cache_write, contraction.update, outer)
     written = [kept.loops[var][-1] for var in around]
-    started, summed = _separate(schedule, around, product.init)
-    schedule.apply(reorder, (product.axis.var, *summed))
-    turn = _turn(schedule, product, options)
+    started, summed = _separate(schedule, around, contraction.init)
+    schedule.apply(reorder, (contraction.axis.var, *summed))
+    turn = _turn(schedule, contraction, options)
     for nest in (started, summed, written):
         _lay_out(schedule, nest, lanes)
     if turn is not None:
@@ -160,19 +165,19 @@ def _tile_once(
     return width, rest
 
 
-def rows_of_tile(product: Contraction, machine: Machine, options: ScheduleOptions) -> int:
+def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
     """Return how many rows of a product a tile has: more where its columns are few.
 
     Where there are rows for several tiles, some may be left over; of few rows a tile has as many as divide them.
     """
-    if product.vector is None or product.rows is None or product.rows is product.vector:
+    if contraction.vector is None or contraction.rows is None or contraction.rows is contraction.vector:
         return 1
     most_rows, most_vectors = options.tile_on(machine)
-    most = most_rows * max(1, most_vectors // vectors_of(product, machine))
-    return most if _extent(product.rows) >= _SEVERAL * most else _dividing(product, most)
+    most = most_rows * max(1, most_vectors // vectors_of(contraction, machine))
+    return most if _extent(contraction.rows) >= _SEVERAL * most else _dividing(contraction, most)
 
 
-def cut_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | None:
+def partition_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | None:
     """Cut a loop over rows where the last full tile ends; return what became of it, None if all tiles are full."""
     extent = _extent(loop_of(schedule.program, rows))
     if extent % together == 0:
@@ -180,34 +185,34 @@ def cut_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | N
     return schedule.apply(partition_loop, rows, Const(extent // together * together))
 
 
-def vectors_of(product: Contraction, machine: Machine) -> int:
+def vectors_of(contraction: Contraction, machine: Machine) -> int:
     """Return in how many vectors a product's columns are held; they are numbers where it has none side by side."""
-    loop = product.vector if product.vector is not None else product.outputs[-1]
+    loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
     extent = _extent(loop)
-    return _pieces(extent, _lanes(machine, extent) if product.vector is not None else 1)
+    return _pieces(extent, _lanes(machine, extent) if contraction.vector is not None else 1)
 
 
-def _turn(schedule: LoopSchedule, product: Contraction, options: ScheduleOptions) -> Var | None:
+def _turn(schedule: LoopSchedule, contraction: Contraction, options: ScheduleOptions) -> Var | None:
     """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
-    axis = product.axis
+    axis = contraction.axis
     if not isinstance(axis.extent, Const):
         return None
     length = int(axis.extent.value)
-    most = options.scalar_reduction_unroll if product.vector is None else options.unroll_for(length)
+    most = options.scalar_reduction_unroll if contraction.vector is None else options.unroll_for(length)
     steps = next(count for count in range(most, 0, -1) if length % count == 0)
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
-def _cut(schedule: LoopSchedule, product: Contraction, together: int) -> tuple[Label, ...]:
+def _cut(schedule: LoopSchedule, contraction: Contraction, together: int) -> tuple[Label, ...]:
     """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
-    rows = product.rows
-    parts = None if rows is None or together == 1 else cut_rows(schedule, rows.var, together)
+    rows = contraction.rows
+    parts = None if rows is None or together == 1 else partition_rows(schedule, rows.var, together)
     if rows is None or parts is None:
         return ()
     at = parts.loops[rows.var][0]
-    for output in reversed(product.outputs[: product.outputs.index(rows)]):
+    for output in reversed(contraction.outputs[: contraction.outputs.index(rows)]):
         at = schedule.apply(fission, output.var, at).loops[output.var][0]
-    return parts.labels[product.update]
+    return parts.labels[contraction.update]
 
 
 def _separate(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
@@ -258,36 +263,36 @@ def _pack(schedule: LoopSchedule, buffer: Buffer, ways: set[tuple[int, int]], st
 
 
 def _rows_that_share_a_packing(
-    product: Contraction, rows: int, machine: Machine, options: ScheduleOptions
+    contraction: Contraction, rows: int, machine: Machine, options: ScheduleOptions
 ) -> int:
     """Return the rows by which a tile's columns are chosen: those of full tiles, where some are left over from these.
 
     So one packing of a parameter serves both.
     """
     most, _ = options.tile_on(machine)
-    few = product.packed is not None and product.rows is not None and _extent(product.rows) < most
+    few = contraction.packed is not None and contraction.rows is not None and _extent(contraction.rows) < most
     return most if few else rows
 
 
-def _alike(product: Contraction, columns: For, sums: int, machine: Machine) -> For | None:
+def _alike(contraction: Contraction, columns: For, sums: int, machine: Machine) -> For | None:
     """Return a loop over products of the same rows, a cell's gates, that are one tile where each has too few sums.
 
     These would wait for each other, however fast the matrix comes. All of them fit in registers, with a vector of
     columns of each.
     """
-    others = [each for each in product.outputs if each is not product.rows and each is not columns]
-    if product.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
+    others = [each for each in contraction.outputs if each is not contraction.rows and each is not columns]
+    if contraction.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
         return None
     count = _extent(others[0])
     held = count * sums + count + 1
     return others[0] if count > 1 and held <= machine.vector_registers else None
 
 
-def _dividing(product: Contraction, most: int) -> int:
+def _dividing(contraction: Contraction, most: int) -> int:
     """Return how many rows, `most` or fewer, fill whole tiles."""
-    if most == 1 or product.rows is None:
+    if most == 1 or contraction.rows is None:
         return 1
-    return next(count for count in range(most, 0, -1) if _extent(product.rows) % count == 0)
+    return next(count for count in range(most, 0, -1) if _extent(contraction.rows) % count == 0)
 
 
 def _lanes(machine: Machine, extent: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
-from ragged.auto.tile_products import cut_rows, tile_sums
+from ragged.auto.tile_products import partition_rows, tile_sums
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
@@ -32,7 +32,7 @@ def tile_tables(schedule: LoopSchedule, machine: Machine, options: ScheduleOptio
                 loop = schedule.apply(fission, loop, name_of(part)).loops[loop][1]
         except ScheduleError:
             schedule.restore(before)
-    whole = [product.update for product in _with_rows(schedule, options.tile_on(machine)[0])]
+    whole = [contraction.update for contraction in _with_rows(schedule, options.tile_on(machine)[0])]
     tile_sums(schedule, machine, options, whole, StageKind.BIND)
 
 
@@ -56,15 +56,15 @@ def _has_nests(loop: For) -> bool:
 
 def _with_rows(schedule: LoopSchedule, together: int) -> Iterator[Contraction]:
     """Yield the products of the bind stage that have tiles of rows, what is left over of these being cut off."""
-    for product in list(contractions(schedule.program, StageKind.BIND)):
-        rows = product.rows
-        if product.vector is None or rows is None or not isinstance(rows.extent, Const):
+    for contraction in list(contractions(schedule.program, StageKind.BIND)):
+        rows = contraction.rows
+        if contraction.vector is None or rows is None or not isinstance(rows.extent, Const):
             continue
-        if rows is product.vector or int(rows.extent.value) < together:
+        if rows is contraction.vector or int(rows.extent.value) < together:
             continue
         before = schedule.checkpoint()
         try:
-            cut_rows(schedule, rows.var, together)
+            partition_rows(schedule, rows.var, together)
         except ScheduleError:
             schedule.restore(before)
-        yield product
+        yield contraction
