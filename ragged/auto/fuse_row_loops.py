@@ -8,7 +8,8 @@ from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.tensorize_products import suits_matrix_unit
-from ragged.auto.tile_products import partition_rows, rows_of_tile
+from ragged.auto.tile_products import partition_rows
+from ragged.auto.tile_sizes import rows_of_tile
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind

@@ -8,7 +8,7 @@ from ragged.analysis.contractions import bytes_of, contractions, with_shared_col
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
-from ragged.auto.tile_products import vectors_of
+from ragged.auto.tile_sizes import vectors_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Call, Const, Function, Ref, Role, Var
 from ragged.ir.frame_size import MAX_FRAME_BYTES, frame_bytes

@@ -1,4 +1,4 @@
-"""Register tiles for sums of products: the default schedule of a matrix times a vector, or times a matrix."""
+"""Register tiles for contractions: the default schedule of a matrix times a vector, or times a matrix."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from dataclasses import dataclass
 
 from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of
-from ragged.auto.options import DEFAULT, ENOUGH_SUMS, ScheduleOptions
+from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
+from ragged.auto.tile_sizes import (
+    dividing_rows,
+    extent_of,
+    lanes_of,
+    loop_over_gates,
+    narrowed,
+    num_vectors,
+    rows_of_packing,
+    rows_of_tile,
+    vectors_at_once,
+)
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Forwarding
-from ragged.ir.stmt import For, Label
+from ragged.ir.stmt import Label
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
@@ -25,13 +36,10 @@ from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.pack import pack
 
-_SEVERAL = 4
-"""From so many full tiles on, these and a smaller one for the rest take less long than tiles of fewer rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A parameter to be packed, with the dimension that is read side by side and the width of its blocks."""
+    """A parameter to be packed: the dimension that becomes contiguous, and the width of its blocks in elements."""
 
     buffer: Buffer
     dimension: int
@@ -39,11 +47,11 @@ class Packing:
 
 
 def tile_products(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
-    """Give each sum of products of the kernel a register tile, and pack the parameters that they read.
+    """Give each contraction of the kernel a register tile, and pack the parameters that they read.
 
-    The columns of a product are computed `machine.lanes` at a time, several vectors at once, with the sums held in
-    registers; where the other operand has rows that share the columns, some of them together (`ScheduleOptions.tile`).
-    The order of each sum stays. What a primitive refuses is left as it is.
+    Columns are computed `machine.lanes` at a time, several vectors at once, with accumulators in registers; rows of the
+    other operand that share the columns, some at a time (`ScheduleOptions.tile`). The order of each sum stays. A
+    contraction that a primitive refuses to tile stays as it is.
     """
     updates = [contraction.update for contraction in contractions(schedule.program)]
     tile_sums(schedule, machine, options, updates, StageKind.KERNEL)
@@ -56,7 +64,7 @@ def tile_sums(
     updates: Iterable[Label],
     stage: StageKind,
 ) -> None:
-    """Do so for the products of a stage with these updates, and pack what that stage reads."""
+    """Tile the contractions of a stage with these updates, and pack the parameters that the stage reads."""
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
     for label in updates:
@@ -68,12 +76,12 @@ def tile_sums(
             continue
         for packing in _tile(schedule, machine, options, label, stage):
             packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
-    for buffer, ways in packings.items():
-        _pack(schedule, buffer, ways, stage)
+    for buffer, layouts in packings.items():
+        _pack(schedule, buffer, layouts, stage)
     for label in on_unit:
         try:
             tensorize_rows(schedule, label)
-        except ScheduleError:  # a table that others read another way is not packed
+        except ScheduleError:  # a table that is read in two layouts is not packed
             list(_tile(schedule, machine, options, label, stage))
 
 
@@ -91,7 +99,7 @@ def _contraction(schedule: LoopSchedule, update: Label, stage: StageKind) -> Con
 def _tile(
     schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, update: Label, stage: StageKind
 ) -> Iterator[Packing]:
-    """Tile one product, and what its width leaves over as products of their own."""
+    """Tile one contraction, and the remainder of its columns as contractions of their own."""
     pending = [update]
     while pending:
         label = pending.pop()
@@ -100,7 +108,7 @@ def _tile(
             continue
         before = schedule.checkpoint()
         try:
-            pieces = _cut(schedule, contraction, rows_of_tile(contraction, machine, options))
+            pieces = _partition_remainder(schedule, contraction, rows_of_tile(contraction, machine, options))
         except ScheduleError:
             schedule.restore(before)
             pieces = ()
@@ -120,24 +128,24 @@ def _tile(
 def _tile_once(
     schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, contraction: Contraction
 ) -> tuple[int, tuple[Label, ...]]:
-    """Tile the columns of a product; return the width of a block and the updates in the tail, if there is one."""
+    """Tile the columns of a contraction; return the width of a block and the updates in the remainder, if any."""
     loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
-    extent = _extent(loop)
-    lanes = _lanes(machine, extent) if contraction.vector is not None else 1
+    extent = extent_of(loop)
+    lanes = lanes_of(machine, extent) if contraction.vector is not None else 1
     _, most_vectors = options.tile_on(machine)
-    pieces = _pieces(extent, lanes)
-    rows = _dividing(contraction, rows_of_tile(contraction, machine, options))
-    like = _rows_that_share_a_packing(contraction, rows, machine, options)
-    most = most_vectors if like > 1 else options.row_vectors
-    held = pieces <= options.row_vectors and like * pieces + pieces < machine.vector_registers
+    pieces = num_vectors(extent, lanes)
+    rows = dividing_rows(contraction, rows_of_tile(contraction, machine, options))
+    packed_rows = rows_of_packing(contraction, rows, machine, options)
+    most = most_vectors if packed_rows > 1 else options.row_vectors
+    held = pieces <= options.row_vectors and packed_rows * pieces + pieces < machine.vector_registers
     fits = contraction.vector is not None and held
-    width = extent if fits else lanes * _vectors(extent // lanes, most)
+    width = extent if fits else lanes * vectors_at_once(extent // lanes, most)
     if width < 2:
         return 0, ()
     parts = schedule.apply(split, loop.var, width, Tail.PEEL)
     outer, inner = parts.loops[loop.var][:2]
     rest = tuple(label for label in parts.labels[contraction.update] if label is not contraction.update)
-    if rest:  # so that each part of the columns is in a nest of its own
+    if rest:  # each part of the columns becomes a separate nest
         at = outer
         for output in reversed(contraction.outputs[: contraction.outputs.index(loop)]):
             at = schedule.apply(fission, output.var, at).loops[output.var][0]
@@ -146,54 +154,37 @@ def _tile_once(
         blocks, row = schedule.apply(split, contraction.rows.var, rows).loops[contraction.rows.var]
         outside = [*(var for var in outside if var is not contraction.rows.var), blocks]
         around = [row, inner]
-    vectors = _pieces(width, lanes)
-    alike = _alike(contraction, loop, rows * vectors, machine) if vectors < most_vectors else None
-    if alike is not None:
-        outside.remove(alike.var)
-        around.insert(0, alike.var)
+    vectors = num_vectors(width, lanes)
+    gates = loop_over_gates(contraction, loop, rows * vectors, machine) if vectors < most_vectors else None
+    if gates is not None:
+        outside.remove(gates.var)
+        around.insert(0, gates.var)
     if len(around) > 1 or loop is not contraction.outputs[-1]:
         schedule.apply(reorder, (*outside, outer, *around))
     kept = schedule.apply(cache_write, contraction.update, outer)
     written = [kept.loops[var][-1] for var in around]
-    started, summed = _separate(schedule, around, contraction.init)
+    started, summed = _separate_init(schedule, around, contraction.init)
     schedule.apply(reorder, (contraction.axis.var, *summed))
-    turn = _turn(schedule, contraction, options)
+    unrolled = _split_reduction(schedule, contraction, options)
     for nest in (started, summed, written):
-        _lay_out(schedule, nest, lanes)
-    if turn is not None:
-        schedule.apply(unroll, turn)
+        _vectorize_nest(schedule, nest, lanes)
+    if unrolled is not None:
+        schedule.apply(unroll, unrolled)
     return width, rest
 
 
-def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
-    """Return how many rows of a product a tile has: more where its columns are few.
-
-    Where there are rows for several tiles, some may be left over; of few rows a tile has as many as divide them.
-    """
-    if contraction.vector is None or contraction.rows is None or contraction.rows is contraction.vector:
-        return 1
-    most_rows, most_vectors = options.tile_on(machine)
-    most = most_rows * max(1, most_vectors // vectors_of(contraction, machine))
-    return most if _extent(contraction.rows) >= _SEVERAL * most else _dividing(contraction, most)
-
-
-def partition_rows(schedule: LoopSchedule, rows: Var, together: int) -> Forwarding | None:
-    """Cut a loop over rows where the last full tile ends; return what became of it, None if all tiles are full."""
-    extent = _extent(loop_of(schedule.program, rows))
-    if extent % together == 0:
+def partition_rows(schedule: LoopSchedule, rows: Var, tile_rows: int) -> Forwarding | None:
+    """Partition a loop over rows where the last full tile ends; return the forwarding, None if all tiles are full."""
+    extent = extent_of(loop_of(schedule.program, rows))
+    if extent % tile_rows == 0:
         return None
-    return schedule.apply(partition_loop, rows, Const(extent // together * together))
+    return schedule.apply(partition_loop, rows, Const(extent // tile_rows * tile_rows))
 
 
-def vectors_of(contraction: Contraction, machine: Machine) -> int:
-    """Return in how many vectors a product's columns are held; they are numbers where it has none side by side."""
-    loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
-    extent = _extent(loop)
-    return _pieces(extent, _lanes(machine, extent) if contraction.vector is not None else 1)
-
-
-def _turn(schedule: LoopSchedule, contraction: Contraction, options: ScheduleOptions) -> Var | None:
-    """Split the loop over what is summed into turns; return the loop over the steps of one, if it has several."""
+def _split_reduction(
+    schedule: LoopSchedule, contraction: Contraction, options: ScheduleOptions
+) -> Var | None:
+    """Split the reduction loop for unrolling; return the inner loop, None if it would have one iteration."""
     axis = contraction.axis
     if not isinstance(axis.extent, Const):
         return None
@@ -203,10 +194,12 @@ def _turn(schedule: LoopSchedule, contraction: Contraction, options: ScheduleOpt
     return None if steps == 1 else schedule.apply(split, axis.var, steps, Tail.PEEL).loops[axis.var][1]
 
 
-def _cut(schedule: LoopSchedule, contraction: Contraction, together: int) -> tuple[Label, ...]:
-    """Give rows that fill no tile a nest of their own; return the updates of both nests, or none if all rows do."""
+def _partition_remainder(
+    schedule: LoopSchedule, contraction: Contraction, tile_rows: int
+) -> tuple[Label, ...]:
+    """Move rows that fill no tile to a separate nest; return the updates of both nests, none if all tiles are full."""
     rows = contraction.rows
-    parts = None if rows is None or together == 1 else partition_rows(schedule, rows.var, together)
+    parts = None if rows is None or tile_rows == 1 else partition_rows(schedule, rows.var, tile_rows)
     if rows is None or parts is None:
         return ()
     at = parts.loops[rows.var][0]
@@ -215,8 +208,8 @@ def _cut(schedule: LoopSchedule, contraction: Contraction, together: int) -> tup
     return parts.labels[contraction.update]
 
 
-def _separate(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
-    """Give the store that a sum starts from loops of its own; return its loops and those of the sum."""
+def _separate_init(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
+    """Move the initializing store of a sum to separate loops; return these and the loops of the sum."""
     started: list[Var] = []
     summed: list[Var] = []
     at: Label | Var = init
@@ -228,8 +221,8 @@ def _separate(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[l
     return started, summed
 
 
-def _lay_out(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None:
-    """Unroll the loops of a nest, the innermost one in vectors: what is left over in narrower ones."""
+def _vectorize_nest(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None:
+    """Unroll the loops of a nest, and vectorize the innermost one: its remainder with narrower vectors."""
     *rows, columns = nest
     for row in rows:
         schedule.apply(unroll, row)
@@ -240,83 +233,23 @@ def _lay_out(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None:
         if not tail:
             return
         columns = tail[0]
-        lanes = _narrowed(lanes, _extent(loop_of(schedule.program, columns)))
+        lanes = narrowed(lanes, extent_of(loop_of(schedule.program, columns)))
     schedule.apply(unroll, columns)
 
 
-def _pack(schedule: LoopSchedule, buffer: Buffer, ways: set[tuple[int, int]], stage: StageKind) -> None:
-    """Pack a parameter so that what a stage reads side by side is side by side in memory."""
-    if len({dimension for dimension, _ in ways}) > 1:
+def _pack(schedule: LoopSchedule, buffer: Buffer, layouts: set[tuple[int, int]], stage: StageKind) -> None:
+    """Pack a parameter so that the elements of a vector are contiguous."""
+    if len({dimension for dimension, _ in layouts}) > 1:
         return
-    dimension, width = next(iter(ways))
+    dimension, width = next(iter(layouts))
     extent = buffer.shape[dimension]
     name, last = schedule.program.free_name(f"{buffer.name}_packed"), len(buffer.shape)
     tiles: tuple[tuple[int, int], ...] = ()
     order = (*(place for place in range(last) if place != dimension), dimension)
-    if len(ways) == 1 and isinstance(extent, Const) and extent.value % width == 0:
+    if len(layouts) == 1 and isinstance(extent, Const) and extent.value % width == 0:
         tiles = ((dimension, width),)
         order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
     if stage is StageKind.BIND:
         schedule.apply(pack, buffer, schedule.program.free_name(f"{name}_first"), tiles, order, first=True)
     else:
         schedule.apply(pack, buffer, name, tiles, order)
-
-
-def _rows_that_share_a_packing(
-    contraction: Contraction, rows: int, machine: Machine, options: ScheduleOptions
-) -> int:
-    """Return the rows by which a tile's columns are chosen: those of full tiles, where some are left over from these.
-
-    So one packing of a parameter serves both.
-    """
-    most, _ = options.tile_on(machine)
-    few = contraction.packed is not None and contraction.rows is not None and _extent(contraction.rows) < most
-    return most if few else rows
-
-
-def _alike(contraction: Contraction, columns: For, sums: int, machine: Machine) -> For | None:
-    """Return a loop over products of the same rows, a cell's gates, that are one tile where each has too few sums.
-
-    These would wait for each other, however fast the matrix comes. All of them fit in registers, with a vector of
-    columns of each.
-    """
-    others = [each for each in contraction.outputs if each is not contraction.rows and each is not columns]
-    if contraction.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
-        return None
-    count = _extent(others[0])
-    held = count * sums + count + 1
-    return others[0] if count > 1 and held <= machine.vector_registers else None
-
-
-def _dividing(contraction: Contraction, most: int) -> int:
-    """Return how many rows, `most` or fewer, fill whole tiles."""
-    if most == 1 or contraction.rows is None:
-        return 1
-    return next(count for count in range(most, 0, -1) if _extent(contraction.rows) % count == 0)
-
-
-def _lanes(machine: Machine, extent: int) -> int:
-    """Return the widest vector, in elements, that the extent fills."""
-    return _narrowed(machine.lanes(4), extent)
-
-
-def _narrowed(lanes: int, extent: int) -> int:
-    while lanes > extent:
-        lanes //= 2
-    return lanes
-
-
-def _pieces(extent: int, lanes: int) -> int:
-    """Return in how many vectors the columns are held, the last ones narrower."""
-    return extent // lanes + (extent % lanes).bit_count()
-
-
-def _vectors(count: int, most: int) -> int:
-    """Return how many vectors to compute at once: as many as divide the count, unless that is few."""
-    even = max(n for n in range(1, most + 1) if count % n == 0)
-    return even if 2 * even >= min(count, most) else min(count, most)
-
-
-def _extent(loop: For) -> int:
-    assert isinstance(loop.extent, Const)
-    return int(loop.extent.value)

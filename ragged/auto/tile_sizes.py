@@ -1,0 +1,93 @@
+"""Sizes of register tiles: how many rows, vectors and lanes of a contraction are computed at once."""
+
+from __future__ import annotations
+
+from ragged.analysis.contractions import Contraction
+from ragged.auto.options import ENOUGH_SUMS, ScheduleOptions
+from ragged.ir.expr import Const
+from ragged.ir.stmt import For
+from ragged.machine import Machine
+
+_SEVERAL = 4
+"""From so many full tiles on, a smaller tile for the remainder costs less than tiles of fewer rows throughout."""
+
+
+def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
+    """Return the rows of a contraction's tile: more where its columns are few.
+
+    With rows for several tiles there may be a remainder; else the number divides the rows.
+    """
+    if contraction.vector is None or contraction.rows is None or contraction.rows is contraction.vector:
+        return 1
+    most_rows, most_vectors = options.tile_on(machine)
+    most = most_rows * max(1, most_vectors // vectors_of(contraction, machine))
+    return most if extent_of(contraction.rows) >= _SEVERAL * most else dividing_rows(contraction, most)
+
+
+def vectors_of(contraction: Contraction, machine: Machine) -> int:
+    """Return the number of vectors that hold a contraction's columns; of scalars if it is not vectorized."""
+    loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
+    extent = extent_of(loop)
+    return num_vectors(extent, lanes_of(machine, extent) if contraction.vector is not None else 1)
+
+
+def rows_of_packing(contraction: Contraction, rows: int, machine: Machine, options: ScheduleOptions) -> int:
+    """Return the rows by which a tile's columns are chosen: those of full tiles, also for the remainder.
+
+    One packing of a parameter then serves both.
+    """
+    most, _ = options.tile_on(machine)
+    few = (
+        contraction.packed is not None and contraction.rows is not None and extent_of(contraction.rows) < most
+    )
+    return most if few else rows
+
+
+def loop_over_gates(contraction: Contraction, columns: For, sums: int, machine: Machine) -> For | None:
+    """Return a loop over contractions of the same rows, a cell's gates, to be one tile; None if there is none.
+
+    One gate alone has too few accumulators to hide the latency of multiply-adds. Those of all gates, with a vector of
+    columns of each, must fit in registers.
+    """
+    others = [each for each in contraction.outputs if each is not contraction.rows and each is not columns]
+    if contraction.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
+        return None
+    count = extent_of(others[0])
+    held = count * sums + count + 1
+    return others[0] if count > 1 and held <= machine.vector_registers else None
+
+
+def dividing_rows(contraction: Contraction, most: int) -> int:
+    """Return the largest number of rows up to `most` that divides all rows."""
+    if most == 1 or contraction.rows is None:
+        return 1
+    return next(count for count in range(most, 0, -1) if extent_of(contraction.rows) % count == 0)
+
+
+def lanes_of(machine: Machine, extent: int) -> int:
+    """Return the lanes of the widest vector that the extent fills."""
+    return narrowed(machine.lanes(4), extent)
+
+
+def narrowed(lanes: int, extent: int) -> int:
+    """Return `lanes`, halved until the extent fills them."""
+    while lanes > extent:
+        lanes //= 2
+    return lanes
+
+
+def num_vectors(extent: int, lanes: int) -> int:
+    """Return the number of vectors that hold the columns, the last ones narrower."""
+    return extent // lanes + (extent % lanes).bit_count()
+
+
+def vectors_at_once(count: int, most: int) -> int:
+    """Return how many of `count` vectors to compute at once: a divisor, unless the largest one is small."""
+    even = max(n for n in range(1, most + 1) if count % n == 0)
+    return even if 2 * even >= min(count, most) else min(count, most)
+
+
+def extent_of(loop: For) -> int:
+    """Return the constant extent of a loop."""
+    assert isinstance(loop.extent, Const)
+    return int(loop.extent.value)
