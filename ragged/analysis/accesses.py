@@ -1,4 +1,4 @@
-"""Who reads and writes a buffer, in the order of the text."""
+"""The accesses to a buffer, in program order."""
 
 from __future__ import annotations
 

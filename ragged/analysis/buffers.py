@@ -28,7 +28,7 @@ def allocation(program: Program, buffer: Buffer, primitive: str) -> Site:
     """Return where the local `buffer` is allocated.
 
     Raises:
-        ScheduleError: it is not local, or no buffer of this program; `primitive` is who asks.
+        ScheduleError: it is not local, or no buffer of this program; `primitive` names the caller.
     """
     check_known(program, buffer, primitive)
     for site in allocations(program):
@@ -52,7 +52,7 @@ def check_known(program: Program, buffer: Buffer, primitive: str) -> None:
 
 
 def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
-    """Refuse a buffer whose memory has another name too."""
+    """Refuse a buffer that shares its memory with another one."""
     for other in all_buffers(program):
         if other.aliases is buffer or buffer.aliases is other:
             raise ScheduleError(

@@ -1,7 +1,6 @@
-"""Columns of a matrix for each worker: loops over batches, arranged so that slices of what they compute are shared out.
+"""Column slices: each worker computes the same columns of the weights in every batch, from its own cache.
 
-A worker that has the same columns of a weight matrix in every batch finds them in its own cache again: the CPU's form
-of model persistence. What reads whole rows of what came before starts a loop of its own, after a barrier.
+This is model persistence on a CPU. A consumer of whole rows starts another loop, after a barrier.
 """
 
 from __future__ import annotations
@@ -28,37 +27,32 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.slice_columns import slice_columns
 
-_PART = 2 / 3
-"""What slices of matrices may take of the second cache."""
-_NARROWEST = 2
-"""Vectors of a slice that is narrow only to stay there: all rows are read once for each of the slices.
-
-Ternary TreeLSTM at 512 on two cores of 1 MiB each (Zen 4), whose slices that stay are one vector, takes with four of it
-0.69 to 0.86 of the time from twelve nodes in a batch on.
-"""
+_L2_SHARE = 2 / 3
+"""The part of the L2 cache that slices of matrices may take."""
+_MIN_VECTORS = 2
+"""The fewest vectors of a slice that is narrow only to stay in the L2 cache: all rows are read once per slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What there is for a team: whether there are slices of columns, and the loops that everybody runs for himself."""
+    """What a team distributes: whether there are slices of columns, and the loops that every worker runs in full."""
 
     sliced: bool = False
-    own: tuple[Var, ...] = ()
+    replicated: tuple[Var, ...] = ()
 
 
 def share_columns(
     schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT, *, team: bool = False
 ) -> Columns:
-    """Slice the columns of parallel loops around products with a parameter; return what there is for a team.
+    """Slice the columns of parallel loops around contractions with a parameter; return what a team may distribute.
 
-    Sums of products that differ only in what they read and write become one nest in a loop; those over the children of
-    a batch's nodes a loop over all their edges. What a primitive refuses is left as it is. Comes first, on the program
-    as the model says it: every temporary is materialised. For a `team`, sums that its workers each compute for
-    themselves are loops of their own.
+    Contractions that differ only in their operands become one rerolled nest; those over the children of a batch's nodes
+    become a loop over all edges. A loop that a primitive refuses stays as it is. Comes first, while every temporary is
+    materialized. For a `team`, producers of rows that are to be replicated become separate loops.
     """
     sliced = False
-    own: tuple[Var, ...] = ()
-    for loop in _worth(schedule.program):
+    replicated: tuple[Var, ...] = ()
+    for loop in _with_parameters(schedule.program):
         if options.reroll:
             reroll_gates(schedule, loop)
         for part in fuse_edges(schedule, loop):
@@ -68,27 +62,27 @@ def share_columns(
             before = schedule.checkpoint()
             rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
             pieces = (
-                tuple(replicate_rows(schedule, rows, own))
+                tuple(replicate_rows(schedule, rows, replicated))
                 if team and options.replicate_rows
                 else ((rows, False),)
             )
-            done = [slice_loop(schedule, piece, width) for piece, mine in pieces if not mine]
+            done = [slice_loop(schedule, piece, width) for piece, replicate in pieces if not replicate]
             if pieces != ((part, False),) and not any(done):
                 schedule.restore(before)
                 pieces, done = ((part, False),), [slice_loop(schedule, part, width)]
             sliced |= any(done)
-            own += tuple(piece for piece, mine in pieces if mine)
-    return Columns(sliced, own)
+            replicated += tuple(piece for piece, replicate in pieces if replicate)
+    return Columns(sliced, replicated)
 
 
-def _worth(program: Program) -> list[Var]:
-    """Return the outermost parallel loops around products with a parameter."""
+def _with_parameters(program: Program) -> list[Var]:
+    """Return the outermost parallel loops around contractions with a parameter."""
     updates = packed_contractions(program)
     return [loop.var for loop in outermost(program) if any(leaf.label in updates for leaf in leaves(loop))]
 
 
 def outermost(program: Program) -> list[For]:
-    """Return the outermost parallel loops of the kernel, in the order of the text."""
+    """Return the outermost parallel loops of the kernel, in program order."""
     found: list[For] = []
     for site in sites(program):
         loop = site.stmt
@@ -109,24 +103,24 @@ class _Column:
 
 
 def slice_loop(schedule: LoopSchedule, loop: Var, width: Callable[[int], int]) -> bool:
-    """Slice a loop over a batch; where one set of slices does not do for all of it, cut it in two and try again.
+    """Slice a loop over a batch; where its statements do not share one set of slices, split it in two and try again.
 
-    `width` says how many of so many columns are a slice, or raises `ScheduleError` where there are too few of them.
-    Returns whether some of the loop is in slices.
+    `width` returns the columns of a slice for a number of columns, or raises `ScheduleError` if they are too few.
+    Returns whether a part of the loop is sliced.
     """
     columns = [_column(part) for part in parts_of(loop_of(schedule.program, loop))]
-    known = [column for column in columns if column is not None]
+    sliceable = [column for column in columns if column is not None]
     current, start = loop, 0
-    if len(known) < len(columns):
+    if len(sliceable) < len(columns):
         return False
-    while start < len(known):
+    while start < len(sliceable):
         before = schedule.checkpoint()
-        for end in range(len(known), start, -1):
-            group = known[start:end]
+        for end in range(len(sliceable), start, -1):
+            group = sliceable[start:end]
             schedule.restore(before)
             try:
                 here, rest = current, None
-                if end < len(known):
+                if end < len(sliceable):
                     here, rest = schedule.apply(fission, current, name_of(group[-1].part)).loops[current]
                 if len({column.extent for column in group}) > 1:
                     raise ScheduleError("columns of several extents")
@@ -146,9 +140,9 @@ def slice_loop(schedule: LoopSchedule, loop: Var, width: Callable[[int], int]) -
 
 
 def _column(part: Stmt) -> _Column | None:
-    """Return the outermost loop of constant extent over what a statement writes, a row of it being the loop's."""
+    """Return the outermost loop of constant extent over the columns of the row that a statement writes."""
     stmt = part
-    while not (isinstance(stmt, For) and isinstance(stmt.extent, Const) and not _is_rolled(stmt)):
+    while not (isinstance(stmt, For) and isinstance(stmt.extent, Const) and not _is_over_buffers(stmt)):
         match stmt:
             case For(body=body) | Let(body=body):
                 stmt = body
@@ -157,21 +151,20 @@ def _column(part: Stmt) -> _Column | None:
     return _Column(part, stmt.var, int(stmt.extent.value))
 
 
-def _is_rolled(loop: For) -> bool:
-    """True for a loop over stacked buffers: its variable comes before the row in what it writes."""
+def _is_over_buffers(loop: For) -> bool:
+    """Return whether a loop is over concatenated buffers: its variable is the first index of each write."""
     writers = [leaf for leaf in leaves(loop) if isinstance(leaf, Store | Reduce)]
     return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
 def _width(machine: Machine, most_vectors: int, matrices: int, extent: int) -> int:
-    """Return the columns of a slice: a few vectors, and slices that can be shared out evenly.
+    """Return the columns of a slice: a few vectors, in slices that cores share evenly.
 
-    The measure is what the busiest core does, in vectors; a tile of few vectors keeps the units less busy. What a slice
-    has of the `matrices`, which is read again for each few rows, is to stay in the second cache, unless the slice
-    would be too narrow then.
+    The cost is the work of the busiest core, in vectors, plus half a vector per slice. The slice's part of the matrices
+    (`matrices` bytes in all), read again for every few rows, should stay in the L2 cache unless that is too narrow.
 
     Raises:
-        ScheduleError: there are not enough columns for each core to have a vector of them. Cores share nodes then.
+        ScheduleError: there are fewer columns than cores times lanes. Cores share nodes then.
     """
     lanes = machine.lanes(4)
 
@@ -183,7 +176,7 @@ def _width(machine: Machine, most_vectors: int, matrices: int, extent: int) -> i
     widths = [width for width in range(lanes, most + 1) if extent % width == 0]
     if not widths:
         raise ScheduleError(f"{extent} columns are too few to share")
-    room = machine.l2_bytes * _PART
-    narrowest = min(_NARROWEST * lanes, widths[-1])
-    staying = [width for width in widths if width >= narrowest and matrices // extent * width <= room]
+    budget = machine.l2_bytes * _L2_SHARE
+    narrowest = min(_MIN_VECTORS * lanes, widths[-1])
+    staying = [width for width in widths if width >= narrowest and matrices // extent * width <= budget]
     return min(staying or widths, key=cost)

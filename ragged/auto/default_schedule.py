@@ -12,7 +12,7 @@ from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
-from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rooms_of_shares
+from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.tile_batches import tile_batches
@@ -34,9 +34,9 @@ from ragged.schedule.result import ScheduleResult
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
-_MOST_ROOMS = 4
-"""With so many workers, shares of rows have rooms. In each batch a share uses other rows of its room: of `n` rooms, as
-many rows as (n + 1) / 2 have, so that for more workers a row for each of all batches' is less."""
+_MAX_BUFFER_COPIES = 4
+"""The most workers for which each share of rows has a copy of the rolling buffers. With `n` copies the shares of all
+batches touch as many rows as (n + 1) / 2 copies have: for more workers, a row for every node takes less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,14 @@ class DefaultSchedule:
 
 @dataclass(slots=True)
 class _CpuState:
-    """What rules for a CPU know of each other: `keep` are buffers that stay whole, `reason` that there is one worker.
-
-    `wide` is the number of rows per worker from which workers share rows, or None.
-    """
+    """The state of the rules for a CPU; `reason` says why there is only one worker."""
 
     schedule: LoopSchedule
     machine: Machine
     threads: int
     options: ScheduleOptions
     columns: Columns = field(init=False)
-    wide: int | None = None
+    min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
     rolling: tuple[RollingBuffer, ...] = ()
     reason: str | None = None
@@ -100,18 +97,20 @@ def _share_columns(state: _CpuState) -> None:
 
 def _roll_batches(state: _CpuState) -> None:
     program = state.schedule.program
-    state.wide = _rows_per_worker(state) if state.columns.sliced else None
+    state.min_rows_per_worker = _rows_per_worker(state) if state.columns.sliced else None
     state.batches = batches_of(program) if state.options.rolling_buffers else ()
-    if state.wide is not None and state.threads > 1:
-        state.rolling = rooms_of_shares(program, state.batches, state.columns.own)
-    keep = {*_written(program, state.columns.own), *(each.buffer for each in state.rolling)}
-    if state.threads > _MOST_ROOMS:
+    if state.min_rows_per_worker is not None and state.threads > 1:
+        state.rolling = rolling_buffers_of_shares(program, state.batches, state.columns.replicated)
+    keep = {*_written(program, state.columns.replicated), *(each.buffer for each in state.rolling)}
+    if state.threads > _MAX_BUFFER_COPIES:
         state.rolling = ()
     rebase_batches(state.schedule, state.batches, 0, keep)
 
 
 def _share_out(state: _CpuState) -> None:
-    state.reason = share_out(state.schedule, state.threads, state.wide, state.columns.own, state.rolling)
+    state.reason = share_out(
+        state.schedule, state.threads, state.min_rows_per_worker, state.columns.replicated, state.rolling
+    )
 
 
 def _rows_per_worker(state: _CpuState) -> int | None:
@@ -238,18 +237,22 @@ def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:
 def share_out(
     schedule: LoopSchedule,
     threads: int,
-    wide: int | None = None,
-    own: tuple[Var, ...] = (),
-    rooms: tuple[RollingBuffer, ...] = (),
+    min_rows_per_worker: int | None = None,
+    replicated: tuple[Var, ...] = (),
+    rolling_buffers: tuple[RollingBuffer, ...] = (),
 ) -> str | None:
-    """Share a kernel out to a team, or leave it to one worker; return the reason if more were asked for.
+    """Distribute a kernel over a team, or make it serial; return the reason if more workers were asked for.
 
-    `wide`, `own` and `rooms` are its `min_rows_per_worker`, `replicated` and `rolling_buffers`.
+    The last three arguments are the options of `distribute_over_team`.
     """
     reason = None
     if threads > 1:
         try:
-            options = {"min_rows_per_worker": wide, "replicated": own, "rolling_buffers": rooms}
+            options = {
+                "min_rows_per_worker": min_rows_per_worker,
+                "replicated": replicated,
+                "rolling_buffers": rolling_buffers,
+            }
             given = {name: value for name, value in options.items() if value not in (None, ())}
             schedule.apply(distribute_over_team, **given)  # type: ignore[arg-type]
         except ScheduleError as refusal:

@@ -1,4 +1,4 @@
-"""Temporaries of a batch with room for the widest batch, and not for all nodes."""
+"""Rolling buffers for batches: temporaries sized for the largest batch, and not for all nodes."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def batches_of(program: Program) -> tuple[Batches, ...]:
 def rebase_batches(
     schedule: LoopSchedule, batches: Sequence[Batches], dimension: int, leave: Collection[Buffer] = ()
 ) -> None:
-    """Give each workspace whose `dimension` has such rows room for those of one batch, where nothing refuses.
+    """Size each workspace whose `dimension` has such rows for one batch, where `rebase_storage` does not refuse.
 
-    Those in `leave` stay as they are.
+    The workspaces in `leave` stay as they are.
     """
     for each in batches:
-        for room in _rooms(schedule.program, each, dimension, leave):
+        for candidate in _candidates(schedule.program, each, dimension, leave):
             with suppress(ScheduleError):
-                schedule.apply(rebase_storage, *room)
+                schedule.apply(rebase_storage, *candidate)
 
 
-def rooms_of_shares(
-    program: Program, batches: Sequence[Batches], own: Collection[Var]
+def rolling_buffers_of_shares(
+    program: Program, batches: Sequence[Batches], replicated: Collection[Var]
 ) -> tuple[RollingBuffer, ...]:
-    """Return the rooms that workspaces can have for each share of rows; the loops in `own` all run for themselves."""
-    wanted = (room for each in batches for room in _rooms(program, each, 0))
-    fitting = legal_rolling_buffers(program, wanted, own)
-    return tuple({room.buffer: room for room in reversed(fitting)}.values())
+    """Return the rolling buffers that each share of rows can have; every worker runs the loops in `replicated`."""
+    wanted = (candidate for each in batches for candidate in _candidates(program, each, 0))
+    legal = legal_rolling_buffers(program, wanted, replicated)
+    return tuple({candidate.buffer: candidate for candidate in reversed(legal)}.values())
 
 
-def _rooms(
+def _candidates(
     program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()
 ) -> Iterator[RollingBuffer]:
     for buffer in program.buffers:

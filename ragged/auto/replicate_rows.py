@@ -1,4 +1,4 @@
-"""Rows that every worker makes for himself, so that nobody waits for another's columns of them."""
+"""Replicated rows: cheap producers that every worker computes in full, to remove a barrier."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ragged.transform.loops.fission import fission
 
 
 def replicate_rows(
-    schedule: LoopSchedule, loop: Var, own: Collection[Var] = ()
+    schedule: LoopSchedule, loop: Var, replicated: Collection[Var] = ()
 ) -> Iterator[tuple[Var, bool]]:
-    """Cut a parallel loop around what makes cheap rows that products read; yield the parts, and which make them.
+    """Split a parallel loop around cheap producers of rows; yield the parts, each with whether it is replicated.
 
-    Cheap are copies, sums over children, and pairs of bfloat16 of what is there. These rows are read whole: workers
-    who share columns would each wait for all others' columns of them. They are made of what came with the batches
-    before, or of other such rows; pairs also of what all workers have just made, for which they wait once anyway. `own`
-    are loops before this one that make some.
+    Cheap are copies, sums over children, and pairs of bfloat16. Contractions read these rows whole: workers that share
+    columns would wait for each other's. Their operands are results of earlier batches, or replicated rows; those of
+    pairs may also be what the workers have just written, for which there is a barrier anyway. `replicated` are the
+    replicated loops before this one.
     """
-    own = set(own)
+    replicated = set(replicated)
     current = loop
     while True:
         parts = parts_of(loop_of(schedule.program, current))
-        found = cheap_parts(schedule.program, current, own)
-        at = next((i for i, part in enumerate(parts) if part in found), None)
+        cheap = cheap_parts(schedule.program, current, replicated)
+        at = next((i for i, part in enumerate(parts) if part in cheap), None)
         if at is None or len(parts) == 1:
             yield current, at is not None
             return
@@ -50,43 +50,44 @@ def replicate_rows(
             return
         if earlier is not None:
             yield earlier, False
-        own.add(current)
+        replicated.add(current)
         yield current, True
         if rest is None:
             return
         current = rest
 
 
-def cheap_parts(program: Program, loop: Var, own: Collection[Var] = ()) -> list[Stmt]:
-    """Return the statements directly in a loop that make cheap rows of what no statement before them writes, or pairs.
+def cheap_parts(program: Program, loop: Var, replicated: Collection[Var] = ()) -> list[Stmt]:
+    """Return the statements directly in a loop that write cheap rows, and read no row that an earlier statement writes.
 
-    What loops in `own` write counts as there. Rows that others make too, or that are used before, are nobody's own.
+    Pairs may, and rows that loops in `replicated` write may be read. Rows that another loop writes too, or that are
+    accessed before, are left out.
     """
     site = loop_site(program, loop, "replicate_rows")
     around = next((outer for outer in reversed(site.around) if isinstance(outer, For)), None)
     if around is None:
         return []
     shared = _used_outside(program, around)
-    made: set[Buffer] = set()
-    found: list[Stmt] = []
+    written_before: set[Buffer] = set()
+    cheap: list[Stmt] = []
     before, after = _others(around.body, loop)
     for other in before:
-        made |= written(other) if other.var not in own else set()
+        written_before |= written(other) if other.var not in replicated else set()
         shared |= read(other) | written(other)
     for other in after:
         shared |= written(other)
     wanted = _wanted(program) - shared
     for part in parts_of(loop_of(program, loop)):
-        there = all(map(_rounds, leaves(part))) or not (read(part) - written(part)) & made
+        there = all(map(_rounds, leaves(part))) or not (read(part) - written(part)) & written_before
         if _is_cheap(part) and written(part) <= wanted and there:
-            found.append(part)
+            cheap.append(part)
         else:
-            made |= written(part)
-    return found
+            written_before |= written(part)
+    return cheap
 
 
 def _used_outside(program: Program, loop: For) -> set[Buffer]:
-    """Return what statements of the kernel that are not in a loop read or write."""
+    """Return the buffers that statements of the kernel outside of a loop read or write."""
     return {
         buffer
         for site in sites(program)
@@ -96,10 +97,10 @@ def _used_outside(program: Program, loop: For) -> set[Buffer]:
 
 
 def _others(body: Stmt, loop: Var) -> tuple[list[For], list[For]]:
-    """Return the parallel loops in a statement that stand before one, and those that stand after it."""
-    found = _parallel(body)
-    here = next(place for place, stmt in enumerate(found) if stmt.var is loop)
-    return found[:here], found[here + 1 + len(_parallel(found[here].body)) :]
+    """Return the parallel loops of a statement before and after one of them."""
+    loops = _parallel(body)
+    here = next(place for place, stmt in enumerate(loops) if stmt.var is loop)
+    return loops[:here], loops[here + 1 + len(_parallel(loops[here].body)) :]
 
 
 def _parallel(body: Stmt) -> list[For]:
@@ -107,7 +108,7 @@ def _parallel(body: Stmt) -> list[For]:
 
 
 def _is_cheap(part: Stmt) -> bool:
-    """True for what copies rows to a workspace, makes pairs of them, or adds them up, a number that is not known."""
+    """Return whether a statement copies rows to a workspace, rounds them to pairs, or sums up children's."""
     if [buffer.role for buffer in written(part)] != [Role.WORKSPACE]:
         return False
     counted = any(isinstance(each, For) and not isinstance(each.extent, Const) for each in statements(part))
@@ -125,7 +126,7 @@ def _adds(leaf: Leaf) -> bool:
 
 
 def _copies(leaf: Leaf) -> bool:
-    """True for what stores an element that stands elsewhere; where there is none, a number."""
+    """Return whether a statement stores an element of another buffer, or a constant where there is none."""
     match leaf:
         case Store(value=Load() | Select(if_true=Load() | Const(), if_false=Load() | Const())):
             return True
@@ -134,17 +135,16 @@ def _copies(leaf: Leaf) -> bool:
 
 
 def _rounds(leaf: Leaf) -> bool:
-    """True for what stores a pair of bfloat16."""
+    """Return whether a statement stores a pair of bfloat16."""
     return isinstance(leaf, Store) and isinstance(leaf.value, Binary) and leaf.value.op is BinaryOp.PAIR
 
 
 def _wanted(program: Program) -> set[Buffer]:
     """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that.
 
-    Products of two matrices are left out: a slice reads no more than its own part of the iteration's matrix, so that no
-    worker needs what another one makes.
+    Contractions of two matrices are left out: a worker's slice reads only its part of the iteration's matrix.
     """
-    weighted = {
+    vector_updates = {
         contraction.update
         for contraction in contractions(program)
         if contraction.packed is not None and contraction.rows is None
@@ -152,7 +152,7 @@ def _wanted(program: Program) -> set[Buffer]:
     multiplied = {
         part.buffer
         for site in sites(program)
-        if isinstance(site.stmt, Reduce) and site.stmt.label in weighted
+        if isinstance(site.stmt, Reduce) and site.stmt.label in vector_updates
         for part in all_expressions(site.stmt)
         if isinstance(part, Load)
         and part.buffer is not site.stmt.buffer

@@ -20,7 +20,7 @@ def loop_site(program: Program, loop: Var, primitive: str) -> Site:
     """Return where the loop over `loop` stands.
 
     Raises:
-        ScheduleError: the program has no such loop; `primitive` is who asks.
+        ScheduleError: the program has no such loop; `primitive` names the caller.
     """
     found = index_of(program).find(loop)
     if found is not None:

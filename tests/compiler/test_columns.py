@@ -47,7 +47,7 @@ MODELS = {"child_sum": child_sum, "two_matrices": two_matrices}
 def arranged(model: ra.Model) -> LoopSchedule:
     schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES)
-    assert columns.own == ()
+    assert columns.replicated == ()
     assert columns.sliced == ("s.apply(slice_columns, " in schedule.log())
     verify(schedule.program)
     return schedule
@@ -93,9 +93,9 @@ def test_a_team_waits_once_a_batch_where_each_adds_up_rows_himself(name):
     """The products of `two_matrices` are two in a row, the second of what the first one gates."""
     schedule = LoopSchedule(default_schedule(MODELS[name](8)).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
-    assert columns.sliced and len(columns.own) == 1
+    assert columns.sliced and len(columns.replicated) == 1
     both = [0, 0]
-    for place, own in enumerate(((), columns.own)):
+    for place, own in enumerate(((), columns.replicated)):
         text = str(distribute_over_team(schedule.program, replicated=own).program)
         both[place] = text.partition("for step in")[2].count("barrier(team)")
     assert both == {"child_sum": [2, 1], "two_matrices": [3, 2]}[name]
@@ -109,8 +109,8 @@ def test_results_of_a_team(name, wide, hidden):
     params, data = model.init_params(seed=hidden), batch(hidden)
     schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
-    assert columns.sliced == bool(columns.own)  # whose nodes are shared out waits for nobody's columns
-    schedule.apply(distribute_over_team, min_rows_per_worker=wide, replicated=columns.own)
+    assert columns.sliced == bool(columns.replicated)  # whose nodes are shared out waits for nobody's columns
+    schedule.apply(distribute_over_team, min_rows_per_worker=wide, replicated=columns.replicated)
     serpentine_columns(schedule)
     program = schedule.checked()
     for structures in (data, data[1:2], []):
