@@ -54,16 +54,11 @@ hypothesis.settings.load_profile("ci")
 
 # Tests of time, signals, processors and processes.
 ALONE = ("bench", "cli", "ragged/runtime", "test_soak.py", "compiler/test_threads.py")
-# Tests that compile the most for what no other test says of the same code: `make thorough` runs them, and all others.
+# Files that compile for over 40 s of processor time: only `make thorough` runs them.
 THOROUGH = (
-    "bench/test_optimizations.py",
     "bench/test_ragged.py",
     "compiler/test_bits.py",
-    "compiler/test_columns.py",
-    "compiler/test_matrices.py",
     "compiler/test_tiles.py",
-    "ra/test_default_lowering.py",
-    "ra/test_primitives.py",
 )
 
 

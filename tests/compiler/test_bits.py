@@ -145,7 +145,14 @@ def scheduled(fn):
     return bool(set(steps) - {"pair_products", "read_in_place"})
 
 
-@pytest.fixture(scope="module", params=[*MODELS, *ROUNDED])
+FEW = ("tree_lstm", "mv_rnn", "child_sum in bf16")
+"""A model of vectors, one of matrices, and one that is rounded."""
+EVERY = [
+    pytest.param(name, marks=() if name in FEW else pytest.mark.thorough) for name in (*MODELS, *ROUNDED)
+]
+
+
+@pytest.fixture(scope="module", params=EVERY)
 def reference(request):
     """The model's name, structures, and the bits of each as one thread computes it alone, without a schedule."""
     name = request.param
@@ -156,7 +163,10 @@ def reference(request):
     return name, batch, [bits(fn([each]))[0] for each in batch]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=pytest.mark.thorough if way == "wide vectors" else ()) for way in WAYS],
+)
 def test_tiles_and_batches_change_no_bit(reference, way, monkeypatch):
     name, batch, want = reference
     fn = compiled(monkeypatch, name, way, 1)
@@ -164,13 +174,20 @@ def test_tiles_and_batches_change_no_bit(reference, way, monkeypatch):
     check_every_batch(fn, batch, want)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("way", ["this machine", "any tiles"])
+@pytest.mark.parametrize(
+    ("way", "threads"),
+    [
+        ("this machine", 2),
+        ("any tiles", 3),
+        pytest.param("this machine", 3, marks=pytest.mark.thorough),
+        pytest.param("any tiles", 2, marks=pytest.mark.thorough),
+    ],
+)
 def test_threads_change_no_bit(reference, way, threads, monkeypatch):
     name, batch, want = reference
     fn = compiled(monkeypatch, name, way, threads)
     check_every_batch(fn, batch, want)
-    fn._patience = lambda nodes, batches: 10**10  # every worker comes, however busy the machine is
+    fn._spin_ns = lambda nodes, batches: 10**10  # every worker takes part, however busy the machine is
     assert bits(fn(batch)) == want
     assert bits(fn(batch[::-1])) == want[::-1]
 

@@ -22,7 +22,13 @@ MODELS: dict[str, Callable[[int], ra.Model]] = {
     "tree_lstm": lambda hidden: models.tree_lstm(hidden, hidden, 7),
     "mv_rnn": lambda hidden: models.mv_rnn(hidden, 7),
 }
-SIZES = [16, 48, 60, 100, 256]
+TRIED = ((16, 1), (60, 1), (60, 2))
+"""Sizes with numbers of threads: vectors filled, and vectors and tiles with a rest."""
+RESULTS = [
+    pytest.param(hidden, threads, marks=() if (hidden, threads) in TRIED else pytest.mark.thorough)
+    for hidden in (16, 48, 60, 100, 256)
+    for threads in (1, 2)
+]
 TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
 
 
@@ -39,7 +45,16 @@ def _is_product(site: Site, stmt: Reduce) -> bool:
     return known and any(isinstance(e, Load) and e.buffer.role in (Role.PARAMETER, Role.BOUND) for e in parts)
 
 
-@pytest.mark.parametrize("hidden", [16, 48, 60, 100, 256])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        16,
+        pytest.param(48, marks=pytest.mark.thorough),
+        60,
+        pytest.param(100, marks=pytest.mark.thorough),
+        256,
+    ],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_no_product_is_left_untiled(name, hidden):
     steps = lowering_steps(default_schedule(MODELS[name](hidden)).lower(), threads=2)
@@ -48,8 +63,7 @@ def test_no_product_is_left_untiled(name, hidden):
     assert [site.stmt.label.name for site in found if site.loops[-1].kind is not LoopKind.VECTORIZED] == []
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("hidden", SIZES)
+@pytest.mark.parametrize(("hidden", "threads"), RESULTS)
 @pytest.mark.parametrize("name", MODELS)
 def test_results(name, hidden, threads):
     model = MODELS[name](hidden)

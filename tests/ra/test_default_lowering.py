@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 from cortex import Node, ra
@@ -53,14 +54,32 @@ def check(model: ra.Model, params: dict[str, Any], batch: list[Node], expected: 
         assert schedule.finite <= set(model.inputs)
 
 
-@most(0.4)
+@most(0.1)
 @hypothesis.given(cases())
 def test_models_of_every_kind(case):
     check(*case)
 
 
+@pytest.mark.thorough
+@most(0.4)
+@hypothesis.given(cases())
+def test_more_models_of_every_kind(case):
+    check(*case)
+
+
+@most(0.2)
 @hypothesis.given(st.data(), cells())
 def test_cells(data, model):
+    check_cell(data, model)
+
+
+@pytest.mark.thorough
+@hypothesis.given(st.data(), cells())
+def test_more_cells(data, model):
+    check_cell(data, model)
+
+
+def check_cell(data: st.DataObject, model: ra.Model) -> None:
     params = model.init_params(seed=data.draw(st.integers(0, 3)))
     batch = data.draw(batches(model.plan()))
     check(model, params, batch, ra.evaluate(model, params, batch))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import cortex
 from cortex import ra
 from ragged.errors import ModelError, ScheduleError
-from tests.ra.primitives import Trial, subjects, take, trials
+from tests.ra.primitives import Subject, Trial, subjects, take, trials
 from tests.ra.primitives_table import BEGIN, END, table
 from tests.support.pages import check_part
 from tests.support.random_structures import batches
@@ -27,7 +28,22 @@ TOGETHER = 2
 """How many random choices of all that is legal are tried for each model."""
 MODELS = [subject for subject in subjects() if not isinstance(subject.model, ModelError)]
 
-COMPILED = [subject for subject in MODELS if subject.input in ("", "word")]
+NATIVE = {"dag_rnn": "Dag", "lstm": "Sequence", "gru": "Sequence"}
+"""The kind of structure that a model is written for; trees for all others."""
+COMPILED = ("tree_fc", "mv_rnn", "tree_lstm", "dag_rnn", "lstm")
+"""One model of each kind of structure and of state."""
+
+
+def native(subject: Subject) -> bool:
+    """Whether a model runs on words over the kind of structure that it is written for."""
+    return subject.input in ("", "word") and subject.kind == NATIVE.get(subject.name, "Tree")
+
+
+def parameters(chosen: Callable[[Subject], bool], among: Sequence[Subject] = MODELS) -> list[Any]:
+    """Return subjects as parameters of a test; all but the chosen ones are left to `make thorough`."""
+    return [
+        pytest.param(each, id=each.id, marks=() if chosen(each) else pytest.mark.thorough) for each in among
+    ]
 
 
 def test_the_page_has_the_table(request):
@@ -59,7 +75,7 @@ def _schedule(model: ra.Model, steps: Sequence[Trial]) -> ra.Schedule:
     return schedule
 
 
-@pytest.mark.parametrize("subject", MODELS, ids=lambda subject: subject.id)
+@pytest.mark.parametrize("subject", parameters(lambda each: native(each) or each.name == "tree_rnn"))
 @hypothesis.settings(max_examples=1, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 @hypothesis.given(data=st.data())
 def test_what_is_legal_agrees_with_the_oracle(subject, data):
@@ -73,7 +89,13 @@ def test_what_is_legal_agrees_with_the_oracle(subject, data):
         check_schedule(schedule, params, batch, expected, f"{subject.id}\n{log}")
 
 
-@pytest.mark.parametrize("subject", COMPILED, ids=lambda s: s.id)
+@pytest.mark.parametrize(
+    "subject",
+    parameters(
+        lambda each: native(each) and each.name in COMPILED,
+        [each for each in MODELS if each.input in ("", "word")],
+    ),
+)
 def test_all_that_is_legal_together_agrees_compiled(subject):
     batch = real_structures(subject.model.plan(), count=5, most=60)
     params = subject.model.init_params(seed=1)
