@@ -1,4 +1,4 @@
-"""Loops over the children of one node that follow each other as one: what one makes of a child the next one uses."""
+"""Fuse adjacent loops over the children of one node: a producer and its consumer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from ragged.transform.loops.fuse_siblings import fuse_siblings
 
 
 def fuse_child_loops(schedule: LoopSchedule) -> None:
-    """Make one loop of those over children, or over what else has an extent of a node's own, that hand rows on.
+    """Fuse loops over a node's children, or over another extent that depends on the node, if rows pass between them.
 
-    A gate of each child and the sum of what it lets through are one loop then, and the gate needs room for one child
-    and not for all edges, once its storage is contracted. A sum of one element after another becomes one of one child
-    after another; the order of each element's stays. What a primitive refuses is left as it is. Comes before
-    `contract_storage`.
+    A gate of each child and the sum over gated children become one loop; `contract_storage`, which comes later, then
+    sizes the gate for one child and not for all edges. Reductions of single elements are interchanged for this; the
+    order of each sum stays. Loops that a primitive refuses stay as they are.
     """
     for loop in _bodies(schedule.program):
         refused: set[Var] = set()

@@ -1,4 +1,4 @@
-"""Products of two matrices and what is made of them, some rows at a time."""
+"""Fuse the row loops of a contraction of two matrices and of the elementwise nests that consume it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ from ragged.transform.loops.split import Tail, split
 
 
 def fuse_row_loops(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions) -> None:
-    """Let a tile's rows of products of two matrices be used right after they were computed, not after all other rows.
+    """Consume a tile's rows of a contraction of two matrices right after they are computed, from the L1 cache.
 
-    This is for a product with rows of its own and the nests right after it that store as many rows element by element.
-    What is handed over stays in the first cache. Products before it keep all rows together: so one part of a matrix of
-    parameters is read for all of them, and is in the first cache too. The order of each sum stays; what a primitive
-    refuses is left as it is.
+    This is for a contraction with a loop over rows, and the nests directly after it that store as many rows element by
+    element. The order of each sum stays; nests that a primitive refuses stay as they are.
     """
     for run in _runs(schedule.program):
         before = schedule.checkpoint()

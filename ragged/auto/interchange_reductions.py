@@ -1,4 +1,4 @@
-"""Sums that add up one element after another, turned inside out: all elements start, then each term is added to all."""
+"""Reduction interchange: initialize all elements of a row, then add each term to all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reduction_of(stmt: Stmt) -> Reduction | None:
 
 
 def interchange_reduction(schedule: LoopSchedule, found: Reduction) -> tuple[Var, Var]:
-    """Turn a sum inside out; return the loop that starts its elements, and that over elements in the loop over terms.
+    """Interchange a reduction with the loop over elements; return the loops that initialize and update the elements.
 
     before::
 

@@ -1,4 +1,4 @@
-"""Sums of products with parameters in bfloat16: half of the bytes, and two products an instruction."""
+"""Contractions with parameters in bfloat16: half of the bytes, and two products per instruction."""
 
 from __future__ import annotations
 

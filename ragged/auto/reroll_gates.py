@@ -1,4 +1,4 @@
-"""Products side by side: the gates of a cell as one nest in a loop, over one table of weights."""
+"""Reroll the gates of a cell: contractions of the same rows become one nest over concatenated weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIXED = (Role.PARAMETER, Role.BOUND)
 
 
 def reroll_gates(schedule: LoopSchedule, loop: Var) -> None:
-    """Make one nest of the products in a loop that differ in matrix and result alone, wherever in it they stand."""
+    """Reroll the contractions in a loop that differ only in matrix and result, wherever in it they stand."""
     seen: set[Var] = set()
     while True:
         parts = parts_of(loop_of(schedule.program, loop))

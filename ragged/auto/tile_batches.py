@@ -1,4 +1,4 @@
-"""Several iterations of a batch together, so that they share what they load of a matrix."""
+"""Tile loops over batches: iterations that run together share the loads of a matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
 
 _MOST_ON_STACK = MAX_FRAME_BYTES * 3 // 4
-"""The bytes of local buffers that leave room for the tiles of products."""
+"""The most bytes of local buffers: the rest of a stack frame is for register tiles."""
 
 
 def tile_batches(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
@@ -201,7 +201,7 @@ def _hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
 
 
 def _is_scattered(body: Stmt, leaf: Reduce) -> bool:
-    """True if a row that is written is looked up in an array."""
+    """True if the row that is written depends on an array."""
     lets = {stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, Let)}
     rows = (lets.get(index.var, index) if isinstance(index, Ref) else index for index in leaf.indices)
     return any(isinstance(row, Call) for row in rows)
