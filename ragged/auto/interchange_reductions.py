@@ -17,7 +17,7 @@ from ragged.transform.loops.reorder import reorder
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class RowReduction:
     """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`."""
 
     loop: For
@@ -26,20 +26,20 @@ class Reduction:
     update: Label
 
 
-def reduction_of(stmt: Stmt) -> Reduction | None:
+def reduction_of(stmt: Stmt) -> RowReduction | None:
     """Return the sum that a statement is, or None."""
     match stmt:
         case For(extent=Const(), body=Block(body=(Store(label=init), For(body=body) as over))):
             while isinstance(body, Let):
                 body = body.body
             if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
-                return Reduction(stmt, init, over, body.label)
+                return RowReduction(stmt, init, over, body.label)
             return None
         case _:
             return None
 
 
-def interchange_reduction(schedule: LoopSchedule, found: Reduction) -> tuple[Var, Var]:
+def interchange_reduction(schedule: LoopSchedule, found: RowReduction) -> tuple[Var, Var]:
     """Interchange a reduction with the loop over elements; return the loops that initialize and update the elements.
 
     before::
