@@ -11,6 +11,7 @@ from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, MemoryScope, Role
+from ragged.ir.index import contents
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Enclosing, Site, same
 from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block
@@ -119,6 +120,8 @@ class Redirect(Rewriter):
             body = self.arrange(list(stmt.body.body) if isinstance(stmt.body, Block) else [stmt.body])
             self._inside = False
             return replace(stmt, body=body)
+        if not self._inside and contents(self.home.stmt).labels[0] not in contents(stmt).labels:
+            return stmt  # outside of the home nothing changes
         return super().stmt(stmt)
 
     def arrange(self, parts: list[Stmt]) -> Stmt:
