@@ -47,9 +47,10 @@ thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for min
 	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone'
 	@$(PYTEST) -m alone
 
-lint: $(VENV)/ready-to-test ## Check style, format, layers and types
+lint: $(VENV)/ready-to-test ## Check style, words, layers and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tools/lint_words.py
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy
 
@@ -84,7 +85,7 @@ fuzz: $(VENV)/ready-to-test ## Draw 10,000 models, structures and schedules (FUZ
 mutants: $(VENV)/ready-to-test ## Change primitives and passes, one place at a time (MUTANTS_ARGS='--file FILE --sample 20')
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
-format: $(VENV)/ready-to-test ## Put the code in the house's format
+format: $(VENV)/ready-to-test ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
