@@ -77,3 +77,7 @@ def __getattr__(name: str) -> Callable[..., Expr]:
     if name in FUNCTIONS or name in COMPOSED:
         return functions.__getattr__(name)
     raise AttributeError(f"module 'cortex.ra' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -203,3 +203,9 @@ def test_a_handle_answers_what_tools_ask_of_any_object():
     node = ra.compute((N, H), lambda n, i: x[n, i]).node
     assert copy.copy(node) is not node
     assert not hasattr(node, "_repr_html_")
+
+
+def test_the_package_lists_its_names():
+    assert dir(ra) == sorted(ra.__all__)
+    assert {"tanh", "gelu", "sum_children"} <= set(dir(ra))
+    assert all(callable(getattr(ra, name)) for name in ("tanh", "gelu", "erf"))
