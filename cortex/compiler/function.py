@@ -79,7 +79,8 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         return self._run(self._linearizer.borrow(data, self._arguments.in_place))
 
     def _run(self, linearized: Linearized) -> Output:
-        spin_ns = self._spin_ns(linearized.num_nodes, linearized.num_batches)
+        sizes = linearized.arrays
+        spin_ns = self._spin_ns(sizes["num_nodes"], sizes["num_batches"])
         arrays = self._caller.run(self._arguments(linearized), spin_ns=spin_ns)
         outputs = dict(zip(self._outputs, arrays, strict=True))
         return Output(outputs, linearized, keep_nodes=self._parts.signature.keep_nodes)
@@ -147,7 +148,8 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
     def _timed(self, linearized: Linearized, repeats: int) -> list[dict[StageKind, int]]:
         wanted = (argument.name for argument in self._caller.wanted)
         arguments = dict(zip(wanted, self._arguments(linearized), strict=True))
-        spin_ns = self._spin_ns(linearized.num_nodes, linearized.num_batches)
+        sizes = linearized.arrays
+        spin_ns = self._spin_ns(sizes["num_nodes"], sizes["num_batches"])
         return [self._caller.timed(arguments, spin_ns=spin_ns) for _ in range(repeats + 1)][1:]
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
@@ -137,7 +137,11 @@ class LoopSchedule:
             with recording() as facts:
                 rewritten = primitive(self.program, *args, **kwargs)
         except ScheduleError as error:
-            self.refuse(code() if self._trusted else primitive.__name__, error)
+            step = primitive.__name__
+            if self._trusted:
+                with suppress(ScheduleError):  # it may name what is not in the program
+                    step = code()
+            self.refuse(step, error)
             raise ScheduleError(
                 error.what,
                 at=error.at or Location.capture(),
@@ -221,8 +225,10 @@ class LoopSchedule:
 
     @staticmethod
     def _named(kind: str, value: Var | Label | Buffer, same: list[Var] | list[Label] | list[Buffer]) -> str:
-        place = next(i for i, each in enumerate(same) if each is value)
-        return f"s.{kind}({value.name!r})" if len(same) == 1 else f"s.{kind}({value.name!r}, {place})"
+        places = [i for i, each in enumerate(same) if each is value]
+        if len(same) == 1 or not places:  # none: a refused step may name what an earlier one replaced
+            return f"s.{kind}({value.name!r})"
+        return f"s.{kind}({value.name!r}, {places[0]})"
 
 
 def _choose(kind: str, name: str, nth: int | None, found: list[T]) -> T:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import hypothesis
 import numpy as np
 import pytest
@@ -99,7 +97,7 @@ def test_what_makes_tops_independent_is_checked():
             wrong = values.copy()
             wrong[place] = value if wrong[place] != value else value + 1
             with pytest.raises(DataError):
-                function(dataclasses.replace(right, **{name: wrong}))
+                function(right.replace(**{name: wrong}))
 
 
 def test_the_program_shows_the_steps(golden):

@@ -197,8 +197,8 @@ def _turned(d: Places, attempt: Attempt) -> Asked:
 def _over_team(d: Places, attempt: Attempt) -> Asked:
     if d.chance(3):
         return Asked(())
-    own = tuple(d.loop(lambda loop: loop.kind is LoopKind.PARALLEL) for _ in range(d.pick([0, 1, 2])))
-    return Asked((d.pick([1, 2, 0, None]), own))
+    replicated = tuple(d.loop(lambda loop: loop.kind is LoopKind.PARALLEL) for _ in range(d.pick([0, 1, 2])))
+    return Asked((), {"min_rows_per_worker": d.pick([1, 2, 0, None]), "replicated": replicated})
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {

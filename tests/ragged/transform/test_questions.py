@@ -50,14 +50,14 @@ def gates(count: int) -> str:
 def asked(monkeypatch):
     """Count the questions that come to the solver."""
     found = []
-    alone = proving._Asked.alone
+    alone = proving._Query.alone
 
     def counted(self, effort):
         found.append(self.question)
         return alone(self, effort)
 
     with monkeypatch.context() as patch:
-        patch.setattr(proving._Asked, "alone", counted)
+        patch.setattr(proving._Query, "alone", counted)
         yield found
 
 
