@@ -185,7 +185,7 @@ def _varies(expr: Expr, varying: Collection[Var]) -> bool:
 
 
 def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:
-    """True if the first access in the text is a store whose nest covers the slices before anything else is read.
+    """True if the first access in the text is a store in a nest that covers the slices before anything else is read.
 
     A nest covers them if the store's other indices are variables of loops over the whole slices, no condition stands
     over it, no other loop that may run never does, and all else in it is at the store's own place.

@@ -168,7 +168,7 @@ def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, 
 class BarrierPlacement:
     """The loops that need a barrier before them: `always`, or only where rows are distributed (`interchanged`).
 
-    `carried` maps a loop to the loop around it in whose previous iteration distributed rows require the barrier too.
+    `carried` maps a loop to the loop around it, if distributed rows in its previous iteration require the barrier too.
     """
 
     always: set[Var]

@@ -57,7 +57,7 @@ def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
         if other.aliases is buffer or buffer.aliases is other:
             raise ScheduleError(
                 f"{primitive}: '{buffer.name}' shares its memory with '{other.name}'",
-                because="who reads or writes the one touches the other",
+                because="a read or write of one accesses the other",
                 fix="give each its own memory",
             )
 

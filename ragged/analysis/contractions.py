@@ -80,13 +80,13 @@ def row_operand_bytes(program: Program) -> int:
 
 
 def bytes_of(buffer: Buffer) -> int:
-    """Return the bytes of a buffer whose extents that are not constant count as one."""
+    """Return the bytes of a buffer; extents that are not constant count as one."""
     extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
     return prod(extents) * buffer.dtype.bytes
 
 
 def with_shared_columns(program: Program, loop: Var) -> set[Label]:
-    """Return the updates of the contractions whose matrix is the same in all iterations of a loop.
+    """Return the updates of the contractions with a matrix that is the same in all iterations of a loop.
 
     It is a parameter, or does not depend on the loop; and no loop inside is one over rows that share it.
     """

@@ -248,7 +248,7 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
 
 
 def storage(buffer: Buffer) -> Buffer:
-    """Return the buffer whose memory `buffer` is: itself, or what it aliases."""
+    """Return the buffer that owns the memory of `buffer`: itself, or the one that it aliases."""
     return buffer if buffer.aliases is None else storage(buffer.aliases)
 
 

@@ -50,7 +50,7 @@ class MatrixNest:
 
 
 def matrix_nest(rows: For, packed: bool = True) -> MatrixNest | str:
-    """Return the nest whose outermost loop `rows` is, or why it is none.
+    """Return the nest with the outermost loop `rows`, or why it is none.
 
     Without `packed`, the parameters' columns need not be side by side in memory yet.
     """

@@ -152,7 +152,7 @@ def check_barriers(what: str, loop: Site) -> None:
 
 
 def check_one_at_a_time(what: str, loop: Site, found: Sequence[BufferAccess]) -> None:
-    """Refuse a loop that holds others around `found` whose iterations run at once."""
+    """Refuse a loop that holds concurrent loops around `found`."""
     for use in found:
         for inner in use.site.loops[len(loop.loops) + 1 :]:
             if inner.kind in CONCURRENT:

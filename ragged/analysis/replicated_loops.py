@@ -61,7 +61,7 @@ class ReplicatedLoops:
         return replace(self, regions=tuple(region for region in regions if region.loop.var in loops))
 
     def with_copies(self, program: Program, worker: Var, num_workers: Expr) -> Program:
-        """Return a program whose replicated buffers have a copy for each worker: a new first dimension."""
+        """Return a program with a copy of each replicated buffer for each worker: a new first dimension."""
         stacked = {old: old.stacked(num_workers) for old in self.buffers}
         stages = SelectCopy(stacked=stacked, index=worker).program(program).program.stages
         return replace(

@@ -19,7 +19,7 @@ from ragged.ir.sites import Site
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is read of a buffer in a loop, by `found`; `name` says in refusals who asks for what."""
+    """What is read of a buffer in a loop, by `found`; `name` is the primitive and its object, for refusals."""
 
     name: str
     program: Program

@@ -53,7 +53,7 @@ class DefaultSchedule:
     options: ScheduleOptions = DEFAULT
 
     def __post_init__(self) -> None:
-        """Refuse options whose tiles need more registers than the machine has, with a `ScheduleError`."""
+        """Refuse options with tiles that need more registers than the machine has, with a `ScheduleError`."""
         self.options.check(self.machine)
 
     @property

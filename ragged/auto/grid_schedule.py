@@ -1,4 +1,4 @@
-"""The schedule that a program gets for a GPU: one persistent kernel, whose blocks keep columns of the weights."""
+"""The schedule that a program gets for a GPU: one persistent kernel with columns of the weights in each block."""
 
 from __future__ import annotations
 

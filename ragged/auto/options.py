@@ -11,7 +11,7 @@ from ragged.machine import Machine
 
 _WHY = "why"
 _ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
-"""Rows of a tile whose matrices stay in the first cache, rows of others, and vectors of a tile."""
+"""Rows of a tile if its matrices stay in the first cache, rows of others, and vectors of a tile."""
 ENOUGH_SUMS = 8
 """Independent accumulators that hide the latency of a multiply-add: 4 cycles, 2 issued per cycle."""
 _SUMS, _MOST_SHARING = 16, ENOUGH_SUMS

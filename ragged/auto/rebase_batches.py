@@ -42,7 +42,7 @@ def batches_of(program: Program) -> tuple[Batches, ...]:
 def rebase_batches(
     schedule: LoopSchedule, batches: Sequence[Batches], dimension: int, leave: Collection[Buffer] = ()
 ) -> None:
-    """Size each workspace whose `dimension` has such rows for one batch, where `rebase_storage` does not refuse.
+    """Size each workspace with such rows in `dimension` for one batch, where `rebase_storage` does not refuse.
 
     The workspaces in `leave` stay as they are.
     """

@@ -140,7 +140,7 @@ def _rounds(leaf: Leaf) -> bool:
 
 
 def _wanted(program: Program) -> set[Buffer]:
-    """Return the buffers whose rows are multiplied with a matrix of parameters, or rounded for that.
+    """Return the buffers with rows that are multiplied with a matrix of parameters, or rounded for that.
 
     Contractions of two matrices are left out: a worker's slice reads only its part of the iteration's matrix.
     """

@@ -54,7 +54,7 @@ def tile_batches(schedule: LoopSchedule, machine: Machine, options: ScheduleOpti
 
 
 def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> Iterator[tuple[Var, int, bool]]:
-    """Yield the innermost loops of unknown extent around products whose columns their iterations share.
+    """Yield the innermost loops of unknown extent around products with columns that their iterations share.
 
     With each comes how many iterations are computed together, and whether a matrix unit does; there are none of which
     that is one.

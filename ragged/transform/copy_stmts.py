@@ -19,7 +19,7 @@ class Moved(FoldedSubstitution):
     buffers: dict[Buffer, Buffer] = field(default_factory=dict)
 
     def buffer(self, buffer: Buffer) -> Buffer:
-        """Return the local buffer that stands for one whose extents are told in other variables now."""
+        """Return the local buffer that replaces one with extents in other variables."""
         return self.buffers.get(buffer, buffer)
 
     def stmt(self, stmt: Stmt) -> Stmt:

@@ -95,7 +95,7 @@ def _team(stage: Stage) -> tuple[For, tuple[Alloc, ...], Site]:
 
 
 def _without(region: ParallelRegion, outer: int) -> ParallelRegion:
-    """Return a region whose site lacks the `outer` outermost constructs."""
+    """Return a region without the `outer` outermost constructs of its site."""
     return replace(region, site=replace(region.site, around=region.site.around[outer:]))
 
 

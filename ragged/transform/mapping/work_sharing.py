@@ -87,7 +87,7 @@ def split_allocations(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
 
 @dataclass(frozen=True, slots=True)
 class Shareable:
-    """A kernel whose parallel regions may be distributed, and the barriers that this needs.
+    """A kernel with parallel regions that may be distributed, and the barriers that this needs.
 
     `rolling_buffers` are the workspaces of which each share of rows gets a copy.
     """
@@ -170,7 +170,7 @@ class Share(Rewriter, ABC):
     barriers: BarrierPlacement = field(kw_only=True)
 
     def by_team(self, program: Program, kernel: Stage, worker: Var, num_workers: Expr) -> Program:
-        """Return the program whose kernel is run by a team, each worker with its share."""
+        """Return the program with its kernel run by a team, each worker with its share."""
         body = For(worker, num_workers, self.stmt(kernel.body), LoopKind.TEAM)
         stages = (replace(stage, body=body) if stage is kernel else stage for stage in program.stages)
         return replace(program, stages=tuple(stages))
