@@ -17,7 +17,7 @@ from ragged.transform.loops.reorder import reorder
 
 
 @dataclass(frozen=True, slots=True)
-class RowReduction:
+class InterchangedReduction:
     """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`."""
 
     loop: For
@@ -26,20 +26,20 @@ class RowReduction:
     update: Label
 
 
-def reduction_of(stmt: Stmt) -> RowReduction | None:
+def reduction_of(stmt: Stmt) -> InterchangedReduction | None:
     """Return the sum that a statement is, or None."""
     match stmt:
         case For(extent=Const(), body=Block(body=(Store(label=init), For(body=body) as over))):
             while isinstance(body, Let):
                 body = body.body
             if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
-                return RowReduction(stmt, init, over, body.label)
+                return InterchangedReduction(stmt, init, over, body.label)
             return None
         case _:
             return None
 
 
-def interchange_reduction(schedule: LoopSchedule, found: RowReduction) -> tuple[Var, Var]:
+def interchange_reduction(schedule: LoopSchedule, found: InterchangedReduction) -> tuple[Var, Var]:
     """Interchange a reduction with the loop over elements; return the loops that initialize and update the elements.
 
     before::
