@@ -213,7 +213,7 @@ def test_storage_that_is_shorter_than_the_loop(rows: Rows):
     assert refusal(s.lower) == (
         "pad_loop: cannot pad loop 't' to a multiple of 8: 'X' is stored to a multiple of 4\n"
         "  because: 'X' is written for t < (n(b) + 7) // 8 * 8, and a row holds (n(b) + 3) // 4 * 4\n"
-        "  example: b = 1, t = 4, S = 2, n(1) = 4\n"
+        "  example: b = 0, t = 4, S = 1, n(0) = 4\n"
         "  fix: pad_dimension(X.dims[1], 8)"
     )
 

@@ -129,6 +129,6 @@ def test_a_workspace_of_two_names():
     program = parse(text)
     assert refused(concat_buffers, program, temporaries(program), "st") == (
         "concat_buffers: 't' shares its memory with 'u'\n"
-        "  because: who reads or writes the one touches the other\n"
+        "  because: a read or write of one accesses the other\n"
         "  fix: give each its own memory"
     )

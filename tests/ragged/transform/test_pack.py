@@ -190,7 +190,7 @@ def test_memory_of_two_names():
     program = parse(text)
     assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
         "pack: 'b' shares its memory with 'c'\n"
-        "  because: who reads or writes the one touches the other\n"
+        "  because: a read or write of one accesses the other\n"
         "  fix: give each its own memory"
     )
 
