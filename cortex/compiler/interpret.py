@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cortex.linearize import Linearized
 from cortex.linearize.values import value_of
-from ragged.ir.expr import Function, Role, Source
+from ragged.ir.expr import Role, Source
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
 
@@ -34,17 +34,13 @@ def interpreted_rows(
 
 
 def interpreter_inputs(
-    program: Program,
-    linearized: Linearized,
-    params: Mapping[str, object],
-    *,
-    without: Collection[Function] = (),
+    program: Program, linearized: Linearized, params: Mapping[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the sizes and the arrays of a batch, by the names that a program has for them, but for some functions."""
+    """Return the sizes and the arrays of a batch, by the names that a program has for them."""
     values = {
         function.name: value_of(function, linearized)
         for function in (*program.sizes(), *program.arrays())
-        if function.source in (Source.STRUCTURE, Source.PAYLOAD) and function not in without
+        if function.source in (Source.STRUCTURE, Source.PAYLOAD)
     }
     sizes = {
         function.name: values.pop(function.name) for function in program.sizes() if function.name in values

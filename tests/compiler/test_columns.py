@@ -109,7 +109,7 @@ def test_results_of_a_team(name, wide, hidden):
     params, data = model.init_params(seed=hidden), batch(hidden)
     schedule = LoopSchedule(default_schedule(model).lower())
     columns = share_columns(schedule, TWO_CORES, team=True)
-    assert columns.sliced == bool(columns.replicated)  # whose nodes are shared out waits for nobody's columns
+    assert columns.sliced == bool(columns.replicated)  # nodes are distributed: no barrier for columns
     schedule.apply(distribute_over_team, min_rows_per_worker=wide, replicated=columns.replicated)
     serpentine_columns(schedule)
     program = schedule.checked()

@@ -38,6 +38,6 @@ def test_the_mutants_of_a_function():
 def test_each_mutant_is_another_program():
     source = Path(split.__file__).read_text(encoding="utf-8")
     texts = [mutant.text for mutant in mutants(source)]
-    assert len(texts) >= 30 and source not in texts
+    assert len(set(texts)) == len(texts) >= 30 and source not in texts
     for text in texts:
         ast.parse(text)
