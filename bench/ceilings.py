@@ -9,78 +9,17 @@ of its own. The least time of several runs counts: other jobs only ever make a r
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from time import perf_counter_ns
 
 import numpy as np
 
-from ragged.codegen.build import compile_program
-from ragged.ir.parser import parse
-from ragged.ir.program import StageKind
+from ragged.compiled.ceilings import FLOATS, PEAK, READ, compiled, enough_steps, timed
 from ragged.machine import this_machine
-from ragged.runtime.call import Caller
 from ragged.runtime.cores import usable_cores
 from ragged.runtime.memory import aligned_empty
 
-ALL_COME = 10**9
-_LANES = 256
-"""Floats in flight: 16 registers of 16, or 32 of 8; more than the latency of an addition can hold up."""
 _RUNS = 12
 _RUN_NS = 8_000_000
-_L3 = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
-
-PEAK = """\
-program("peak")
-
-workers: call()
-steps: call()
-a: payload(float32[2], align=4)
-out: output(float32[workers, 256])
-
-with kernel:
-    for w in team(workers):
-        x = a[0]
-        y = a[1]
-        acc = local(float32[256], scope=register)
-        for i in unrolled(16):
-            for l in vectorized(16):
-                acc[i * 16 + l]: zero = 0.0
-        for s in serial(steps):
-            for i in unrolled(16):
-                for l in vectorized(16):
-                    acc[i * 16 + l]: step = fma(acc[i * 16 + l], x, y)
-        for i in unrolled(16):
-            for l in vectorized(16):
-                out[w, i * 16 + l] = acc[i * 16 + l]
-"""
-
-READ = """\
-program("read")
-
-workers: call()
-rounds: call()
-blocks: call()
-x: payload(float32[workers * blocks * 256])
-out: output(float32[workers, 256])
-
-with kernel:
-    for w in team(workers):
-        acc = local(float32[256], scope=register)
-        for i in unrolled(16):
-            for l in vectorized(16):
-                acc[i * 16 + l]: zero = 0.0
-        for r in serial(rounds):
-            for s in serial(blocks):
-                for i in unrolled(16):
-                    for l in vectorized(16):
-                        acc[i * 16 + l]: step = acc[i * 16 + l] + x[(w * blocks + s) * 256 + i * 16 + l]
-        for i in unrolled(16):
-            for l in vectorized(16):
-                out[w, i * 16 + l] = acc[i * 16 + l]
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +65,7 @@ def points(workers: int) -> list[tuple[str, int, int | None]]:
     """Return where bandwidth is measured: the cache, bytes of a worker's share, and up to what share it holds."""
     machine = this_machine()
     l1, l2 = machine.l1_bytes, machine.l2_bytes
-    l3 = _l3_bytes() // workers
+    l3 = machine.l3_bytes // workers
     found: list[tuple[str, int, int | None]] = [
         ("L1", l1 * 3 // 4, l1),
         ("L2, half", l2 // 2, l2 // 2),
@@ -138,55 +77,28 @@ def points(workers: int) -> list[tuple[str, int, int | None]]:
 
 
 def _peak(workers: int, runs: int) -> float:
-    call = _compiled(PEAK, workers)
+    call = compiled(PEAK.format(floats=FLOATS), workers)
     values = {"a": np.array([0.5, 1.0], np.float32)}
 
     def nanoseconds(steps: int) -> int:
-        return _time(call, {**values, "steps": steps})
+        return timed(call, {**values, "steps": steps})
 
-    steps = _enough(nanoseconds, 1000)
-    return 2 * _LANES * workers * steps / min(nanoseconds(steps) for _ in range(runs))
+    steps = enough_steps(nanoseconds, 1000, _RUN_NS)
+    return 2 * FLOATS * workers * steps / min(nanoseconds(steps) for _ in range(runs))
 
 
 def _read(cache: str, share: int, up_to: int | None, workers: int, runs: int) -> Bandwidth:
-    call = _compiled(READ, workers)
-    blocks = share // (4 * _LANES)
-    x = aligned_empty((workers * blocks * _LANES,), np.dtype(np.float32))
+    call = compiled(READ, workers)
+    blocks = share // (4 * FLOATS)
+    x = aligned_empty((workers * blocks * FLOATS,), np.dtype(np.float32))
     x.fill(1.0)  # memory that nobody has written to is one page, many times over
 
     def nanoseconds(rounds: int) -> int:
-        return _time(call, {"x": x, "blocks": blocks, "rounds": rounds})
+        return timed(call, {"x": x, "blocks": blocks, "rounds": rounds})
 
-    rounds = _enough(nanoseconds, 1)
+    rounds = enough_steps(nanoseconds, 1, _RUN_NS)
     best = min(nanoseconds(rounds) for _ in range(runs))
     return Bandwidth(cache, share, up_to, x.nbytes * rounds / best)
-
-
-def _enough(nanoseconds: Callable[[int], int], count: int) -> int:
-    """Return how many steps take about as long as a run should; one slow call is no reason to take fewer."""
-    while (taken := min(nanoseconds(count) for _ in range(3))) < _RUN_NS // 4:
-        count *= 2
-    return max(1, int(count * _RUN_NS / taken))
-
-
-def _time(call: Caller, values: dict[str, object]) -> int:
-    begin = perf_counter_ns()
-    call(values, spin_ns=ALL_COME)  # type: ignore[arg-type]
-    return perf_counter_ns() - begin
-
-
-@cache
-def _compiled(text: str, workers: int) -> Caller:
-    return Caller([compile_program(parse(text)).entry(StageKind.KERNEL)], {}, workers=workers)
-
-
-def _l3_bytes() -> int:
-    """Return the bytes of the last cache, 0 if there is none that says."""
-    try:
-        text = _L3.read_text(encoding="utf-8").strip()
-    except OSError:
-        return 0
-    return int(text.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(text[-1], 1)
 
 
 def main() -> None:

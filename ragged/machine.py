@@ -25,10 +25,34 @@ _LANES = (("avx512f", 64, 32), ("avx2", 32, 16), ("asimd", 16, 32))
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """What one core does per cycle, with vectors of full width, while all cores are busy.
+
+    Attributes:
+        multiply_adds: vector multiply-adds that are issued per cycle.
+        latency: cycles until the sum of a multiply-add can be added to again.
+        loads: vector loads per cycle from the first cache.
+        l2_bytes: bytes per cycle that are read from the second cache.
+        l3_bytes: the same of the last cache.
+        memory_bytes: the same of memory.
+        mhz: cycles per microsecond.
+    """
+
+    multiply_adds: int = 2
+    latency: int = 4
+    loads: int = 2
+    l2_bytes: int = 32
+    l3_bytes: int = 16
+    memory_bytes: int = 8
+    mhz: int = 3000
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A processor: bytes of a vector register and how many there are, cores, and bytes of each core's caches.
 
     `cores` are those that this process may use; `matrix_unit` says whether it has one for sums of products of pairs.
+    `l3_bytes` are those of the last cache, which cores share; 0 without one. `rates` say how fast it is.
     """
 
     vector_bytes: int
@@ -37,10 +61,30 @@ class Machine:
     l1_bytes: int
     l2_bytes: int
     matrix_unit: bool = False
+    l3_bytes: int = 0
+    rates: Rates = Rates()
 
     def lanes(self, element_bytes: int) -> int:
         """Return how many elements a vector register holds."""
         return self.vector_bytes // element_bytes
+
+    @property
+    def accumulators(self) -> int:
+        """The independent sums that hide the latency of multiply-adds."""
+        return self.rates.latency * self.rates.multiply_adds
+
+    @property
+    def gflops(self) -> float:
+        """Float32 operations per nanosecond of one core, at best; a multiply-add is two."""
+        return 2 * self.lanes(4) * self.rates.multiply_adds * self.rates.mhz / 1000
+
+    def read_bytes(self, size: float) -> int:
+        """Return the bytes per cycle that a core reads of `size` bytes which it reads again and again."""
+        if size <= self.l1_bytes:
+            return self.rates.loads * self.vector_bytes
+        if size <= self.l2_bytes:
+            return self.rates.l2_bytes
+        return self.rates.l3_bytes if size <= self.l3_bytes else self.rates.memory_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +123,7 @@ def this_machine() -> Machine:
         len(os.sched_getaffinity(0)),
         caches.get(1, 32 * 1024),
         caches.get(2, 256 * 1024),
+        l3_bytes=caches.get(3, 0),
     )
 
 

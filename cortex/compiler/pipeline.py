@@ -22,11 +22,12 @@ from ragged.codegen.target_features import has_matrix_unit, parse_target
 from ragged.compiled import generate
 from ragged.compiled.generate import notes_of
 from ragged.compiled.kernel import LoadedKernel
+from ragged.compiled.target_machine import machine_of
 from ragged.errors import ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rule_record import rules_to_json
-from ragged.machine import Grid, this_machine
+from ragged.machine import Grid
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
@@ -41,16 +42,17 @@ def passes_for(
     *,
     rounded: bool = False,
     unit: bool = False,
+    target: TargetLike = "cpu",
 ) -> tuple[Pass, ...]:
     """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid.
 
-    `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor has a
-    matrix unit for products of these.
+    `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor of `target`
+    has a matrix unit for products of these.
 
     Raises:
         ScheduleError: the options are not possible on this machine, or there are any for a GPU's kernel.
     """
-    machine = replace(this_machine(), matrix_unit=unit)
+    machine = replace(machine_of(target), matrix_unit=unit)
     schedule = DefaultSchedule(machine, threads, options) if grid is None else GridSchedule(grid, machine)
     if grid is not None and options != DEFAULT:
         raise ScheduleError(
@@ -103,7 +105,7 @@ def generate_kernel(
     """
     grid = grid_for(target)
     unit = rounded and grid is None and has_matrix_unit(parse_target(target))
-    passes = passes_for(threads, grid, options, rounded=rounded, unit=unit)
+    passes = passes_for(threads, grid, options, rounded=rounded, unit=unit, target=target)
     return generate.generate_kernel((program,), passes, target, _listings)
 
 

@@ -13,17 +13,18 @@ from ragged.compiled import generate
 from ragged.compiled.generate import notes_of
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.key import Recipe
+from ragged.compiled.target_machine import machine_of
 from ragged.ir.rule_record import rules_to_json
-from ragged.machine import this_machine
+from ragged.machine import Machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.pipeline import Pass, Step
 from ragged.schedule.result import rules_of
 
 
-def passes_for(threads: int) -> tuple[Pass, ...]:
+def passes_for(threads: int, machine: Machine) -> tuple[Pass, ...]:
     """Return the passes for a kernel that at most so many threads run, from what the user's schedule left."""
     return (
-        Pass(DefaultSchedule(this_machine(), threads), "what the user left open"),
+        Pass(DefaultSchedule(machine, threads), "what the user left open"),
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )
 
@@ -37,7 +38,8 @@ def generate_kernel(recipe: Recipe) -> LoadedKernel:
     target = read_target(recipe.target)
     if target is not None:
         require_cpu(target)
-    return generate.generate_kernel(recipe.programs, passes_for(recipe.threads), recipe.target, _listings)
+    passes = passes_for(recipe.threads, machine_of(recipe.target))
+    return generate.generate_kernel(recipe.programs, passes, recipe.target, _listings)
 
 
 def _listings(steps: Sequence[Step]) -> dict[str, str]:
