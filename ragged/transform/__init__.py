@@ -13,6 +13,7 @@ from ragged.transform.code.reorder_stmts import reorder_stmts as reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards as simplify_guards
 from ragged.transform.code.tensorize import tensorize as tensorize
 from ragged.transform.loops.declare_order import declare_order as declare_order
+from ragged.transform.loops.dispatch import dispatch as dispatch
 from ragged.transform.loops.fission import fission as fission
 from ragged.transform.loops.fuse import fuse as fuse
 from ragged.transform.loops.fuse_horizontally import fuse_horizontally as fuse_horizontally
@@ -51,6 +52,7 @@ from ragged.transform.storage.set_order import set_order as set_order
 
 LOOPS = (
     declare_order,
+    dispatch,
     fission,
     fuse,
     fuse_horizontally,

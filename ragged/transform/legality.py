@@ -80,6 +80,12 @@ def require_constant(loop: For, what: str, fix: str) -> int:
     return int(loop.extent.value)
 
 
+def require_variable(loop: For, what: str) -> None:
+    """Raise `ScheduleError` if a loop has a constant number of iterations; `what` is the refusal."""
+    if isinstance(loop.extent, Const):
+        raise ScheduleError(what, because=f"it always runs {loop.extent.value} times")
+
+
 def require_independent(program: Program, site: Site, what: str, fix: str | None = None) -> None:
     """Return if no two iterations of the loop at `site` touch one element that one of them writes.
 

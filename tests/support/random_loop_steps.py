@@ -20,6 +20,7 @@ from ragged.transform.code.prefetch import prefetch
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards
 from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_horizontally import fuse_horizontally
@@ -128,6 +129,11 @@ def _specialize(d: Places, attempt: Attempt) -> Asked:
     return Asked((loop, d.pick([(1,), (1, 2), (0, 3), (2, 1), (), (1, 1), (-1,)])))
 
 
+def _dispatch(d: Places, attempt: Attempt) -> Asked:
+    loop = d.loop(lambda loop: not isinstance(loop.extent, Const))
+    return Asked((loop, d.pick([(2,), (1, 3), (2, 4, 5), (), (0, 2), (3, 3)])))
+
+
 def _cache_read(d: Places, attempt: Attempt) -> Asked:
     loop = d.find(d.loop())
     if loop is None:
@@ -207,6 +213,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     cache_write: _cache_write,
     partition_loop: _cut,
     declare_order: _declare_order,
+    dispatch: _dispatch,
     distribute_over_team: _over_team,
     expand_storage: expanded,
     fission: _fission,

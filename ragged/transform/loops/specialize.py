@@ -12,7 +12,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, Stmt
 from ragged.transform.copy_stmts import Copier
-from ragged.transform.legality import holds, require_no_team
+from ragged.transform.legality import holds, require_no_team, require_variable
 from ragged.transform.locate import Replace, loop_site
 
 
@@ -48,8 +48,7 @@ def specialize(program: Program, loop: Var, values: tuple[int, ...]) -> Rewritte
     old = site.stmt
     assert isinstance(old, For)
     require_no_team(old, what)
-    if isinstance(old.extent, Const):
-        raise ScheduleError(what, because=f"it always runs {old.extent.value} times")
+    require_variable(old, what)
     if not values or min(values) < 1 or len(set(values)) < len(values):
         raise ScheduleError(what, fix="one or more different numbers, from 1 up")
     known = holds(program, site, _one_of(old.extent, values))

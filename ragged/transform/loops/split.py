@@ -7,26 +7,30 @@ from enum import Enum
 
 from ragged.arith.fold import ZERO, at_least_zero, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, Stmt, block
 from ragged.transform.copy_stmts import Copier, Moved
-from ragged.transform.legality import holds, require_fixed, require_no_lanes
+from ragged.transform.legality import holds, require_fixed, require_independent, require_no_lanes
 from ragged.transform.locate import Replace, loop_site, the_loop
+from ragged.transform.repeatable import require_repeatable
 
 
 class Tail(Enum):
     """What becomes of the iterations that do not fill a block.
 
     GUARD: the last block asks before each iteration. PEEL: a loop of their own after the others. SHORT: the last block
-    has fewer.
+    has fewer. BALANCE: the last two blocks share them evenly: 9 iterations by 8 are 5 and 4. CLAMP: the last block runs
+    its last iteration again until it is full.
     """
 
     GUARD = "guard"
     PEEL = "peel"
     SHORT = "short"
+    BALANCE = "balance"
+    CLAMP = "clamp"
 
 
 def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> Rewritten:
@@ -58,12 +62,25 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
             for i_i in serial(min(n - i_o * 8, 8)):
                 x[i_o * 8 + i_i] = 0.0
 
+    after, balanced: the last block starts `((n - 1) % 8 + 9) // 2` iterations before the end::
+
+        for i_o in serial((n + 7) // 8):
+            for i_i in serial(select(i_o == (n + 7) // 8 - 1, n - begin, min(8, begin - i_o * 8))):
+                x[min(i_o * 8, begin) + i_i] = 0.0
+
+    after, clamped: DietCode's local padding, without checks::
+
+        for i_o in serial((n + 7) // 8):
+            for i_i in serial(8):
+                x[min(i_o * 8 + i_i, n - 1)] = 0.0
+
     An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:
         ScheduleError: there is no such loop, the factor is less than 1, the loop is vectorized or a team's, or its
-            iterations write what its extent reads.
+            iterations write what its extent reads; or an iteration that is clamped would do something else when it
+            runs again (see `require_repeatable`), or depends on others.
     """
     old = the_loop(program, loop, "split")
     if factor < 1:
@@ -73,6 +90,11 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
     require_no_lanes(old, f"split: cannot split loop '{loop.name}'", "split first")
 
     require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
+    if tail is Tail.CLAMP and modulo(old.extent, factor) != ZERO:
+        what = f"split: cannot clamp loop '{loop.name}'"
+        site = loop_site(program, loop, "split")
+        require_repeatable(site, what)
+        require_independent(program, site, what, "Tail.PEEL or Tail.GUARD")
     runs = old.extent if tail is not Tail.PEEL or _is_length(program, loop) else at_least_zero(old.extent)
 
     def change(found: For, owner: Rewriter) -> Stmt:
@@ -96,6 +118,10 @@ def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
         old.extent if whole or tail is Tail.PEEL else plus(old.extent, Const(factor - 1)), factor
     )
     count: Expr = Const(factor)
+    if not whole and tail is Tail.BALANCE:
+        place, count = _balanced(old.extent, factor, blocks, outer, inner)
+    elif not whole and tail is Tail.CLAMP:
+        place = Binary(BinaryOp.MIN, place, plus(old.extent, Const(-1)))
     body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
     if not whole and tail is Tail.GUARD:
         body = If(Binary(BinaryOp.LT, place, old.extent), body)
@@ -104,6 +130,23 @@ def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
         count = Binary(BinaryOp.MIN, rest, count)
     main = replace(old, var=outer, extent=blocks, body=For(inner, count, body, old.kind, old.dim, old.at))
     return main if whole or tail is not Tail.PEEL else block(main, _peeled(old, owner, factor))
+
+
+def _balanced(extent: Expr, factor: int, blocks: Expr, outer: Var, inner: Var) -> tuple[Expr, Expr]:
+    """Return the place of an iteration and the length of its block where the last two blocks are as long, or nearly.
+
+    The last block has half of what follows the full ones, rounded down; of a single block that is all.
+    """
+    last = modulo(
+        plus(extent, Const(-1)), factor
+    )  # iterations of the last block but one, if all others were full
+    half = floordiv(plus(last, Const(factor + 1)), 2)
+    begin = at_least_zero(Binary(BinaryOp.SUB, extent, half))
+    start = times(Ref(outer), Const(factor))
+    full = Binary(BinaryOp.MIN, Const(factor), Binary(BinaryOp.SUB, begin, start))
+    is_last = Binary(BinaryOp.EQ, Ref(outer), plus(blocks, Const(-1)))
+    count = Select(is_last, Binary(BinaryOp.SUB, extent, begin), full)
+    return plus(Binary(BinaryOp.MIN, start, begin), Ref(inner)), count
 
 
 def _peeled(old: For, owner: Rewriter, factor: int) -> Stmt:
