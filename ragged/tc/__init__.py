@@ -1,0 +1,5 @@
+"""Tensor Comprehensions: operators written as one line of index notation.
+
+Vasilache et al. (2018), section 3: indices need no declaration, their ranges follow from the tensors that they index,
+and an index of the right side alone is a reduction.
+"""

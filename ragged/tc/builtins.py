@@ -1,0 +1,137 @@
+"""The functions of numbers that texts may call, as expressions of the IR."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ragged.ir import expr as ir
+from ragged.ir.elementwise import FUNCTIONS
+from ragged.ir.expr import Expr
+from ragged.ir.ops import BinaryOp, UnaryOp
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of so many floats of one type; `min` and `max` keep the type of integers."""
+
+    arity: int
+    build: Callable[..., Expr]
+    of_floats: bool = True
+
+
+def builtin(name: str) -> Builtin | None:
+    """Return the function of that name, or of that name with C's suffix `f`; None if there is none."""
+    return _BUILTINS.get(name) or _BUILTINS.get(name[:-1] if name.endswith("f") else name)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all functions, sorted."""
+    return tuple(sorted(_BUILTINS))
+
+
+def _number(x: Expr, value: float) -> Expr:
+    return ir.Const(value, x.dtype)
+
+
+def _join(op: BinaryOp) -> Callable[[Expr, Expr], Expr]:
+    return lambda x, y: ir.Binary(op, x, y)
+
+
+_add, _sub, _mul, _div = map(_join, (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV))
+_lt, _eq, _min, _max = map(_join, (BinaryOp.LT, BinaryOp.EQ, BinaryOp.MIN, BinaryOp.MAX))
+
+
+def _unary(name: str) -> Callable[[Expr], Expr]:
+    return lambda x: ir.Unary(FUNCTIONS[name], x)
+
+
+_exp, _log, _floor, _ceil = map(_unary, ("exp", "log", "floor", "ceil"))
+
+
+def _abs(x: Expr) -> Expr:
+    return ir.Unary(UnaryOp.ABS, x)
+
+
+def _neg(x: Expr) -> Expr:
+    return ir.Unary(UnaryOp.NEG, x)
+
+
+def _sqrt(x: Expr) -> Expr:
+    return ir.Unary(FUNCTIONS["sqrt"], x)
+
+
+def _scaled(scale: float, function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    return lambda x: _mul(_number(x, scale), function(x))
+
+
+def _expm1(x: Expr) -> Expr:
+    """Return tanh(x / 2) * (exp(x) + 1), which loses no digits near 0; beyond 20 it is exp(x) - 1."""
+    near = _mul(ir.Unary(FUNCTIONS["tanh"], _mul(x, _number(x, 0.5))), _add(_exp(x), _number(x, 1.0)))
+    return ir.Select(_lt(x, _number(x, 20.0)), near, _sub(_exp(x), _number(x, 1.0)))
+
+
+def _trunc(x: Expr) -> Expr:
+    return ir.Select(_lt(x, _number(x, 0.0)), _ceil(x), _floor(x))
+
+
+def _round(x: Expr) -> Expr:
+    """Return the nearest integer, halves away from zero."""
+    away = _floor(_add(_abs(x), _number(x, 0.5)))
+    return ir.Select(_lt(x, _number(x, 0.0)), _neg(away), away)
+
+
+def _fmod(x: Expr, y: Expr) -> Expr:
+    return _sub(x, _mul(y, _trunc(_div(x, y))))
+
+
+def _pow(x: Expr, y: Expr) -> Expr:
+    """Return x to the power of y, of a negative x too where y is an integer."""
+    if isinstance(y, ir.Const) and y.value == int(y.value) and abs(y.value) <= 16:
+        return _power(x, int(y.value))
+    zero, size = _number(x, 0.0), _exp(_mul(y, _log(_abs(x))))
+    half = _mul(y, _number(y, 0.5))
+    odd = ir.Binary(BinaryOp.NE, _floor(half), half)
+    negative = ir.Select(
+        _eq(_floor(y), y), ir.Select(odd, _neg(size), size), _div(zero, zero)
+    )  # not a number, as C has it
+    value = ir.Select(_lt(x, zero), negative, size)
+    return ir.Select(_eq(y, zero), _number(x, 1.0), value)
+
+
+def _power(x: Expr, y: int) -> Expr:
+    if y < 0:
+        return _div(_number(x, 1.0), _power(x, -y))
+    if y <= 1:
+        return x if y else _number(x, 1.0)
+    half = _power(x, y // 2)
+    return _mul(_mul(half, half), x) if y % 2 else _mul(half, half)
+
+
+_BUILTINS: dict[str, Builtin] = {
+    **{name: Builtin(1, _unary(name)) for name in FUNCTIONS},
+    "relu": Builtin(1, lambda x: _max(_number(x, 0.0), x)),
+    "fabs": Builtin(1, _abs),
+    "fmax": Builtin(2, _max),
+    "fmin": Builtin(2, _min),
+    "fma": Builtin(3, lambda x, y, z: ir.Fma(x, y, z)),
+    "min": Builtin(2, _min, of_floats=False),
+    "max": Builtin(2, _max, of_floats=False),
+    "abs": Builtin(1, _abs, of_floats=False),
+    "pow": Builtin(2, _pow),
+    "exp2": Builtin(1, lambda x: _exp(_mul(x, _number(x, math.log(2.0))))),
+    "exp10": Builtin(1, lambda x: _exp(_mul(x, _number(x, math.log(10.0))))),
+    "expm1": Builtin(1, _expm1),
+    "log2": Builtin(1, _scaled(1 / math.log(2.0), _log)),
+    "log10": Builtin(1, _scaled(1 / math.log(10.0), _log)),
+    "tan": Builtin(1, lambda x: _div(_unary("sin")(x), _unary("cos")(x))),
+    "sinh": Builtin(1, lambda x: _mul(_number(x, 0.5), _sub(_expm1(x), _expm1(_neg(x))))),
+    "cosh": Builtin(1, lambda x: _mul(_number(x, 0.5), _add(_exp(x), _exp(_neg(x))))),
+    "erfc": Builtin(1, lambda x: _sub(_number(x, 1.0), _unary("erf")(x))),
+    "hypot": Builtin(2, lambda x, y: _sqrt(_add(_mul(x, x), _mul(y, y)))),
+    "trunc": Builtin(1, _trunc),
+    "round": Builtin(1, _round),
+    "fmod": Builtin(2, _fmod),
+    "fdim": Builtin(2, lambda x, y: _max(_sub(x, y), _number(x, 0.0))),
+}

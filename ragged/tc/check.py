@@ -1,0 +1,284 @@
+"""Checks of names and types: from the syntax tree to statements in single-assignment form.
+
+Each statement reads the versions of tensors that the statements before it wrote, and writes a version of its own: the
+right side is read in full before the left side is written. A call of another function is inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragged.ir import expr as ir
+from ragged.ir.ops import Combiner
+from ragged.tc import tree as tc
+from ragged.tc.builtins import builtin
+from ragged.tc.calls import bind_arguments, fits
+from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange, TensorVersion
+from ragged.tc.errors import TextPosition
+from ragged.tc.scope import TcScope, reads_of, refuse
+from ragged.tc.text import expression_text
+from ragged.tc.types import BOOL, FLOAT, INT, canonical, is_float, is_int, join, narrows
+
+_COMBINERS = {"+": Combiner.SUM, "*": Combiner.PROD, "min": Combiner.MIN, "max": Combiner.MAX}
+
+
+def check(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> CheckedFunction:
+    """Return a definition with its names and types checked; `library` are the definitions that it may call.
+
+    Raises:
+        TcError: a rule of names or types is broken.
+    """
+    function = CheckedFunction(definition)
+    _check_names(definition)
+    scope = TcScope({}, {})
+    for declared in definition.parameters:
+        _declare(function, scope, declared)
+    body = _StatementChecks(function, definition, library, scope)
+    body.statements()
+    function.outputs = {each.name: body.output(each) for each in definition.outputs}
+    return function
+
+
+def _check_names(definition: tc.Definition) -> None:
+    for group, what in ((definition.parameters, "a parameter"), (definition.outputs, "an output")):
+        seen: set[str] = set()
+        for declared in group:
+            _check_free(declared.name, declared.at)
+            if declared.name in seen:
+                raise refuse(f"'{declared.name}' is already defined as {what}", declared.at)
+            seen.add(declared.name)
+
+
+def _check_free(name: str, at: TextPosition) -> None:
+    if builtin(name) is not None:
+        raise refuse(f"'{name}' is the name of a function", at, fix="another name")
+
+
+def _declare(function: CheckedFunction, scope: TcScope, declared: tc.Declaration) -> None:
+    """Note a parameter: an integer scalar is a value, all else a tensor."""
+    assert declared.type is not None, "parameters have types"
+    type_ = canonical(declared.type)
+    if is_int(type_) and not declared.dims:
+        var = function.scalars[declared.name] = ir.Var(declared.name)
+        scope.values[declared.name] = ir.Ref(var), type_
+        return
+    domain = tuple(IndexRange(ir.Const(0), _extent(function, scope, dim)) for dim in declared.dims)
+    version = TensorVersion(declared.name, type_, len(domain), declared.at, given=True, domain=domain)
+    function.parameters[declared.name] = scope.tensors[declared.name] = function.add(version)
+
+
+def _extent(
+    function: CheckedFunction, scope: TcScope, dim: tc.Name | tc.NumberLiteral | tc.Access
+) -> ir.Expr:
+    match dim:
+        case tc.NumberLiteral(value=int(value)):
+            return ir.Const(value)
+        case tc.Name(id=name):
+            if name in function.scalars:
+                return ir.Ref(function.scalars[name])
+            size = function.sizes.setdefault(name, ir.Var(name))
+            scope.values.setdefault(name, (ir.Ref(size), INT))
+            return ir.Ref(size)
+        case _:
+            raise refuse(f"'{expression_text(dim)}' is no extent: extents are names and numbers", dim.at)
+
+
+@dataclass
+class _StatementChecks:
+    """Checks the statements of `definition`, the function's own or one that it calls, and adds them to `function`."""
+
+    function: CheckedFunction
+    definition: tc.Definition
+    library: Mapping[str, tc.Definition]
+    scope: TcScope
+    depth: int = 0
+
+    def statements(self) -> None:
+        for statement in self.definition.statements:
+            if isinstance(statement, tc.CallStatement):
+                self.call(statement.targets, statement.call)
+            elif self._is_call(statement):
+                assert isinstance(statement.value, tc.Access)
+                self.call((statement.target,), statement.value)
+            else:
+                self.comprehension(statement)
+
+    def _is_call(self, statement: tc.Comprehension) -> bool:
+        value = statement.value
+        plain = not statement.indices and not statement.clauses and statement.operator == "="
+        return plain and isinstance(value, tc.Access) and value.name in self.library
+
+    def output(self, declared: tc.Declaration) -> TensorVersion:
+        """Return the last version of an output, which its declaration has to fit."""
+        version = self.scope.tensors.get(declared.name)
+        if version is None or version.given:
+            raise refuse(f"the output '{declared.name}' is never written", declared.at)
+        if declared.dims and len(declared.dims) != version.rank:
+            raise refuse(
+                f"the output '{declared.name}' is declared with {len(declared.dims)} dimensions and written with "
+                f"{version.rank}",
+                declared.at,
+            )
+        assert version.domain is None
+        for position, dim in enumerate(declared.dims):
+            var = ir.Var(f"{declared.name}.{position}")
+            self.function.aliases[var] = version, position
+            text = f"the extent of dimension {position} of '{declared.name}'"
+            extent = _extent(self.function, self.scope, dim)
+            self.function.equalities.append(Equality(ir.Ref(var), extent, text, declared.at))
+        return version
+
+    # --- statements ----------------------------------------------------------------------------------------
+
+    def comprehension(self, source: tc.Comprehension) -> None:
+        name, symbol = source.target.id, source.operator.rstrip("!").removesuffix("=")
+        combiner, starts = _COMBINERS.get(symbol), source.operator.endswith("!")
+        self._check_target(source)
+        previous = self._previous(source) if combiner is not None and not starts else None
+        scope = self._scope(source)
+        for index in source.indices:
+            scope.index(index.id)
+        value, type_ = scope.typed(source.value)
+        witnesses = tuple(scope.witness(each) for each in source.clauses if isinstance(each, tc.ExistsClause))
+        ranges = self._ranges(source, scope)
+        indices = tuple(scope.indices[each.id] for each in source.indices)
+        reduced = tuple(var for var in scope.indices.values() if var not in indices)
+        if reduced and combiner is None:
+            raise refuse(
+                f"'{reduced[0].name}' is an index of the right side alone, and '=' does not specify a reduction",
+                source.at,
+                fix=f"{name} +=! ..., or '{reduced[0].name}' among the indices of '{name}'",
+            )
+        if combiner is not None and type_ == BOOL:
+            raise refuse(f"'{source.operator}' is of numbers, and its right side is a truth value", source.at)
+        stored = self._stored_type(source, type_, previous)
+        target = self.function.add(TensorVersion(name, stored, len(indices), source.at))
+        if previous is None and combiner is not None and not starts:
+            previous = self.function.initial[name] = self.function.add(
+                TensorVersion(name, stored, len(indices), source.at, given=True)
+            )
+        self.scope.tensors[name] = target
+        self.function.statements.append(
+            CheckedStatement(source, target, previous, combiner, indices, reduced, value, witnesses, ranges)
+        )
+
+    def _check_target(self, source: tc.Comprehension) -> None:
+        name = source.target.id
+        _check_free(name, source.at)
+        seen: set[str] = set()
+        for index in source.indices:
+            if index.id in seen:
+                raise refuse(
+                    f"the index '{index.id}' is already defined: it stands twice on the left", index.at
+                )
+            seen.add(index.id)
+        if name in self.scope.values and name not in self.scope.tensors:
+            raise refuse(f"'{name}' is written, and is a size or a scalar parameter", source.at)
+        known = self.scope.tensors.get(name)
+        if known is not None and known.given and name not in self._outputs():
+            raise refuse(
+                f"'{name}' is written, and is an input",
+                source.at,
+                "inputs are immutable",
+                fix=f"another name, or '{name}' among the outputs as well",
+            )
+        if known is not None and known.rank != len(source.indices):
+            raise refuse(
+                f"'{name}' has {known.rank} dimensions and is written at {len(source.indices)} indices",
+                source.at,
+            )
+
+    def _outputs(self) -> set[str]:
+        return {each.name for each in self.definition.outputs}
+
+    def _previous(self, source: tc.Comprehension) -> TensorVersion | None:
+        """Return the version that a reduction without `!` starts from; None if a call gives it."""
+        name = source.target.id
+        known = self.scope.tensors.get(name)
+        if known is None and (name not in self._outputs() or self.depth):
+            raise refuse(
+                f"'{source.operator}' starts from the values of '{name}', which has none",
+                source.at,
+                fix=f"'{source.operator}!' starts from the neutral element",
+            )
+        return known
+
+    def _scope(self, source: tc.Comprehension) -> TcScope:
+        """Return the scope of a statement; an output that is read before it is written is one that a call gives."""
+        lets = {each.name: each for each in source.clauses if isinstance(each, tc.LetClause)}
+        ranged = {each.index for each in source.clauses if isinstance(each, tc.RangeClause)}
+        hidden = frozenset(ranged | {index.id for index in source.indices})
+        for access in reads_of(source):
+            name = access.name
+            if name in self._outputs() and name not in self.scope.tensors and not self.depth:
+                version = TensorVersion(
+                    name, self._declared_type(name), len(access.arguments), access.at, given=True
+                )
+                self.function.initial[name] = self.scope.tensors[name] = self.function.add(version)
+        return TcScope(self.scope.values, self.scope.tensors, lets, hidden)
+
+    def _declared(self, name: str) -> str | None:
+        declared = next((each for each in self.definition.outputs if each.name == name), None)
+        return None if declared is None or declared.type is None else canonical(declared.type)
+
+    def _declared_type(self, name: str) -> str:
+        return self._declared(name) or FLOAT
+
+    def _stored_type(self, source: tc.Comprehension, type_: str, previous: TensorVersion | None) -> str:
+        """Return the type of the version that a statement writes, which its value has to fit."""
+        name = source.target.id
+        declared = self._declared(name)
+        given = self.function.initial.get(name) or self.function.parameters.get(name)
+        if declared is None and given is not None and not self.depth:
+            declared = given.type
+        if declared is None:
+            return type_ if previous is None else join(type_, previous.type)
+        constant = isinstance(source.value, tc.NumberLiteral) and is_float(type_) and is_float(declared)
+        if narrows(type_, declared) and not constant and not fits(source.value, declared):
+            raise refuse(
+                f"'{name}' is declared as {declared}, and the right side is of type {type_}",
+                source.at,
+                "nothing is rounded or cut unasked",
+                fix=f"{declared}({expression_text(source.value)})",
+            )
+        return declared
+
+    def _ranges(self, source: tc.Comprehension, scope: TcScope) -> dict[ir.Var, IndexRange]:
+        found: dict[ir.Var, IndexRange] = {}
+        bounds = TcScope(self.scope.values, {}, in_bound=True)
+        for clause in source.clauses:
+            if isinstance(clause, tc.RangeClause):
+                var = scope.index(clause.index)
+                if var in found:
+                    raise refuse(f"the index '{clause.index}' has two ranges", clause.at)
+                what = f"a bound of '{clause.index}'"
+                found[var] = IndexRange(
+                    bounds.integer(clause.lower, what), bounds.integer(clause.upper, what)
+                )
+        return found
+
+    # --- calls ---------------------------------------------------------------------------------------------
+
+    def call(self, targets: Sequence[tc.Name], call: tc.Access) -> None:
+        """Inline a call: its statements over versions of their own, its parameters bound to the arguments."""
+        callee = self.library.get(call.name)
+        if callee is None:
+            raise refuse(f"'{call.name}' is called, and is no function before this one", call.at)
+        for given, needed, what in (
+            (targets, callee.outputs, "outputs"),
+            (call.arguments, callee.parameters, "parameters"),
+        ):
+            if len(given) != len(needed):
+                raise refuse(f"'{call.name}' has {len(needed)} {what}, and the call {len(given)}", call.at)
+        _check_names(callee)
+        earlier = dict(list(self.library.items())[: list(self.library).index(call.name)])
+        scope = bind_arguments(self.function, self.scope, callee, call)
+        body = _StatementChecks(self.function, callee, earlier, scope, self.depth + 1)
+        body.statements()
+        for target, declared in zip(targets, callee.outputs, strict=True):
+            known = self.scope.tensors.get(target.id)
+            if known is not None and known.given and target.id not in self._outputs():
+                raise refuse(f"'{target.id}' is written, and is an input", target.at, "inputs are immutable")
+            _check_free(target.id, target.at)
+            self.scope.tensors[target.id] = body.output(declared)

@@ -1,0 +1,149 @@
+"""The syntax tree of a text of Tensor Comprehensions; each node knows its position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ragged.tc.errors import TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class NumberLiteral:
+    """A number; one without a point or an exponent is an integer."""
+
+    value: int | float
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An index, a size, a scalar parameter or a tensor without dimensions."""
+
+    id: str
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`name(arguments)`: an element of a tensor, or a function of numbers."""
+
+    name: str
+    arguments: tuple[TcExpression, ...]
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """`-` or `!` and an operand."""
+
+    op: str
+    operand: TcExpression
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Infix:
+    """An operator between two operands."""
+
+    op: str
+    lhs: TcExpression
+    rhs: TcExpression
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`condition ? if_true : if_false`."""
+
+    condition: TcExpression
+    if_true: TcExpression
+    if_false: TcExpression
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """`type(operand)`."""
+
+    type: str
+    operand: TcExpression
+    at: TextPosition
+
+
+TcExpression: TypeAlias = NumberLiteral | Name | Access | Prefix | Infix | Conditional | Conversion
+
+
+@dataclass(frozen=True, slots=True)
+class RangeClause:
+    """`where index in lower:upper`; the upper bound is exclusive."""
+
+    index: str
+    lower: TcExpression
+    upper: TcExpression
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class LetClause:
+    """`where name = value`."""
+
+    name: str
+    value: TcExpression
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsClause:
+    """`where exists access`: the access bounds the indices in it."""
+
+    access: Access
+    at: TextPosition
+
+
+Clause: TypeAlias = RangeClause | LetClause | ExistsClause
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`target(indices) operator value where clauses`; a target without dimensions may stand without parentheses."""
+
+    target: Name
+    indices: tuple[Name, ...]
+    operator: str
+    value: TcExpression
+    clauses: tuple[Clause, ...]
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatement:
+    """`targets = function(arguments)` for a function with several outputs."""
+
+    targets: tuple[Name, ...]
+    call: Access
+    at: TextPosition
+
+
+Statement: TypeAlias = Comprehension | CallStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A parameter or an output: its name, and its type and dimensions; an output may be a name alone."""
+
+    name: str
+    type: str | None
+    dims: tuple[Name | NumberLiteral | Access, ...]
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`def name(parameters) -> (outputs) { statements }`."""
+
+    name: str
+    parameters: tuple[Declaration, ...]
+    outputs: tuple[Declaration, ...]
+    statements: tuple[Statement, ...]
+    at: TextPosition

@@ -1,0 +1,57 @@
+"""The grammar: what parses, prints as a text that parses to the same, and what a refusal says."""
+
+import pytest
+
+from ragged.tc.errors import TcError
+from ragged.tc.parse import parse
+from ragged.tc.text import definition_text
+
+EVERYTHING = """\
+def f(float(N,3) a, int s, double(0,M) b) -> (c, uint8(N) d, e) {
+  c(i) = min(a(i, 0), -(0.5 + s)) + 1e-05 * a(i, 1) > 3 ? 1 : s == 2 ? 2 : 3 where i in 0:N, k = a(i, 2), exists a(i, j)
+  c(i) max=! -a(i, j) * (a(i, j) - (3 - 4) - 5)
+  d(i) = uint8(!(a(i, 0) < 0.5 && s >= 1 || s != 7) ? 0 : 255)
+  e +=! b(i, j) / 2 % 3
+  c, e = f(a, s, b)
+}
+"""
+
+
+def test_prints_back():
+    (definition,) = parse(EVERYTHING)
+    assert definition_text(definition) == EVERYTHING
+    assert definition_text(parse(definition_text(definition))[0]) == EVERYTHING
+
+
+def test_white_space_and_comments_end_nothing():
+    text = "def f(float(1)\na) -> (c) { c(\ni)\n =# a comment\n a(i) c(i)\n+=\na(i) }def g()->(y){y=.5}"
+    assert [len(each.statements) for each in parse(text)] == [2, 1]
+
+
+def test_names_may_begin_like_words_of_the_language():
+    (definition,) = parse("def define(float(N) infloat) -> (whereto) { whereto(minimum) = infloat(minimum) }")
+    assert definition.name == "define"
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "line", "column"),
+    [
+        ("def f(", "the text ends where ')' or a type is needed", 1, 7),
+        ("def f(float x) -> (y) { y = x + }", "'}' stands where an expression is needed", 1, 33),
+        ("def f(float x) -> (y) {\n y = x $ 3 }", "'$' is no part of the language", 2, 8),
+        ("def f(foo x) -> (y) { y = x }", "'foo' stands where ')' or a type is needed", 1, 7),
+        ("def f(float(N) x) -> (y) { y(0) +=! x(i) }", "'0' stands where ')' or a name is needed", 1, 30),
+        (
+            "def f(float x) -> (y) { y x }",
+            "'x' stands where '(', ',', '=' or a reduction operator is needed",
+            1,
+            27,
+        ),
+    ],
+)
+def test_refusals(text, what, line, column):
+    with pytest.raises(TcError) as caught:
+        parse(text, "ops.tc")
+    error = caught.value
+    assert (error.phase, error.what, error.line, error.column) == ("parse", what, line, column)
+    assert f"at ops.tc:{line}:{column}" in str(error)
