@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
     from ragged.api.values import Value
+    from ragged.auto.options import ScheduleOptions
 
 __all__ = [
     "Dim",
@@ -37,6 +38,7 @@ __all__ = [
     "RaggedArray",
     "RaggedFunction",
     "Schedule",
+    "ScheduleOptions",
     "Tensor",
     "abs",
     "array",
@@ -65,6 +67,7 @@ _PLACES = {
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
     "load": ("ragged.api.function", "load"),
     "Schedule": ("ragged.api.schedule", "RaggedSchedule"),
+    "ScheduleOptions": ("ragged.auto.options", "ScheduleOptions"),
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),
     "Tensor": ("ragged.api.tensors", "RaggedTensor"),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
+from ragged.api.compile_options import CompileOptions, Precision, read_options
 from ragged.api.function import RaggedFunction
 from ragged.api.preludes import programs_of
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
+from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.auto.shapes import ShapesLike
 from ragged.codegen.target import TargetLike
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
 from ragged.compiled.parts import CompiledParts
+from ragged.errors import UserError
 from ragged.runtime.team import check_workers
 
 
@@ -22,6 +27,11 @@ def compile(
     *,
     target: TargetLike = "cpu",
     threads: int | None = None,
+    shapes: ShapesLike = None,
+    code_bytes: int | None = None,
+    precision: Precision = "float32",
+    options: ScheduleOptions = DEFAULT,
+    schedule: Literal["default"] | None = "default",
     cache: bool = True,
 ) -> RaggedFunction:
     """Compile ragged operators for one machine and bind their parameters.
@@ -32,6 +42,14 @@ def compile(
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
         threads: the most threads that a call may use; None is one for each core that this process may use. The results
             have the same bits for any number.
+        shapes: the sizes that calls are expected to bring, which guide the default schedule and restrict nothing: for
+            each size by name the numbers it takes, or how often it takes each; or a list of shapes, such as
+            `RaggedFunction.observed` returns. By default the ranges that sizes are declared with.
+        code_bytes: the most bytes of code for the variants of the kernel.
+        precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16; sums stay in
+            float32. As for `cortex.compile`.
+        options: options of the default schedule; none changes a bit of a result.
+        schedule: None leaves the loops as they are written, for one worker.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
             `ragged.compiled.kernel_cache`.
 
@@ -41,23 +59,33 @@ def compile(
     Raises:
         ScheduleError: the decisions of the schedule do not fit together.
         ModelError: the parameters are not the program's.
-        UserError: the target or `threads` is not known.
+        UserError: the target, `threads`, `shapes`, `precision` or another option is not known.
 
     Example::
 
         f = ragged.compile(s)
         y = f(A=x)
     """
-    schedule = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
-    workers = check_workers(threads)
-    recipe = Recipe(programs_of(schedule), target, workers, "ragged operators")
-    kernel = find_or_make(recipe, lambda: _generate(recipe), cache=cache)
-    return RaggedFunction(CompiledParts(kernel, schedule.signature, threads, workers), params or {})
+    if schedule not in ("default", None):
+        raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
+    own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    chosen = read_options(
+        own,
+        options=options,
+        shapes=shapes,
+        code_bytes=code_bytes,
+        precision=precision,
+        default_schedule=schedule is not None,
+    )
+    workers = check_workers(threads) if chosen.default_schedule else 1
+    recipe = Recipe(programs_of(own), target, workers, "ragged operators", options=repr(chosen))
+    kernel = find_or_make(recipe, lambda: _generate(recipe, chosen), cache=cache)
+    return RaggedFunction(CompiledParts(kernel, own.signature, threads, workers), params or {})
 
 
-def _generate(recipe: Recipe) -> LoadedKernel:
+def _generate(recipe: Recipe, options: CompileOptions) -> LoadedKernel:
     from ragged.api.pipeline import (
         generate_kernel,  # here: a cached kernel does without the compiler's import
     )
 
-    return generate_kernel(recipe)
+    return generate_kernel(recipe, options)

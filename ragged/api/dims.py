@@ -58,16 +58,42 @@ def dim(name: str) -> RaggedDim:
     return RaggedDim(name, ir.Var(name), ir.Dim(name))
 
 
-def size(name: str) -> Value:
+@dataclass(frozen=True, slots=True)
+class SizeRange(ValueSource):
+    """The values, low <= value <= high, that a size is expected to have; others are legal."""
+
+    name: str
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low} .. {self.high}"
+
+
+def size(name: str, low: int | None = None, high: int | None = None) -> Value:
     """Declare a number that is known at the call: an extent that depends on no other dimension.
 
-    A call takes it from the shapes of arrays with that extent, or as an argument under its name.
+    A call takes it from the shapes of arrays with that extent, or as an argument under its name. The range that it is
+    expected in, `low` and `high` inclusive, guides the choice of schedules and restricts nothing: a call outside of it
+    is legal. Two sizes of one name are one size.
 
     Example:
         >>> rows = size("B")
+        >>> T = size("T", 1, 128)
     """
     _check_name("size", name)
-    return Value(ir.Call(ir.Function(name, (), ir.Source.CALL), (), Location.capture()))
+    function = ir.Function(name, (), ir.Source.CALL)
+    call = ir.Call(function, (), Location.capture())
+    if low is None and high is None:
+        return Value(call)
+    if type(low) is not int or type(high) is not int or not 0 <= low <= high:
+        raise ModelError(
+            f"size '{name}': {low!r} .. {high!r} is no range of sizes",
+            at=Location.capture(),
+            because="it has a least and a largest value, integers from 0 up",
+            fix=f'size("{name}", 1, 128)',
+        )
+    return Value(call, {function: SizeRange(name, low, high)})
 
 
 def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:

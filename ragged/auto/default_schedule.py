@@ -15,6 +15,7 @@ from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
+from ragged.auto.shapes import Shape
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -45,12 +46,15 @@ class DefaultSchedule:
 
     `options` are its numbers and switches; those that are not the default are comments before the log. `threads` is
     the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment with the
-    reason is the last of the notes.
+    reason is the last of the notes. `shapes` are those that calls are expected to bring, which guide choices alone, and
+    `code_bytes` is the most bytes of code for a kernel's variants; None is no limit.
     """
 
     machine: Machine
     threads: int = 1
     options: ScheduleOptions = DEFAULT
+    shapes: tuple[Shape, ...] = ()
+    code_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse options with tiles that need more registers than the machine has, with a `ScheduleError`."""

@@ -22,9 +22,9 @@ def compilations(monkeypatch) -> list[object]:
     """What has been compiled: the cache is on in these tests, and nobody writes sources meanwhile."""
     done: list[object] = []
 
-    def counted(recipe):
+    def counted(recipe, options):
         done.append(recipe)
-        return generate_kernel(recipe)
+        return generate_kernel(recipe, options)
 
     monkeypatch.setattr(pipeline, "generate_kernel", counted)
     monkeypatch.setattr(kernel_cache, "changed_since_import", lambda packages: False)

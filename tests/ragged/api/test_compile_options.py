@@ -1,0 +1,143 @@
+"""What `ragged.compile` is told of a program's shapes and schedule: it reaches the passes, and no bit depends on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged.api.compile_options import CompileOptions, read_options
+from ragged.api.pipeline import passes_for
+from ragged.api.schedule import RaggedSchedule
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.options import DEFAULT
+from ragged.auto.shapes import Shape
+from ragged.errors import ModelError, UserError
+from ragged.machine import this_machine
+
+
+def dense(*bounds: int, columns: int = 20, inner: int = 24):
+    """Return X W^T with 4 T rows."""
+    size = ragged.size("T", *bounds)
+    r, c, k = ragged.dim("r"), ragged.dim("c"), ragged.dim("k")
+    x = ragged.input_tensor("X", [(r, 4 * size), (k, inner)])
+    w = ragged.parameter("W", [(c, columns), (k, inner)])
+    dims = [(r, 4 * size), (c, columns)]
+    return ragged.compute("Y", dims, lambda i, j: ragged.sum(inner, lambda q: x[i, q] * w[j, q]))
+
+
+def options_of(tensor, **given) -> CompileOptions:
+    unset = {
+        "options": DEFAULT,
+        "shapes": None,
+        "code_bytes": None,
+        "precision": "float32",
+        "default_schedule": True,
+    }
+    return read_options(RaggedSchedule(tensor), **{**unset, **given})
+
+
+def arrays(size: int = 3):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((4 * size, 24)), rng.standard_normal((20, 24))
+    return x.astype(np.float32), w.astype(np.float32)
+
+
+def test_declared_ranges_are_expected_shapes():
+    assert options_of(dense()).shapes == ()
+    assert options_of(dense(1, 3)).shapes == tuple(Shape((("T", value),)) for value in (1, 2, 3))
+    long = [dict(shape.sizes)["T"] for shape in options_of(dense(0, 10**9)).shapes]
+    assert long[0] == 0 and long[-1] == 10**9 and len(long) <= 4096
+    halves = [sum(low <= each < 4 * low for each in long) for low in (4**8, 4**12)]
+    assert halves[0] == pytest.approx(halves[1], abs=1), "as many in each octave"
+
+
+def test_given_shapes_replace_declared_ranges():
+    assert options_of(dense(1, 128), shapes={"T": {5: 0.75, 24: 0.25}}).shapes == (
+        Shape((("T", 5),), 0.75),
+        Shape((("T", 24),), 0.25),
+    )
+    assert options_of(dense(1, 128), shapes=[{"T": 7}]).shapes == (Shape((("T", 7),)),)
+    observed = (Shape((("T", 9),), 40.0),)
+    assert options_of(dense(), shapes=observed).shapes == observed
+
+
+def test_several_ranges_stay_few_shapes():
+    sizes = [ragged.size(name, 1, 128) for name in "ABC"]
+    dims = [(ragged.dim(f"d{place}"), each) for place, each in enumerate(sizes)]
+    x = ragged.input_tensor("X", dims)
+    shapes = options_of(ragged.compute("Y", dims, lambda a, b, c: x[a, b, c] + 1.0)).shapes
+    assert 64 <= len(shapes) <= 4096
+    assert {tuple(name for name, _ in shape.sizes) for shape in shapes} == {("A", "B", "C")}
+
+
+def test_the_default_schedule_gets_them():
+    chosen = options_of(dense(), shapes={"T": range(1, 4)}, code_bytes=8192)
+    first = passes_for(2, this_machine(), chosen)[0].run
+    assert isinstance(first, DefaultSchedule)
+    assert [dict(shape.sizes)["T"] for shape in first.shapes] == [1, 2, 3] and first.code_bytes == 8192
+
+
+def test_no_option_changes_a_bit():
+    x, w = arrays()
+    plain = ragged.compile(dense(), {"W": w}, threads=2)(X=x, T=3)
+    for options in (
+        {"shapes": {"T": range(1, 9)}, "code_bytes": 4096},
+        {"options": ragged.ScheduleOptions(tile=(2, 1))},
+        {"schedule": None},
+    ):
+        other = ragged.compile(dense(1, 8), {"W": w}, threads=2, **options)(X=x, T=3)
+        assert other.tobytes() == plain.tobytes(), options
+
+
+def test_without_the_default_schedule_loops_stay_as_written():
+    f = ragged.compile(dense(), {"W": arrays()[1]}, schedule=None)
+    assert f.show("schedule") == "" and "parallel" not in f.show("loops")
+    assert f.rules == ()
+
+
+def test_bfloat16_rounds_factors():
+    x, w = arrays()
+    exact = x.astype(np.float64) @ w.T.astype(np.float64)
+    found = ragged.compile(dense(), {"W": w}, precision="bf16")(X=x, T=3)
+    error = abs(found - exact).max() / abs(exact).max()
+    assert 1e-5 < error < 2e-2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"shapes": {"S": [1]}},
+            "compile: shapes name 'S', which is no size of 'Y'\n  fix: one of T",
+        ),
+        (
+            {"code_bytes": 0},
+            "compile: code_bytes=0 is no number of bytes\n  fix: a number from 1 up",
+        ),
+        (
+            {"precision": "half"},
+            "compile: precision='half' is neither 'float32' nor 'bf16'\n"
+            "  because: it says what is multiplied; what is summed up, and all else, is float32",
+        ),
+        ({"schedule": "mine"}, "compile: schedule='mine' is neither 'default' nor None"),
+        (
+            {"schedule": None, "options": ragged.ScheduleOptions(tile=(2, 2))},
+            "compile: options without the default schedule\n  because: they are its own",
+        ),
+    ],
+)
+def test_what_is_no_option(given, message):
+    with pytest.raises(UserError) as error:
+        ragged.compile(dense(), {"W": arrays()[1]}, **given)
+    assert str(error.value) == message
+
+
+def test_what_is_no_range():
+    for bounds in ((1,), (5, 4), (-1, 4), (1, 2.5)):
+        with pytest.raises(ModelError, match="is no range of sizes"):
+            ragged.size("T", *bounds)
+    x = ragged.input_tensor("X", [(ragged.dim("r"), ragged.size("T", 1, 8))])
+    y = ragged.compute("Y", [(x.dims[0].dim, ragged.size("T", 1, 9))], lambda i: x[i] + 1.0)
+    with pytest.raises(ModelError, match=r"size 'T' has the range 1 \.\. 9 and the range 1 \.\. 8"):
+        ragged.compile(y)
