@@ -37,6 +37,12 @@ def test_every_layer_but_codegen_is_forbidden_to_import_tvm():
     assert closed == outside - {"ragged.codegen"} | {"cortex"}
 
 
+def test_every_layer_but_polyhedral_is_forbidden_to_import_isl():
+    closed = set(contracts()["islpy"]["source_modules"])
+    outside = {module for module in listed_modules() if not module.startswith("cortex.")}
+    assert closed == outside - {"ragged.polyhedral"} | {"cortex"}
+
+
 def test_the_modules_of_ragged_compiled_that_import_the_compiler():
     runs = set(contracts()["runtime"]["source_modules"])
     files = {path.stem for path in (ROOT / "ragged" / "compiled").glob("*.py")} - {"__init__"}

@@ -158,9 +158,12 @@ class _StatementChecks:
             previous = self.function.initial[name] = self.function.add(
                 TensorVersion(name, stored, len(indices), source.at, given=True)
             )
+        earlier = self.scope.tensors.get(name) or previous
         self.scope.tensors[name] = target
         self.function.statements.append(
-            CheckedStatement(source, target, previous, combiner, indices, reduced, value, witnesses, ranges)
+            CheckedStatement(
+                source, target, previous, earlier, combiner, indices, reduced, value, witnesses, ranges
+            )
         )
 
     def _check_target(self, source: tc.Comprehension) -> None:

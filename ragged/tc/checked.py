@@ -44,19 +44,22 @@ class TensorVersion:
 class CheckedStatement:
     """`target(indices) combined with value`, over `indices` and then `reduced`, each index with the range of `where`.
 
-    `previous` is the version that the target starts from: of a reduction without `!`, or None. `witnesses` are the
-    accesses of `where exists`. `ranges` are filled when they are found.
+    `previous` is the version that the target starts from: of a reduction without `!`, or None. `earlier` is the version
+    before, whatever the operator: what the ranges leave out keeps its values. `witnesses` are the accesses of `where
+    exists`. `ranges` are completed when the others are found; `partial` says that they leave a part of the target out.
     """
 
     source: tc.Comprehension
     target: TensorVersion
     previous: TensorVersion | None
+    earlier: TensorVersion | None
     combiner: Combiner | None
     indices: tuple[ir.Var, ...]
     reduced: tuple[ir.Var, ...]
     value: ir.Expr
     witnesses: tuple[ir.Load, ...]
     ranges: dict[ir.Var, IndexRange]
+    partial: bool = False
 
     @property
     def at(self) -> TextPosition:

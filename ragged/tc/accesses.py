@@ -1,0 +1,87 @@
+"""The accesses of a statement, dimension by dimension, with the conditions around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ragged.analysis.obligations import evaluated
+from ragged.ir.build import within
+from ragged.ir.expr import Binary, Expr, Load, Ref, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions, variables
+from ragged.polyhedral.largest_range import BoundedIndex
+from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.size_text import size_text
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionAccess:
+    """An index of a read: it lies in the domain of dimension `position` of `version` where `condition` holds."""
+
+    load: Load
+    version: TensorVersion
+    position: int
+    condition: Expr | None
+
+    @property
+    def index(self) -> Expr:
+        """The index."""
+        return self.load.indices[self.position]
+
+    @property
+    def domain(self) -> IndexRange | None:
+        """The range of the dimension, None while it is not known."""
+        return None if self.version.domain is None else self.version.domain[self.position]
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether the index is read from a tensor."""
+        return any(isinstance(part, Load) for part in subexpressions(self.index))
+
+    @property
+    def variables(self) -> frozenset[Var]:
+        """The variables of the index, and of the condition unless that reads a tensor."""
+        return variables(self.index, *([] if self.affine_condition is None else [self.affine_condition]))
+
+    @property
+    def affine_condition(self) -> Expr | None:
+        """The condition, None if it reads a tensor: ranges do not depend on data."""
+        read = () if self.condition is None else subexpressions(self.condition)
+        return None if any(isinstance(part, Load) for part in read) else self.condition
+
+    def bounded(self, *, conditional: bool = True) -> BoundedIndex:
+        """Return the obligation for `largest_range`, under the condition or everywhere."""
+        domain = self.domain
+        assert domain is not None, "the domain is known"
+        condition = self.affine_condition if conditional else None
+        return BoundedIndex(self.index, domain.lower, domain.upper, condition)
+
+    @property
+    def goal(self) -> Expr:
+        """The obligation as one expression."""
+        domain = self.domain
+        assert domain is not None, "the domain is known"
+        inside = within(self.index, domain.lower, domain.upper)
+        if self.condition is None:
+            return inside
+        return Binary(BinaryOp.OR, Unary(UnaryOp.NOT, self.condition), inside)
+
+    @property
+    def text(self) -> str:
+        """The read as it stands in the text."""
+        return size_text(self.load) if self.load.indices else self.version.name
+
+
+def accesses_of(function: CheckedFunction, statement: CheckedStatement) -> Iterator[DimensionAccess]:
+    """Yield the accesses of a statement: its reads, those of `where exists`, and of what a reduction starts from."""
+    for root in (statement.value, *statement.witnesses):
+        for part, condition in evaluated(root):
+            if isinstance(part, Load):
+                version = function.versions[part.buffer]
+                for position in range(version.rank):
+                    yield DimensionAccess(part, version, position, condition)
+    if statement.previous is not None:
+        own = Load(statement.previous.buffer, tuple(map(Ref, statement.indices)), statement.at)
+        for position in range(statement.previous.rank):
+            yield DimensionAccess(own, statement.previous, position, None)

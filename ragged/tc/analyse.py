@@ -1,0 +1,140 @@
+"""From a definition to a function with ranges: every access is proven in bounds, or has its check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ragged.ir.expr import Const, Expr, Var
+from ragged.ir.walk import variables
+from ragged.tc import tree as tc
+from ragged.tc.check import check
+from ragged.tc.checked import CheckedFunction, Equality
+from ragged.tc.errors import TcError
+from ragged.tc.intervals import span_of, value_of
+from ragged.tc.prove import AccessCheck, Outcome, check_accesses
+from ragged.tc.ranges import RangeSolver, extent_of
+from ragged.tc.refusals import empty, no_range, outside
+from ragged.tc.size_text import size_text
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedFunction:
+    """A function with the ranges of its indices, and how each access is kept in bounds."""
+
+    function: CheckedFunction
+    library: Mapping[str, tc.Definition]
+    checks: tuple[AccessCheck, ...]
+    equalities: tuple[Equality, ...]
+
+    def accepted(self, definition: tc.Definition, for_all_sizes: bool) -> bool:
+        """Return whether a definition like this one has ranges that are all in bounds, if asked for all sizes."""
+        return _accepted(definition, self.library, for_all_sizes)
+
+    def check_sizes(self, sizes: Mapping[Var, int]) -> None:
+        """Refuse sizes with which a range is empty and none of them is 0, or an access is out of bounds.
+
+        Raises:
+            TcError: of phase "range".
+        """
+        some_zero = 0 in sizes.values()
+        for statement in self.function.statements:
+            for var in statement.all_indices:
+                own = statement.ranges[var]
+                if not some_zero and value_of(own.upper, sizes) <= value_of(own.lower, sizes):
+                    raise empty(statement, var, sizes, self.function)
+        for equal in self.equalities:
+            one, other = value_of(equal.one, sizes), value_of(equal.other, sizes)
+            if one != other:
+                raise _unequal(equal, one, other)
+        for each in self.checks:
+            if each.outcome is Outcome.SIZES and not self._inside(each, sizes):
+                raise outside(self.function, each.statement, each.access, sizes, self.accepted)
+
+    def _inside(self, check: AccessCheck, sizes: Mapping[Var, int]) -> bool:
+        spans = {var: (value, value) for var, value in sizes.items()}
+        for var, own in check.statement.ranges.items():
+            spans[var] = value_of(own.lower, sizes), value_of(own.upper, sizes) - 1
+            if spans[var][0] > spans[var][1]:
+                return True  # no iteration, no access
+        found, domain = span_of(check.access.index, spans), check.access.domain
+        assert domain is not None, "all domains are known"
+        if found is None:
+            return True  # the kernel checks it
+        return value_of(domain.lower, sizes) <= found[0] and found[1] < value_of(domain.upper, sizes)
+
+    def domains(self, sizes: Mapping[Var, int]) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Return the lower bound and the extent of each dimension of each output."""
+        found = {}
+        for name, version in self.function.outputs.items():
+            assert version.domain is not None, "all domains are known"
+            lower = [value_of(own.lower, sizes) for own in version.domain]
+            upper = [value_of(own.upper, sizes) for own in version.domain]
+            found[name] = tuple((low, max(high - low, 0)) for low, high in zip(lower, upper, strict=True))
+        return found
+
+
+def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> AnalysedFunction:
+    """Return a definition with its names and types checked, and the ranges of its indices.
+
+    Raises:
+        TcError: of phase "check" or "range".
+    """
+    function = check(definition, library)
+    solver = RangeSolver(function)
+    failed = solver.solve()
+    if failed is not None:
+        raise no_range(function, failed, lambda other, for_all: _accepted(other, library, for_all))
+    for statement in function.statements:
+        for var in statement.all_indices:
+            extent = extent_of(statement.ranges[var])
+            if isinstance(extent, Const) and extent.value <= 0:
+                raise empty(statement, var, {}, function)
+    equalities = tuple(_resolved(each, solver) for each in function.equalities)
+    found = AnalysedFunction(function, library, tuple(check_accesses(function)), equalities)
+    _refuse_constants(found)
+    return found
+
+
+def _resolved(equality: Equality, solver: RangeSolver) -> Equality:
+    one, other = solver.resolved(equality.one), solver.resolved(equality.other)
+    return Equality(one, other, equality.text, equality.at)
+
+
+def _refuse_constants(found: AnalysedFunction) -> None:
+    """Refuse what no sizes can mend."""
+    for each in found.equalities:
+        if not variables(each.one, each.other) and value_of(each.one, {}) != value_of(each.other, {}):
+            raise _unequal(each, value_of(each.one, {}), value_of(each.other, {}))
+    for check_ in found.checks:
+        domain = check_.access.domain
+        assert domain is not None, "all domains are known"
+        bounds: list[Expr] = [domain.lower, domain.upper]
+        for own in check_.statement.ranges.values():
+            bounds += (own.lower, own.upper)
+        free = variables(check_.access.index, *bounds) - set(check_.statement.ranges)
+        if check_.outcome is Outcome.SIZES and not free and not found._inside(check_, {}):
+            raise outside(found.function, check_.statement, check_.access, {}, found.accepted)
+
+
+def _unequal(equality: Equality, one: int, other: int) -> TcError:
+    return TcError(
+        "range",
+        f"{equality.text} is {one}, and has to be {other}",
+        at=equality.at,
+        because=f"{size_text(equality.one)} and {size_text(equality.other)} are declared equal",
+    )
+
+
+def _accepted(definition: tc.Definition, library: Mapping[str, tc.Definition], for_all_sizes: bool) -> bool:
+    """Return whether a definition has ranges, and accesses in bounds for all sizes or for those of its checks."""
+    function = check(definition, library)
+    if RangeSolver(function).solve() is not None:
+        return False
+    for statement in function.statements:
+        for own in statement.ranges.values():
+            extent = extent_of(own)
+            if isinstance(extent, Const) and extent.value <= 0:
+                return False
+    checks = check_accesses(function)
+    return not for_all_sizes or all(each.outcome is not Outcome.SIZES for each in checks)

@@ -1,0 +1,209 @@
+"""Ranges of indices, found in rounds (section 3.1 of the paper).
+
+In each round the accesses with exactly one index without a range bound it, by the largest range that stays in bounds
+for all values of the others; ranges of `where` come first. What stays open takes its range from other statements that
+use the index on the same dimension of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ragged.arith.affine import affine
+from ragged.arith.fold import FoldedSubstitution
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.walk import variables
+from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, largest_range
+from ragged.tc.accesses import accesses_of
+from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange
+from ragged.tc.intervals import span_of
+from ragged.tc.prove import covers
+
+
+@dataclass
+class RangeSolver:
+    """Finds the ranges of a function's indices and the domains of its tensors, which it notes in the function."""
+
+    function: CheckedFunction
+    values: dict[Var, Expr] = field(default_factory=dict)
+    """What the sizes of called functions are."""
+
+    def solve(self) -> CheckedStatement | None:
+        """Find all ranges; return the first statement with an index that has none."""
+        statements = self.function.statements
+        while True:
+            before = self._count()
+            for statement in statements:
+                self._resolve_aliases()
+                self._rounds(statement)
+                self._finish(statement)
+            if self._count() == before and not self._adopt():
+                break
+        self._resolve_aliases()
+        return next((each for each in statements if open_indices(each)), None)
+
+    def _count(self) -> int:
+        return sum(len(each.ranges) for each in self.function.statements) + sum(
+            version.domain is not None for version in self.function.versions.values()
+        )
+
+    def _resolve_aliases(self) -> None:
+        """Put extents in place of the sizes of called functions, in the statements that use them."""
+        new = {
+            var: extent_of(version.domain[position])
+            for var, (version, position) in self.function.aliases.items()
+            if var not in self.values and version.domain is not None
+        }
+        if not new:
+            return
+        self.values |= new
+        place = FoldedSubstitution(values=self.values)
+        for each in self.function.statements:
+            each.value = place.expr(each.value)
+            each.ranges = {
+                var: IndexRange(place.expr(own.lower), place.expr(own.upper))
+                for var, own in each.ranges.items()
+            }
+
+    # --- one statement -------------------------------------------------------------------------------------
+
+    def _rounds(self, statement: CheckedStatement) -> None:
+        for conditional in (
+            True,
+            False,
+        ):  # conditions first; what they leave without an end is bounded everywhere
+            while self._round(statement, conditional=conditional):
+                pass
+
+    def _round(self, statement: CheckedStatement, *, conditional: bool) -> bool:
+        """Give ranges to the indices that stand alone; return whether there were any."""
+        missing = set(open_indices(statement))
+        if not missing:
+            return False
+        bounding: dict[Var, list[BoundedIndex]] = {}
+        for access in accesses_of(self.function, statement):
+            if access.domain is None or access.reads_data:
+                continue
+            alone = (access.variables if conditional else variables(access.index)) & missing
+            if len(alone) == 1:
+                (var,) = alone
+                bounding.setdefault(var, []).append(access.bounded(conditional=conditional))
+        found = {var: self._largest(statement, var, bounded) for var, bounded in bounding.items()}
+        solved = {var: own for var, own in found.items() if own is not None}
+        statement.ranges |= solved
+        return bool(solved)
+
+    def _largest(
+        self, statement: CheckedStatement, var: Var, bounded: Sequence[BoundedIndex]
+    ) -> IndexRange | None:
+        known = {other: (own.lower, own.upper) for other, own in statement.ranges.items()}
+        sizes = tuple(self.function.sizes.values())
+        try:
+            found = largest_range(var, bounded, known, sizes)
+        except PolyhedralLimitError:
+            single = [each for each in bounded if _expressible(each, var, known, sizes)]
+            if not single or len(single) == len(bounded):
+                return None
+            return self._largest(statement, var, single)
+        return None if found is None else IndexRange(*found)
+
+    def _finish(self, statement: CheckedStatement) -> None:
+        """Note the domain of what a statement writes, when the ranges of its indices are known."""
+        if statement.target.domain is not None or any(
+            var not in statement.ranges for var in statement.indices
+        ):
+            return
+        earlier, own = statement.earlier, tuple(statement.ranges[var] for var in statement.indices)
+        if earlier is None or (earlier.domain is None and earlier in self.function.initial.values()):
+            statement.target.domain = own
+            if earlier is not None:
+                earlier.domain = own
+        elif earlier.domain is not None:
+            statement.target.domain = self._joined(statement, earlier.domain, own)
+
+    def _joined(
+        self, statement: CheckedStatement, earlier: tuple[IndexRange, ...], own: tuple[IndexRange, ...]
+    ) -> tuple[IndexRange, ...]:
+        """Return the domain of what a statement writes; what its ranges leave out keeps the earlier values."""
+        if own == earlier:
+            return own
+        if statement.previous is None and covers(self.function, own, earlier):
+            return own
+        statement.partial = True
+        if statement.previous is None and not covers(self.function, earlier, own):
+            self._require_equal(statement, earlier, own)
+        return earlier
+
+    def _require_equal(
+        self, statement: CheckedStatement, earlier: tuple[IndexRange, ...], own: tuple[IndexRange, ...]
+    ) -> None:
+        for position, (old, new) in enumerate(zip(earlier, own, strict=True)):
+            for what, one, other in (("begins", new.lower, old.lower), ("ends", new.upper, old.upper)):
+                text = f"dimension {position} of '{statement.target.name}', which was written before, {what} where it"
+                self.function.equalities.append(Equality(one, other, text, statement.at))
+
+    def resolved(self, expr: Expr) -> Expr:
+        """Return an expression with the extents that the sizes of called functions stand for."""
+        return FoldedSubstitution(values=self.values).expr(expr)
+
+    # --- other statements ----------------------------------------------------------------------------------
+
+    def _adopt(self) -> bool:
+        """Give one index the range that another statement has on the same dimension of a tensor."""
+        for statement in self.function.statements:
+            for var in open_indices(statement):
+                for name, position in self._dimensions(statement, var):
+                    found = self._elsewhere(statement, name, position)
+                    if found is not None:
+                        statement.ranges[var] = found
+                        return True
+        return False
+
+    def _dimensions(self, statement: CheckedStatement, var: Var) -> Iterator[tuple[str, int]]:
+        """Yield the tensors and dimensions that an index stands at alone."""
+        if var in statement.indices:
+            yield statement.target.name, statement.indices.index(var)
+        for access in accesses_of(self.function, statement):
+            if access.index == Ref(var):
+                yield access.version.name, access.position
+
+    def _elsewhere(self, statement: CheckedStatement, name: str, position: int) -> IndexRange | None:
+        for other in self.function.statements:
+            if other is statement:
+                continue
+            for var, own in other.ranges.items():
+                if (name, position) in self._dimensions(other, var):
+                    return own
+        return None
+
+
+def open_indices(statement: CheckedStatement) -> list[Var]:
+    """Return the indices without a range."""
+    return [var for var in statement.all_indices if var not in statement.ranges]
+
+
+def extent_of(own: IndexRange) -> Expr:
+    """Return the number of values of a range, as an expression without needless terms."""
+    return difference(own.upper, own.lower)
+
+
+def difference(upper: Expr, lower: Expr) -> Expr:
+    """Return `upper - lower`, simplified."""
+    if isinstance(lower, Const) and lower.value == 0:
+        return upper
+    constant = span_of(Binary(BinaryOp.SUB, upper, lower), {})
+    if constant is not None:
+        return Const(constant[0])
+    return affine(upper).plus(affine(lower), -1).expr
+
+
+def _expressible(
+    bounded: BoundedIndex, var: Var, known: dict[Var, tuple[Expr, Expr]], sizes: Sequence[Var]
+) -> bool:
+    try:
+        largest_range(var, [bounded], known, sizes)
+    except PolyhedralLimitError:
+        return False
+    return True

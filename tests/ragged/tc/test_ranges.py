@@ -1,0 +1,236 @@
+"""Ranges against a search over numbers, the domains of outputs, and what a refusal says."""
+
+import itertools
+import random
+
+import pytest
+
+from ragged.tc import tree as tc
+from ragged.tc.analyse import analyse
+from ragged.tc.errors import TcError
+from ragged.tc.parse import parse
+from ragged.tc.prove import Outcome
+from ragged.tc.size_text import size_text
+
+
+def analysed(text):
+    library = {}
+    for definition in parse(text):
+        found = analyse(definition, dict(library))
+        library[definition.name] = definition
+    return found
+
+
+def domains(text, **sizes):
+    """Return (lower, extent) of each dimension of each output."""
+    found = analysed(text)
+    names = {**found.function.sizes, **found.function.scalars}
+    values = {names[name]: value for name, value in sizes.items()}
+    found.check_sizes(values)
+    return found.domains(values)
+
+
+def symbolic(text):
+    (version,) = analysed(text).function.outputs.values()
+    return [f"{size_text(own.lower)}:{size_text(own.upper)}" for own in version.domain]
+
+
+def test_symbolic_ranges():
+    assert symbolic("def f(float(N) x) -> (y) { y(i) = x(123 * i) }") == ["0:(N + 122) / 123"]
+    assert symbolic("def f(float(N) x) -> (y) { y(i) = x(i - 1) }") == ["1:N + 1"]
+    assert symbolic("def f(float(H) x, float(K) w) -> (y) { y(h) +=! x(h + k) * w(k) }") == ["0:H - K + 1"]
+    assert symbolic("def f(float(N) x, float(M) z) -> (y) { y(i) = x(i) + z(i) }") == ["0:min(M, N)"]
+    assert symbolic("def f(float(N) x) -> (y) { y(i) = x(i / 2) }") == ["0:2 * N"]
+    assert symbolic("def f(float(N,M) x) -> (y) { y(i,j) = x(j, i) where i in 1:M - 1 }") == [
+        "1:M - 1",
+        "0:N",
+    ]
+
+
+def test_a_condition_around_an_access_counts():
+    text = "def f(float(N) x) -> (y) { y(t) = x(t) + (t - 3 >= 0 ? x(t - 3) : 0) }"
+    assert symbolic(text) == ["0:N"]
+    assert {each.outcome for each in analysed(text).checks} == {Outcome.PROVEN}
+
+
+def test_exists_bounds_an_index_that_only_a_condition_reads():
+    text = "def f(float(N) x, float(M) z) -> (y) { y(i) = i == 0 ? 1.0 : 2.0 where exists z(i + 2), exists x(i) }"
+    assert symbolic(text) == ["0:min(M - 2, N)"]
+
+
+def test_indices_take_ranges_from_other_statements():
+    mv = "def mv(float(M,K) A, float(K) x) -> (C) { C(i) = 0 C(i) += A(i,k) * x(k) }"
+    mlp = """def mlp(float(B,M) x, float(N,M) w, float(N) v) -> (o) {
+        o(b,n) = v(n) o(b,n) += x(b,m) * w(n,m) o(b,n) = fmax(o(b,n), 0) }"""
+    sgemm = """def sgemm(float a, float b, float(N,M) A, float(M,K) B) -> (C) {
+        C(i,j) = b * C(i,j) C(i,j) += a * A(i,k) * B(k,j) }"""
+    assert domains(mv, M=3, K=4) == {"C": ((0, 3),)}
+    assert domains(mlp, B=3, M=4, N=5) == {"o": ((0, 3), (0, 5))}
+    assert domains(sgemm, N=3, M=4, K=5) == {"C": ((0, 3), (0, 5))}
+
+
+def test_lower_bounds_travel_on():
+    text = "def f(float(N) x) -> (y, z) { y(i) = x(i - 2) z(j) = y(j + 1) + x(0) }"
+    assert domains(text, N=5) == {"y": ((2, 5),), "z": ((1, 5),)}
+
+
+def test_calls_are_inlined_with_the_extents_of_their_arguments():
+    text = """
+        def conv(float(H) x, float(K) w) -> (y) { y(h) +=! x(h + k) * w(k) }
+        def mean(float(N) x) -> (m) { m +=! x(i) / N }
+        def f(float(H) x, float(K) w) -> (z, m) { t = conv(x, w) z = conv(t, w) m = mean(z) }"""
+    assert domains(text, H=10, K=3) == {"z": ((0, 6),), "m": ()}
+
+
+def test_a_part_of_a_tensor_may_be_written_again():
+    text = "def f(float(N) x) -> (y) { y(i) = 0.0 where i in 0:N y(i) = x(i - 1) where i in 1:N }"
+    assert domains(text, N=5) == {"y": ((0, 5),)}
+    assert [each.partial for each in analysed(text).function.statements] == [False, True]
+
+
+def test_sizes_that_leave_a_range_empty_are_refused_unless_one_is_zero():
+    text = "def f(float(H) x, float(K) w) -> (y) { y(h) +=! x(h + k) * w(k) }"
+    with pytest.raises(TcError, match=r"the range 0:H - K \+ 1 of the index 'h' .* is negative") as caught:
+        domains(text, H=2, K=5)
+    assert caught.value.phase == "range" and "H = 2, K = 5: 0:-2" in str(caught.value)
+    assert domains(text, H=0, K=3) == {"y": ((0, 0),)}
+
+
+def test_literal_empty_ranges_are_refused():
+    with pytest.raises(TcError, match="is negative"):
+        analysed("def f() -> (y) { y(i) = 3 where i in 8:4 }")
+
+
+# --- refusals ----------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ("def f(float(N,M) x) -> (y) { y(i,j) = x(10 + i - j, i + j) }", {}),
+    ("def f(float(N,S,M) x) -> (y) { y(i,j) = x(i, i + j, j) }", {"N": 10, "S": 18, "M": 10}),
+    ("def f(float(10,18,10) x) -> (y) { y(i,j) = x(i, i + j, j) }", {}),
+    ("def f(float(N) x) -> (y) { y(i,j) = x(i) }", {}),
+    ("def f(float(N) x) -> (y) { y(i,j) = x(i + j) }", {}),
+    ("def f(int s, float(N) x, float(K) w) -> (y) { y(i) +=! x(s * i + k) * w(k) }", {}),
+    ("def f(float(N) x, float(M) z) -> (y) { y(i) = x(i) + z(2 * i) where i in 0:N }", {"N": 5, "M": 3}),
+    ("def f(float(N) x) -> (y) { y(i) = x(i % 3) }", {}),
+]
+
+
+def pasted(definition, statement_line, clause):
+    """Return a text with a clause added to its statement, by hand as a user would."""
+    (statement,) = definition.statements
+    (sample,) = parse(f"def f() -> (x) {{ x = 0 {clause} }}")
+    names = {each.index for each in sample.statements[0].clauses}
+    kept = [
+        each for each in statement.clauses if not (isinstance(each, tc.RangeClause) and each.index in names)
+    ]
+    new = tc.Comprehension(
+        statement.target,
+        statement.indices,
+        statement.operator,
+        statement.value,
+        (*kept, *sample.statements[0].clauses),
+        statement.at,
+    )
+    return tc.Definition(definition.name, definition.parameters, definition.outputs, (new,), definition.at)
+
+
+@pytest.mark.parametrize(("text", "sizes"), REFUSED)
+def test_a_refusal_gives_numbers_and_a_where_that_compiles(text, sizes):
+    with pytest.raises(TcError) as caught:
+        domains(text, **sizes)
+    error = caught.value
+    assert error.phase == "range" and error.line == 1 and error.column > 20
+    assert error.because and error.example and error.fix.startswith("where ")
+    (definition,) = parse(text)
+    found = analyse(pasted(definition, error.line, error.fix), {})
+    if sizes:
+        found.check_sizes({found.function.sizes[name]: value for name, value in sizes.items()})
+
+
+def test_the_whole_message():
+    with pytest.raises(TcError) as caught:
+        domains("def f(float(N,S,M) x) -> (y) {\n  y(i,j) = x(i, i + j, j)\n}", N=4, S=5, M=4)
+    assert str(caught.value) == (
+        "x(i, i + j, j) is out of bounds for some 'i', 'j' of 'y(i, j) = x(i, i + j, j)'\n"
+        "  at tc:2:12\n"
+        "  because: its dimension 1 needs 0 <= i + j < S, and i in 0:N and j in 0:M by the other accesses\n"
+        "  example: N = 4, S = 5, M = 4: i = 3, j = 3 reads x(3, 6, 3), and dimension 1 is 0:5\n"
+        "  fix: where i in 0:min(N, S - M + 1)"
+    )
+
+
+# --- against a search over numbers -------------------------------------------------------------------------
+
+NAMES = "ijk"
+WIDE = range(-60, 61)
+
+
+def random_access(rng, names):
+    """Return an index as its coefficients by name, and a constant."""
+    chosen = rng.sample(names, rng.choice([1, 1, 1, 2]) if len(names) > 1 else 1)
+    return {name: rng.choice([1, 1, 1, 2, 3, -1]) for name in chosen}, rng.choice([0, 0, 0, 1, -1, 2])
+
+
+def index_text(access):
+    terms, constant = access
+    text = " + ".join(f"{c} * {name}" if c >= 0 else f"(-{-c}) * {name}" for name, c in terms.items())
+    return f"{text} + {constant}" if constant >= 0 else f"{text} - {-constant}"
+
+
+def searched(accesses, sizes):
+    """Return the ranges by the paper's rounds, each value tried; None where they find none."""
+    known = {}
+    names = {name for terms, _ in accesses for name in terms}
+    while names - set(known):
+        bounding = {}
+        for access, size in zip(accesses, sizes, strict=True):
+            missing = set(access[0]) - set(known)
+            if len(missing) == 1:
+                bounding.setdefault(missing.pop(), []).append((access, size))
+        if not bounding:
+            return None
+        for name, own in bounding.items():
+            values = [v for v in WIDE if all(inside(access, size, name, v, known) for access, size in own)]
+            if not values:
+                return "empty"
+            known[name] = range(values[0], values[-1] + 1)
+    for (terms, constant), size in zip(accesses, sizes, strict=True):
+        for point in itertools.product(*(known[name] for name in terms)):
+            if not 0 <= sum(c * v for c, v in zip(terms.values(), point, strict=True)) + constant < size:
+                return None
+    return known
+
+
+def inside(access, size, name, value, known):
+    terms, constant = access
+    others = [other for other in terms if other != name]
+    return all(
+        0
+        <= terms[name] * value + constant + sum(terms[o] * v for o, v in zip(others, point, strict=True))
+        < size
+        for point in itertools.product(*(known[other] for other in others))
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranges_are_those_of_a_search(seed):
+    rng = random.Random(seed)
+    for _ in range(12):
+        names = NAMES[: rng.choice([1, 2, 2, 3])]
+        accesses = [random_access(rng, names) for _ in range(rng.choice([1, 2, 3]) + len(names) - 1)]
+        used = sorted({name for terms, _ in accesses for name in terms})
+        sizes = [rng.randint(3, 14) for _ in accesses]
+        reads = " + ".join(f"x{n}({index_text(access)})" for n, access in enumerate(accesses))
+        parameters = ", ".join(f"float(N{n}) x{n}" for n in range(len(accesses)))
+        text = f"def f({parameters}) -> (y) {{ y({','.join(used)}) = {reads} }}"
+        expected = searched(accesses, sizes)
+        try:
+            found = domains(text, **{f"N{n}": size for n, size in enumerate(sizes)})
+        except TcError as error:
+            assert error.phase == "range" and not isinstance(expected, dict), (text, sizes, expected, error)
+        else:
+            assert isinstance(expected, dict), (text, sizes, found)
+            assert found["y"] == tuple((expected[name][0], len(expected[name])) for name in used), (
+                text,
+                sizes,
+            )
