@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ragged.api.functions import max_ as max
     from ragged.api.functions import maximum, minimum, where
     from ragged.api.functions import min_ as min
+    from ragged.api.functions import prod_ as prod
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
@@ -54,6 +55,7 @@ __all__ = [
     "minimum",
     "ops",
     "parameter",
+    "prod",
     "size",
     "sum",
     "where",
@@ -73,7 +75,7 @@ _PLACES = {
     "Tensor": ("ragged.api.tensors", "RaggedTensor"),
     **{name: ("ragged.api.declare", name) for name in ("compute", "input_tensor", "parameter")},
     **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},
-    **{name: ("ragged.api.functions", f"{name}_") for name in ("abs", "max", "min", "sum")},
+    **{name: ("ragged.api.functions", f"{name}_") for name in ("abs", "max", "min", "prod", "sum")},
 }
 """Modules and own names of what is imported on first use."""
 

@@ -12,14 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.inputs import InputLengths, Key
-from ragged.api.signature import Fixed, Order, Policy, RaggedSignature, Rule, Sized, TensorSpec, Varying
+from ragged.api.signature import (
+    Affine,
+    Derived,
+    Fixed,
+    Order,
+    Policy,
+    RaggedSignature,
+    Rule,
+    Sized,
+    TensorSpec,
+    Varying,
+)
 from ragged.codegen.entry import Argument, ArgumentKind, Value
 from ragged.compiled.parts import CompiledParts
 from ragged.compiled.spin_time import spin_time_ns
 from ragged.data import Lengths
 from ragged.data.parts import checked_size
 from ragged.data.space import Extents, Padding
-from ragged.errors import DataError
+from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Function
 from ragged.runtime.call import Caller, ResolvedShapes
 from ragged.runtime.cuda.caller import CudaCaller
@@ -192,6 +203,10 @@ def _extent(rule: Rule, known: _Known) -> int | Lengths:
             return extent
         case Sized(size=size):
             return known.sizes[size]
+        case Affine() as affine:
+            return affine.at(known.sizes)
+        case Derived():
+            raise InternalError(f"{known.name}: a ragged result has an extent without a rule")
         case Varying(over=(), array=name):  # a number that the prelude computes
             return int(known.arrays[name][0])
         case Varying(over=over, array=name):

@@ -7,8 +7,9 @@ from functools import reduce
 
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
-from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
+from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
 from ragged.api.tensors import Kind, RaggedTensor
+from ragged.arith.affine import affine
 from ragged.arith.fold import times
 from ragged.compiled.signature import Parameter
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
@@ -52,17 +53,18 @@ def _spec(
     declared = [(each.dim.var, functions.expr(each.extent.expr)) for each in tensor.dims]
     dims = layout.dims or declared
     multiples = decisions.storage if not layout.dims else {}
+    dense = tensor.kind is Kind.COMPUTED and not any(_over(dims, place) for place in range(len(dims)))
     return TensorSpec(
         tensor.name,
         tensor.dtype,
         tuple(var.name for var, _ in dims),
-        tuple(_rule(dims, position, functions) for position in range(len(dims))),
+        tuple(_rule(dims, position, functions, derived=dense) for position in range(len(dims))),
         tuple(multiples.get((tensor, position), 1) for position in range(len(dims))),
     )
 
 
-def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions) -> Rule:
-    """Return the rule of a dimension; requests a table where it needs one."""
+def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions, *, derived: bool) -> Rule:
+    """Return the rule of a dimension, of a dense result if `derived`; requests a table where it needs one."""
     extent = dims[position][1]
     match extent:
         case Const(value=value):
@@ -70,7 +72,11 @@ def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions)
         case Call(function=function, args=()) if function.is_size:
             return Sized(function.name)
         case _:
-            pass
+            form = affine_sizes(extent)
+            if form is not None:
+                return form
+            if derived:
+                return Derived()
     over = _over(dims, position)
     given = _given(extent, [dims[place][0] for place in over], functions)
     if given is not None:
@@ -81,6 +87,17 @@ def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions)
     count = reduce(times, layout.shape, one)
     table = functions.tables.values(domain, extent, count)
     return Varying(over, table_name(table), given=False)
+
+
+def affine_sizes(extent: Expr) -> Affine | None:
+    """Return an extent as an affine expression of sizes; None if it is another expression."""
+    form = affine(extent)
+    terms = []
+    for term, coefficient in form.terms.items():
+        if not (isinstance(term, Call) and term.function.is_size):
+            return None
+        terms.append((term.function.name, coefficient))
+    return Affine(tuple(terms), form.constant)
 
 
 def _over(dims: Sequence[tuple[Var, Expr]], position: int) -> tuple[int, ...]:

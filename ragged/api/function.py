@@ -31,7 +31,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
     later calls with the same lengths.
     """
 
-    form = artifact_form("ragged function", 3, Artifact[RaggedSignature])
+    form = artifact_form("ragged function", 4, Artifact[RaggedSignature])
     stages = ("ragged", "schedule", "loops", "prelude", "tir", "asm")
     loader = "ragged.load"
 

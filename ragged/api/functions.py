@@ -45,22 +45,48 @@ def where(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Valu
     return select(condition, if_true, if_false)
 
 
-def sum_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
+def sum_(
+    extent: ValueLike | tuple[ValueLike, ...],
+    function: Callable[..., ValueLike],
+    *,
+    init: ValueLike | None = None,
+) -> Value:
     """Return the sum of `function(j)` over 0 <= j < extent, in this order; over several extents, the last innermost.
 
-    The extent may depend on the indices in scope: a reduction over a variable loop.
+    The extent may depend on the indices in scope: a reduction over a variable loop. A dimension stands for its extent
+    in the tensors that `function` reads along it. The sum starts from `init`, or from 0.
 
     Example:
         >>> mean = compute("mean", [rows, wide], lambda b, w: sum_(n(b), lambda t: x[b, t, w]) / n(b))
     """
-    return reduction(Combiner.SUM, extent, function)
+    return reduction(Combiner.SUM, extent, function, init)
 
 
-def max_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
-    """Return the largest `function(j)` over 0 <= j < extent; minus infinity over none, NaN if one is NaN."""
-    return reduction(Combiner.MAX, extent, function)
+def prod_(
+    extent: ValueLike | tuple[ValueLike, ...],
+    function: Callable[..., ValueLike],
+    *,
+    init: ValueLike | None = None,
+) -> Value:
+    """Return the product of `function(j)` over 0 <= j < extent, from `init` or 1; as `sum_` in all else."""
+    return reduction(Combiner.PROD, extent, function, init)
 
 
-def min_(extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]) -> Value:
-    """Return the smallest `function(j)` over 0 <= j < extent; infinity over none, NaN if one is NaN."""
-    return reduction(Combiner.MIN, extent, function)
+def max_(
+    extent: ValueLike | tuple[ValueLike, ...],
+    function: Callable[..., ValueLike],
+    *,
+    init: ValueLike | None = None,
+) -> Value:
+    """Return the largest `function(j)` over 0 <= j < extent, and `init`; minus infinity of none, NaN if one is NaN."""
+    return reduction(Combiner.MAX, extent, function, init)
+
+
+def min_(
+    extent: ValueLike | tuple[ValueLike, ...],
+    function: Callable[..., ValueLike],
+    *,
+    init: ValueLike | None = None,
+) -> Value:
+    """Return the smallest of `function(j)` over 0 <= j < extent and `init`; infinity of none, NaN if one is NaN."""
+    return reduction(Combiner.MIN, extent, function, init)

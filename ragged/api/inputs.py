@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
+from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized, TensorSpec, Varying
+from ragged.compiled.sizes import SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
 from ragged.data.lengths import checked_lengths
 from ragged.data.read import is_array, read_array
-from ragged.errors import DataError
+from ragged.errors import DataError, InternalError
 
 Array = npt.NDArray[Any]
 Key: TypeAlias = tuple[object, ...]
@@ -91,11 +92,13 @@ def _dense(what: str, value: object) -> Array:
 class InputLengths:
     """Sizes and lengths of a call's inputs, each with the argument that gave it first.
 
-    `computed` are lengths of arguments that must equal those that the prelude computes.
+    `equations` are extents that are affine expressions of sizes. `computed` are lengths of arguments that must equal
+    those that the prelude computes.
     """
 
     sizes: dict[str, tuple[int, str]] = field(default_factory=dict)
     lengths: dict[str, tuple[Array, str]] = field(default_factory=dict)
+    equations: list[SizeEquation] = field(default_factory=list)
     computed: list[tuple[str, Array, str]] = field(default_factory=list)
 
 
@@ -115,6 +118,7 @@ def read_lengths(
     for key, value in arrays.items():
         if key not in found:
             _read_named(signature, key, value, inputs)
+    solve_sizes(inputs.equations, inputs.sizes)
     return inputs
 
 
@@ -137,16 +141,16 @@ def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, inputs: Input
         )
     if len(extents) != len(tensor.extents):
         raise DataError(f"{what} has {len(extents)} dimensions, not {len(tensor.extents)}")
-    for position, (extent, rule) in enumerate(zip(extents, tensor.extents, strict=True)):
-        _agree(what, tensor, position, extent, rule, inputs)
+    for position in range(len(extents)):
+        _agree(what, tensor, position, extents, inputs)
 
 
 def _agree(
-    what: str, tensor: TensorSpec, position: int, extent: int | Lengths, rule: Rule, inputs: InputLengths
+    what: str, tensor: TensorSpec, position: int, extents: Sequence[int | Lengths], inputs: InputLengths
 ) -> None:
     """Note a dimension's extent, or refuse it if something else says otherwise."""
-    dim = f"dimension '{tensor.dims[position]}'"
-    match rule:
+    extent, dim = extents[position], f"dimension '{tensor.dims[position]}'"
+    match tensor.extents[position]:
         case Fixed(extent=wanted):
             if extent != wanted:
                 raise DataError(f"{what} extends {_shown(extent)} in {dim}, not {wanted}")
@@ -156,8 +160,14 @@ def _agree(
             known = inputs.sizes.setdefault(size, (extent, what))
             if known[0] != extent:
                 raise DataError(f"{what} extends {extent} in {dim}, and {known[1]} has {size} = {known[0]}")
+        case Affine() as affine:
+            if isinstance(extent, Lengths):
+                raise DataError(f"{what} varies in {dim}, which has one extent")
+            inputs.equations.append(SizeEquation(affine, extent, what, dim))
+        case Derived():
+            raise InternalError(f"{what} has no rule in {dim}")
         case Varying(over=over, array=name, given=is_given):
-            values = _lengths(what, dim, extent, over, inputs, tensor)
+            values = _lengths(what, dim, extent, over, extents[0])
             if not is_given:
                 inputs.computed.append((name, values, f"{what} in {dim}"))
                 return
@@ -171,26 +181,17 @@ def _lengths(
     dim: str,
     extent: int | Lengths,
     over: tuple[int, ...],
-    inputs: InputLengths,
-    tensor: TensorSpec,
+    rows: int | Lengths,
 ) -> Array:
     """Return a dimension's lengths over the dimensions `over`; one extent everywhere counts as well."""
     if not over and not isinstance(extent, Lengths):
-        return np.array([extent], np.int32)
+        return np.array([extent], np.int64)
     if isinstance(extent, Lengths):
         if extent.over == over:
             return extent.values
         raise DataError(f"{what} varies in {dim} over dimensions {extent.over}, and not over {over}")
-    if over == (0,):
-        first = tensor.extents[0]
-        count = (
-            first.extent
-            if isinstance(first, Fixed)
-            else inputs.sizes[first.size][0]
-            if isinstance(first, Sized)
-            else 0
-        )
-        return np.full(count, extent, np.int32)
+    if over == (0,) and isinstance(rows, int):
+        return np.full(rows, extent, np.int32)
     raise DataError(f"{what} has one extent in {dim}, which varies")
 
 

@@ -179,8 +179,13 @@ class _OperatorLowering:
         target: tuple[Expr, ...],
         at: dict[Var, Expr],
     ) -> Stmt:
-        start = Const(own.combiner.identity, buffer.dtype)
-        init = Store(Label(tensor.name), buffer, target, start, own.at)
+        start: Expr = Const(own.combiner.identity, buffer.dtype)
+        checks: list[Stmt] = []
+        before = dict(at)
+        if own.init is not None:
+            start = self.placed(self.bounds.guarded(tensor, own.init), at)
+            checks += self.bounds.checks(tensor, own.init, lambda e: self.placed(e, before))
+        init = block(*checks, Store(Label(tensor.name), buffer, target, start, own.at))
         loops: list[tuple[Var, Expr]] = []
         for offset, axis in enumerate(own.axes):
             var = Var(axis.var.name)

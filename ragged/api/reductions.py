@@ -27,16 +27,64 @@ class Scoped:
 
 
 def reduction(
-    combiner: Combiner, extent: ValueLike | tuple[ValueLike, ...], function: Callable[..., ValueLike]
+    combiner: Combiner,
+    extent: ValueLike | tuple[ValueLike, ...],
+    function: Callable[..., ValueLike],
+    init: ValueLike | None = None,
 ) -> Value:
-    """Return `function` combined over its arguments, from zero up to the extents, the first one outermost."""
+    """Return `function` combined over its arguments, from zero up to the extents, the first one outermost.
+
+    A dimension stands for its extent in the tensors that are read along it. The result starts from `init`.
+    """
     at, what = Location.capture(), f"ragged.{combiner.value}"
     extents = extent if isinstance(extent, tuple) else (extent,)
-    names = parameter_names(what, function, len(extents), at)
-    axes = tuple(Axis(ir.Var(name), extent_of(each, what)) for name, each in zip(names, extents, strict=True))
-    body = as_float(function(*(Value(ir.Ref(axis.var)) for axis in axes)))
-    made = Reduction(combiner, axes, body, ir.Buffer(combiner.value, FLOAT, (), ir.Role.WORKSPACE), at)
+    indices = [ir.Var(name) for name in parameter_names(what, function, len(extents), at)]
+    body = as_float(function(*(Value(ir.Ref(index)) for index in indices)))
+    axes = tuple(
+        Axis(
+            index,
+            _extent_along(each, index, body, what) if isinstance(each, RaggedDim) else extent_of(each, what),
+        )
+        for index, each in zip(indices, extents, strict=True)
+    )
+    start = None if init is None else as_float(init)
+    made = Reduction(combiner, axes, body, ir.Buffer(combiner.value, FLOAT, (), ir.Role.WORKSPACE), at, start)
     return Value(ir.Load(made.buffer, (), at), {made.buffer: made})
+
+
+def _extent_along(dim: RaggedDim, index: ir.Var, body: Value, what: str) -> Value:
+    """Return the extent of a dimension in the tensors that a reduction's body reads at its index there."""
+    found: dict[str, Value] = {}
+    names: dict[str, str] = {}
+    for tensor, load in _reads(body):
+        for each, place in zip(tensor.dims, load.indices, strict=True):
+            if each.dim is dim and isinstance(place, ir.Ref) and place.var is index:
+                around = dict(zip((d.dim.var for d in tensor.dims), load.indices, strict=True))
+                extent = Value(substitute(each.extent.expr, around), each.extent.sources)
+                found.setdefault(extent.text(), extent)
+                names.setdefault(extent.text(), tensor.name)
+    if len(found) == 1:
+        return found.popitem()[1]
+    if not found:
+        raise ModelError(
+            f"{what}: no tensor is read along '{dim.name}' at '{index.name}', so how far it runs is not known",
+            at=Location.capture(),
+            fix=f"read a tensor at {index.name} in that dimension, or give the extent: a number, or a size",
+        )
+    (one, first), (other, second), *_ = ((extent, names[extent]) for extent in found)
+    raise ModelError(
+        f"{what}: '{dim.name}' extends {one} in '{first}' and {other} in '{second}'", at=Location.capture()
+    )
+
+
+def _reads(value: Value) -> Iterator[tuple[RaggedTensor, ir.Load]]:
+    """Yield the reads of tensors in a value, and in the bodies of the reductions in it."""
+    for part in subexpressions(value.expr):
+        source = value.sources.get(part.buffer) if isinstance(part, ir.Load) else None
+        if isinstance(source, RaggedTensor) and isinstance(part, ir.Load):
+            yield source, part
+        elif isinstance(source, Reduction):
+            yield from _reads(source.body)
 
 
 def parameter_names(what: str, function: Callable[..., Any], number: int, at: Location | None) -> list[str]:
@@ -63,11 +111,17 @@ def normal_form(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value | R
     axes, body = list(direct.axes), direct.body
     while isinstance(body.expr, ir.Load):  # a sum of sums is one sum, over both axes
         inner = body.sources.get(body.expr.buffer)
-        if not isinstance(inner, Reduction) or inner.combiner is not direct.combiner:
+        if (
+            not isinstance(inner, Reduction)
+            or inner.combiner is not direct.combiner
+            or inner.init is not None
+        ):
             break
         axes, body = [*axes, *inner.axes], inner.body
     around = (*scope, *_scoped(axes, scope))
-    return Reduction(direct.combiner, tuple(axes), _hoisted(name, body, around), direct.buffer, direct.at)
+    inside = _hoisted(name, body, around)
+    init = None if direct.init is None else _hoisted(f"{name}_init", direct.init, scope)
+    return Reduction(direct.combiner, tuple(axes), inside, direct.buffer, direct.at, init)
 
 
 def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
@@ -109,7 +163,8 @@ def _needed(source: Reduction, scope: tuple[Scoped, ...]) -> tuple[Scoped, ...]:
 
 
 def _free(source: Reduction) -> Iterator[ir.Var]:
-    for value in (*(axis.extent for axis in source.axes), source.body):
+    started = () if source.init is None else (source.init,)
+    for value in (*(axis.extent for axis in source.axes), *started, source.body):
         for part in subexpressions(value.expr):
             if isinstance(part, ir.Ref):
                 yield part.var

@@ -10,6 +10,7 @@ from typing import assert_never
 import msgspec
 
 from ragged.compiled.signature import Parameter, Signature, names_of
+from ragged.compiled.sizes import Affine
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Role
 from ragged.runtime.executable import Executable
@@ -39,7 +40,11 @@ class Varying(msgspec.Struct, frozen=True, tag=True):
     given: bool
 
 
-Rule = Fixed | Sized | Varying
+class Derived(msgspec.Struct, frozen=True, tag=True):
+    """An extent of a dense result that the code computes from sizes."""
+
+
+Rule = Fixed | Sized | Affine | Varying | Derived
 """The extent of a dimension; structs with tags for files."""
 
 
@@ -124,6 +129,13 @@ class RaggedSignature(Signature):
                 case Sized(size=size):
                     if size not in self.sizes:
                         yield f"'{tensor.name}' extends '{size}', which is no size"
+                case Affine(terms=terms):
+                    for size, _ in terms:
+                        if size not in self.sizes:
+                            yield f"'{tensor.name}' extends '{rule}', and '{size}' is no size"
+                case Derived():
+                    if tensor in self.inputs or tensor.varies:
+                        yield f"'{tensor.name}' has an extent that the code computes, and is no dense result"
                 case Varying(over=over, array=array, given=given):
                     if array not in (self.lengths if given else tables):
                         yield f"'{tensor.name}' has lengths '{array}', which nothing gives"
@@ -138,6 +150,8 @@ class RaggedSignature(Signature):
 
 
 __all__ = [
+    "Affine",
+    "Derived",
     "Fixed",
     "Order",
     "Parameter",

@@ -32,13 +32,17 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction(ValueSource):
-    """`body` combined over `axes`, outermost first, in their order. `buffer` stands for it in expressions."""
+    """`body` combined over `axes`, outermost first, in their order. `buffer` stands for it in expressions.
+
+    It starts from `init`, which the axes are not in scope of, or from the combiner's identity.
+    """
 
     combiner: Combiner
     axes: tuple[Axis, ...]
     body: Value
     buffer: ir.Buffer
     at: Location | None = None
+    init: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +128,9 @@ class RaggedTensor(ValueSource):
         """The extents and the body."""
         extents = tuple(each.extent for each in self.dims)
         match self.body:
-            case Reduction(axes=axes, body=body):
-                return (*extents, *(axis.extent for axis in axes), body)
+            case Reduction(axes=axes, body=body, init=init):
+                started = () if init is None else (init,)
+                return (*extents, *(axis.extent for axis in axes), *started, body)
             case Value() as body:
                 return (*extents, body)
             case None:

@@ -145,7 +145,7 @@ def test_extents_that_are_computed_from_sizes():
     b, c = ragged.dim("b"), ragged.dim("c")
     size = ragged.size("B")
     x = ragged.input_tensor("x", [(b, size)])
-    z = ragged.input_tensor("z", [(b, size), (c, size + 1)])
+    z = ragged.input_tensor("z", [(b, size), (c, size * size // 2)])
     y = ragged.compute("y", z.dims, lambda b, c: x[b] * z[b, c])
     fn = ragged.compile(y, threads=1)
     given = {"x": np.arange(3, dtype=np.float32), "z": np.ones((3, 4), np.float32)}
