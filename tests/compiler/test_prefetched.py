@@ -30,7 +30,10 @@ def trees(count):
 def test_no_bit_depends_on_it(threads, precision):
     fn, plain = (
         cortex.compile(MODEL, PARAMS, threads=threads, precision=precision, options=options)
-        for options in (RecursionOptions(), RecursionOptions(prefetch=False))
+        for options in (
+            RecursionOptions(tensorize=False),  # a matrix unit takes whole tiles, which prefetch nothing
+            RecursionOptions(tensorize=False, prefetch=False),
+        )
     )
     assert "prefetch(" in fn.show("loops") and "prefetch(" not in plain.show("loops")
     assert "# prefetch=False is set; True by default" in plain.show("schedule")
