@@ -25,12 +25,13 @@ GROWTH_ARGS := --workloads tree_lstm_recursive --hidden 256 --batches 1,10,100,1
 	--peers cortex,torch-levels,numpy,onednn
 THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats 5,3 --peers cortex,onednn
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
+SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
-.PHONY: help demo test thorough lint bench performance soak fuzz mutants format clean
+.PHONY: help demo test thorough lint bench bench-shapes performance soak fuzz mutants format clean
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sample treebank, check every root
 	@$(BIN)/cortex demo
@@ -57,6 +58,10 @@ lint: $(VENV)/ready-to-test ## Check style, words, layers and types
 bench: $(VENV)/ready-to-bench ## Measure recursive models against other libraries (BENCH_ARGS='--workloads tree_fc')
 	@mkdir -p build
 	@$(BIN)/python -m bench.recursive $(BENCH_ARGS)
+
+bench-shapes: $(VENV)/ready-to-bench ## Measure dynamic shapes for a quarter of an hour, and write docs/evidence/dynamic_shapes.md
+	@mkdir -p build
+	@$(BIN)/python -m bench.shapes $(SHAPES_ARGS)
 
 performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/evidence/performance.md
 	@mkdir -p build

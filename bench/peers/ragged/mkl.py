@@ -25,7 +25,7 @@ class Measured(RaggedPeer):
     operators = frozenset({Operator.VGEMM, Operator.TRMM})
 
     def __init__(self, problem: Problem) -> None:
-        self._library = _load()
+        self._library = load_mkl()
         self._library.MKL_Set_Num_Threads(problem.threads)
 
     def prepare(self, inputs: Inputs) -> Prepared[list[Array]]:
@@ -73,7 +73,7 @@ class Measured(RaggedPeer):
         return Prepared(run, lambda y: y, before)
 
 
-def _load() -> ctypes.CDLL:
+def load_mkl() -> ctypes.CDLL:
     """Load the library of the package `mkl`, which has no module of its own to import."""
     for file in metadata.files("mkl") or ():
         if file.name.startswith("libmkl_rt.so"):

@@ -1,0 +1,116 @@
+"""What a run of the shapes benchmark finds out, as it is written to JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.ceilings import Ceilings
+from bench.results import Spread
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTimes:
+    """One peer on one shape: microseconds of a call, and the error of its result."""
+
+    peer: str
+    took: Spread
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """A shape of a workload: what it is called, its operations, and times by peer."""
+
+    workload: str
+    threads: int
+    label: str
+    flops: int
+    peers: list[ShapeTimes]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a peer made for a workload, in so many seconds before the first call.
+
+    `code_bytes` and `variants` are of our function; `predicted` are the microseconds that its plan says, by label. None
+    where there is no such thing.
+    """
+
+    workload: str
+    threads: int
+    peer: str
+    seconds: float
+    code_bytes: int | None = None
+    variants: int | None = None
+    predicted: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Calls with shapes never seen before, in microseconds: the first, the least of later ones, and the sum of firsts.
+
+    `extra` is the first less the later one, `over` the largest share of the shapes that a bound of 1.05 times the later
+    one and 20 microseconds leaves out.
+    """
+
+    peer: str
+    shapes: int
+    first: Spread
+    later: Spread
+    extra: Spread
+    over: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Rows of all shapes compared with the same rows of the largest: elements, those that differ, and shapes."""
+
+    peer: str
+    threads: int
+    elements: int
+    different: int
+    shapes: int
+    shapes_different: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """By how many bytes a peer's process grew while it served so many shapes, after it had served as many others."""
+
+    peer: str
+    shapes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesRefused:
+    """A peer that is not timed on a workload, and why."""
+
+    peer: str
+    workload: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesSettings:
+    """What a run was asked for; `pause` is seconds before each measurement, `seconds` how long a shape is repeated."""
+
+    threads: int
+    seconds: float
+    pause: float
+    quick: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesResult:
+    """A run: ceilings for one thread and for all, and what was measured."""
+
+    settings: ShapesSettings
+    ceilings: list[Ceilings]
+    rows: list[ShapeRow]
+    served: list[Served]
+    fresh: list[Fresh]
+    bits: list[Bits]
+    grown: list[Grown]
+    refused: list[ShapesRefused]

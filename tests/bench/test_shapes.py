@@ -1,0 +1,145 @@
+"""The benchmark of dynamic shapes, small: answers compared, wrong peers refused, goals told from what was measured."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bench.ceilings import Ceilings
+from bench.peers.shapes import OWN, SHAPES_PEERS, STRONGEST
+from bench.results import Spread
+from bench.shapes.__main__ import Options, parse, run
+from bench.shapes.goals import goals_of
+from bench.shapes.measure import Pace, _fresh
+from bench.shapes.page import page_of
+from bench.shapes.problems import BatchedProduct, Convolution, Dense, ShapesProblem, reference
+from bench.shapes.report import document, print_report
+from bench.shapes.results import Bits, Served, ShapeRow, ShapesResult, ShapesSettings, ShapeTimes
+from bench.shapes.workloads import Extent, stream, tiny_extent, workloads
+
+WRONG, BLOCKED = "tests.bench.planted.shapes_wrong", "tests.bench.planted.shapes_blocked"
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Return a run of two peers that are right and one that is not."""
+    asked = ("dense", "batched mixing", "stream", "bits", "memory")
+    peers = ("openblas", BLOCKED, WRONG)
+    options = Options(asked, peers, tiny_extent(), 1, Pace(0.001, 2, 2, 0.0), True)
+    return run(options, Console(quiet=True))
+
+
+def test_right_peers_are_timed_and_wrong_ones_refused(result):
+    rows = {(row.workload, row.label): [each.peer for each in row.peers] for row in result.rows}
+    assert rows["dense", "T=1"] == rows["dense", "T=2"] == ["openblas", BLOCKED]
+    assert rows["batched mixing", "T=3"] == ["openblas"]
+    assert {each.peer for each in result.refused} == {BLOCKED, WRONG}
+    assert any("its answer is off by" in each.why for each in result.refused if each.peer == WRONG)
+    assert all(each.took.median > 0 and each.error <= 1e-5 for row in result.rows for each in row.peers)
+
+
+def test_first_calls_are_those_of_shapes_never_seen(result):
+    fresh = {each.peer: each for each in result.fresh}
+    assert fresh["openblas"].shapes == tiny_extent().fresh - 1
+    assert {each.peer: each.shapes for each in result.grown}["openblas"] == tiny_extent().fresh
+
+
+def test_rows_with_other_bits_are_counted(result):
+    bits = {each.peer: each for each in result.bits}
+    assert bits["openblas"].elements == bits[BLOCKED].elements == (16 + 32) * 2304
+    assert bits[BLOCKED].shapes_different == 1 and bits[BLOCKED].different > 1000
+
+
+def test_the_page_has_all_tables_and_says_who_is_missing(result):
+    told = document(result, ["openblas"])
+    page = page_of(told, result, "p.png")
+    for part in ("## dense, 1 thread", "## Fresh shapes", "## Bits", "## Not timed", "![share of peak"):
+        assert part in page
+    assert f"- {WRONG} on dense, 1 threads: its answer is off by" in page
+    console = Console(record=True, width=200, file=None, quiet=False)
+    with console.capture() as printed:
+        print_report(result, console)
+    assert "NumPy (OpenBLAS)" in printed.get()
+
+
+def row(label, own, other, flops=1e9, workload="dense", threads=1):
+    peers = [
+        ShapeTimes(name, Spread(us, us, us), 0.0) for name, us in ((OWN, own), (STRONGEST[0], other)) if us
+    ]
+    return ShapeRow(workload, threads, label, int(flops), peers)
+
+
+def planned(rows, **fields):
+    empty = {"served": [], "fresh": [], "bits": [], "grown": [], "refused": []} | fields
+    ceilings = [Ceilings(1, 100.0, ()), Ceilings(2, 200.0, ())]
+    return ShapesResult(ShapesSettings(2, 0.1, 0.0, True), ceilings, rows, **empty)
+
+
+def test_goals_are_shares_of_peak_and_ratios():
+    # A GFLOP in 10,000 us is all of 100 GFLOP/s; the peer takes 0.9 of the second row's time.
+    goals = {
+        goal.what: goal
+        for goal in goals_of(planned([row("T=1", 10_000, 11_000), row("T=2", 20_000, 18_000)]))
+    }
+    assert goals["dense, 1 thread, share of peak, T = 1"].met
+    least = goals["dense, 1 thread, share of peak, least"]
+    assert (least.measured, least.met) == ("0.500", False)
+    least = goals["dense, 1 thread, best of oneDNN, ONNX Runtime, OpenBLAS over ours, least"]
+    assert (least.measured, least.met) == ("0.900", False)
+
+
+def test_predictions_and_bytes_are_compared_with_what_was_measured():
+    served = Served("dense", 2, OWN, 0.5, 30_000, 3, {"T=1": 102.0, "T=2": 100.0})
+    rows = [row("T=1", 100, 0, threads=2), row("T=2", 100, 0, threads=2)]
+    goals = {goal.what: goal for goal in goals_of(planned(rows, served=[served]))}
+    assert goals["predicted against measured, worst error"].measured == "0.020"
+    assert goals["predicted against measured, median error"].met
+    assert goals["variants of dense"].met and not goals["bytes of code of dense"].met
+
+
+def test_bits_have_to_be_enough_and_the_same():
+    for elements, different, met in ((10**8, 0, True), (10**8, 1, False), (10**7, 0, False)):
+        (goal,) = goals_of(planned([], bits=[Bits(OWN, 2, elements, different, 2, 0)]))
+        assert goal.met == met and goal.number == 6
+
+
+def test_a_first_call_is_over_the_bound_or_not():
+    fresh = _fresh("one", [[1_000_000, 1_000_000, 999_000], [1_200_000, 1_000_000, 1_000_000]])
+    assert fresh.over == 0.5 and fresh.extra.low < fresh.extra.high
+
+
+def test_the_reference_of_a_convolution_is_its_definition():
+    sizes = Convolution(1, 4, 2, 3, 3)
+    problem = ShapesProblem("conv", ("",), (sizes,), 1)
+    (x,), w = problem.operands(sizes), problem.weights(sizes)
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    wanted = [
+        [
+            [np.sum(padded[0, i : i + 3, j : j + 3].transpose(2, 0, 1) * w[f]) for f in range(3)]
+            for j in range(4)
+        ]
+        for i in range(4)
+    ]
+    np.testing.assert_allclose(reference(problem, sizes, (x,))[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_inputs_of_fewer_rows_are_the_first_of_more():
+    problem = ShapesProblem("d", ("", ""), (Dense(2, 3, 4), Dense(5, 3, 4)), 1)
+    few, many = (problem.operands(sizes)[0] for sizes in problem.shapes)
+    assert np.array_equal(few, many[:2])
+    assert BatchedProduct(2, 3, 4, 5, True).operands == ((2, 3, 4), (2, 5, 4))
+
+
+def test_the_workloads_are_the_papers():
+    found = workloads(Extent(), 2)
+    assert len(found["dense"].shapes) == 128 and found["dense"].shapes[-1] == Dense(2048, 768, 2304)
+    assert found["batched scores"].shapes[0] == BatchedProduct(192, 5, 64, 5, True)
+    rows = [sizes.rows for sizes in stream(Extent(), 2).shapes]
+    assert len(rows) == len(set(rows)) == 1000
+
+
+def test_the_command_knows_its_names():
+    _, options = parse(["--quick", "--workloads", "dense", "--peers", "ragged"])
+    assert options.workloads == ("dense",) and options.quick
+    with pytest.raises(SystemExit):
+        parse(["--peers", "nothing"])
+    assert set(STRONGEST) <= set(SHAPES_PEERS)
