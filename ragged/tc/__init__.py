@@ -3,3 +3,9 @@
 Vasilache et al. (2018), section 3: indices need no declaration, their ranges follow from the tensors that they index,
 and an index of the right side alone is a reduction.
 """
+
+from ragged.tc.errors import TcError
+from ragged.tc.function import TcFunction
+from ragged.tc.library import TcLibrary, define
+
+__all__ = ["TcError", "TcFunction", "TcLibrary", "define"]

@@ -1,0 +1,235 @@
+"""The arguments of a call: arrays by name, their sizes, and results of the kind of the arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragged.data.read import is_array, read_array
+from ragged.errors import DataError
+from ragged.ir.expr import Const, Ref, Var
+from ragged.tc.checked import CheckedFunction, TensorVersion
+from ragged.tc.errors import TcError
+from ragged.tc.lower import stored
+from ragged.tc.types import is_float
+
+Array = npt.NDArray[Any]
+
+
+class OffsetArray(np.ndarray[Any, Any]):
+    """A result with indices that do not begin at 0: `lower` has the index of the first element of each dimension."""
+
+    lower: tuple[int, ...]
+
+    def __array_finalize__(self, obj: object) -> None:
+        self.lower = (0,) * self.ndim
+
+
+def named(
+    function: CheckedFunction,
+    args: Sequence[object],
+    given: Mapping[str, object],
+    bound: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """Return arguments by the names of parameters, and those that are bound already.
+
+    Raises:
+        TcError: there are too many, or one has no such name or is given twice.
+    """
+    found = dict(bound or {})
+    names = [each.name for each in function.definition.parameters if each.name not in found]
+    if len(args) > len(names):
+        raise refuse(function, f"takes {len(names)} arguments and is given {len(args)}")
+    found.update(zip(names, args, strict=False))
+    for name, value in given.items():
+        if name in found:
+            raise refuse(function, f"is given '{name}' twice")
+        if name not in names:
+            raise refuse(function, f"has no parameter '{name}'", fix=f"one of {', '.join(names)}")
+        found[name] = value
+    return found
+
+
+def refuse(
+    function: CheckedFunction, what: str, because: str | None = None, fix: str | None = None
+) -> TcError:
+    """Return the error for the arguments of a call."""
+    return TcError("call", f"{function.name} {what}", because=because, fix=fix)
+
+
+def read_arguments(
+    function: CheckedFunction, given: Mapping[str, object]
+) -> tuple[dict[str, Array], dict[Var, int]]:
+    """Return a call's arrays by parameter, C-contiguous, and the values of sizes and integer scalars.
+
+    Raises:
+        TcError: one is missing, or of another rank, dtype or size.
+    """
+    for declared in function.definition.parameters:
+        if declared.name not in given:
+            raise refuse(function, f"is not given '{declared.name}'")
+    arrays = {name: read_parameter(function, name, given[name]) for name in function.parameters}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    return arrays, sizes_of(function, shapes, given)
+
+
+def sizes_of(
+    function: CheckedFunction, shapes: Mapping[str, Sequence[int]], scalars: Mapping[str, object]
+) -> dict[Var, int]:
+    """Return the values of sizes and integer scalars, from the shapes of arrays.
+
+    Raises:
+        TcError: a rank is another than declared, or two extents of one size differ.
+    """
+    sizes: dict[Var, int] = {}
+    first: dict[Var, str] = {}
+    for name, var in function.scalars.items():
+        value = scalars[name]
+        if not isinstance(value, int | np.integer) and not (is_array(value) and _is_integer(value)):
+            raise refuse(function, f"is given '{name}' = {value!r}, and it is an integer")
+        sizes[var] = int(value)  # type: ignore[call-overload]
+        first[var] = f"'{name}'"
+    for name, version in function.parameters.items():
+        _solve(function, version, shapes[name], sizes, first)
+    return sizes
+
+
+def _is_integer(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+
+
+def _solve(
+    function: CheckedFunction,
+    version: TensorVersion,
+    shape: Sequence[int],
+    sizes: dict[Var, int],
+    first: dict[Var, str],
+) -> None:
+    what = f"'{version.name}'"
+    if len(shape) != version.rank:
+        raise refuse(function, f"is given {what} with {len(shape)} dimensions, and it has {version.rank}")
+    for position, (own, extent) in enumerate(zip(version.domain or (), shape, strict=True)):
+        match own.upper:
+            case Const(value=value):
+                if extent != value:
+                    raise refuse(
+                        function, f"is given {what} with {extent} in dimension {position}, not {value}"
+                    )
+            case Ref(var=var):
+                known = sizes.setdefault(var, int(extent))
+                if known != extent:
+                    raise refuse(
+                        function,
+                        f"is given {what} with {extent} in dimension {position}",
+                        because=f"{first[var]} has {var.name} = {known}",
+                    )
+                first.setdefault(var, what)
+            case _:
+                raise AssertionError("extents of parameters are names and numbers")
+
+
+def read_parameter(function: CheckedFunction, name: str, value: object) -> Array:
+    """Return a parameter as an array that the kernel can read, without a copy where its layout allows.
+
+    Raises:
+        TcError: it is no array, or of another dtype.
+    """
+    version = function.parameters[name]
+    dtype = stored(version.type).numpy
+    if version.rank == 0 and not is_array(value):
+        kinds: tuple[type, ...] = (int, float) if is_float(version.type) else (bool,)
+        if not isinstance(value, (*kinds, np.generic)):
+            raise refuse(function, f"is given '{version.name}' = {value!r}, and it is of type {version.type}")
+        return np.array(value, dtype)
+    if not is_array(value):
+        raise refuse(
+            function, f"is given '{version.name}' of type {type(value).__name__}, and an array is needed"
+        )
+    try:
+        array = read_array(f"{function.name}: '{version.name}'", value)
+    except DataError as error:
+        raise refuse(function, f"cannot read '{version.name}'", because=str(error)) from error
+    if array.dtype != dtype:
+        raise refuse(
+            function,
+            f"is given '{version.name}' of {array.dtype}, not {version.type}",
+            because="nothing is rounded or cut unasked",
+            fix=f"astype({version.type!r})",
+        )
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C")
+
+
+def like_arguments(value: Array, lower: tuple[int, ...], given: Mapping[str, object]) -> Any:
+    """Return a result as the arguments are: the array of the first one's library, with `lower` if that is not all 0."""
+    like = next((each for each in given.values() if is_array(each)), value)
+    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    own: Any = value
+    if isinstance(like, np.ndarray):
+        own = value.view(OffsetArray) if any(lower) else value
+    elif hasattr(library, "from_numpy"):
+        own = library.from_numpy(value)  # type: ignore[union-attr]
+    elif hasattr(like, "__array_namespace__"):
+        own = like.__array_namespace__().asarray(value)
+    if any(lower):
+        own.lower = lower
+    return own
+
+
+def out_arrays(
+    function: CheckedFunction, out: object, domains: Mapping[str, tuple[tuple[int, int], ...]]
+) -> dict[str, tuple[Any, Array]]:
+    """Return the arrays of `out=` by output: as the caller gave them, and as NumPy arrays that share their memory.
+
+    Raises:
+        TcError: one is none, or of another shape or dtype, or cannot be written; or an output that is read before it is
+            written is not given.
+    """
+    given = (
+        {} if out is None else out if isinstance(out, Mapping) else {next(iter(function.outputs), ""): out}
+    )
+    found = {}
+    for name, value in given.items():
+        if name not in function.outputs or (len(function.outputs) > 1 and not isinstance(out, Mapping)):
+            raise refuse(function, f"has the outputs {', '.join(function.outputs)}", fix="out={name: array}")
+        what = f"is given out= for '{name}'"
+        if not is_array(value):
+            raise refuse(function, f"{what} of type {type(value).__name__}, and an array is needed")
+        array = read_array(f"{function.name}: out '{name}'", value)
+        dtype = stored(function.outputs[name].type).numpy
+        shape = tuple(extent for _, extent in domains[name])
+        if array.shape != shape or array.dtype != dtype:
+            raise refuse(
+                function, f"{what} of {array.dtype}{list(array.shape)}, and it is {dtype}{list(shape)}"
+            )
+        if not array.flags.writeable:
+            raise refuse(function, f"{what} that cannot be written")
+        found[name] = value, array
+    for name in function.initial:
+        if name not in found:
+            raise _not_started(function, name)
+    return found
+
+
+def _not_started(function: CheckedFunction, name: str) -> TcError:
+    first = next(each for each in function.statements if each.target.name == name)
+    sign = first.source.operator
+    return TcError(
+        "check",
+        f"'{name}' is read before it is written",
+        at=first.at,
+        because="it is an output, and the call gives no values for it",
+        fix=("" if sign == "=" else f"'{sign}!' starts from the neutral element; or ")
+        + f"out= with the values of '{name}'",
+    )
+
+
+def write_result(out: Any, array: Array, value: Array) -> Any:
+    """Copy a result into the caller's array, and return that."""
+    array[...] = value
+    return out

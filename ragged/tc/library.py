@@ -1,0 +1,71 @@
+"""The functions of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragged.errors import UserError
+from ragged.tc.analyse import analyse
+from ragged.tc.errors import TcError
+from ragged.tc.function import TcFunction
+from ragged.tc.parse import parse
+from ragged.tc.tree import Definition
+
+
+class TcLibrary:
+    """The functions of a text, each an attribute by its name."""
+
+    def __init__(self, functions: dict[str, TcFunction]) -> None:
+        self._functions = functions
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions, in the order of the text."""
+        return tuple(self._functions)
+
+    def __getattr__(self, name: str) -> TcFunction:
+        found: TcFunction | None = self.__dict__.get("_functions", {}).get(name)
+        if found is None:
+            raise AttributeError(
+                f"no function '{name}': the text defines {', '.join(self.functions) or 'none'}"
+            )
+        return found
+
+    def __getitem__(self, name: str) -> TcFunction:
+        if name not in self._functions:
+            raise UserError(f"no function is called {name!r}", fix=f"one of {', '.join(self.functions)}")
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._functions.values()))
+
+
+def define(text: str, *, name: str = "tc") -> TcLibrary:
+    """Return the functions of a text, with names, types and ranges checked; nothing is compiled yet.
+
+    Args:
+        text: any number of definitions; a later one may call an earlier one.
+        name: what messages call the text.
+
+    Raises:
+        TcError: of phase "parse", "check" or "range", with the line and the column.
+
+    Example::
+
+        lib = tc.define("def tmm(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }")
+        C = lib.tmm(A, B)
+    """
+    library: dict[str, Definition] = {}
+    functions: dict[str, TcFunction] = {}
+    for definition in parse(text, name):
+        if definition.name in library:
+            raise TcError("check", f"the function '{definition.name}' is already defined", at=definition.at)
+        functions[definition.name] = TcFunction(analyse(definition, dict(library)))
+        library[definition.name] = definition
+    return TcLibrary(functions)

@@ -1,0 +1,260 @@
+"""From an analysed function to the tensors of the Ragged API, which lowers them to the one IR.
+
+Each version is a tensor, stored from 0 on: an index is its lower bound plus the index of a loop. A version that only
+one statement reads, at that statement's own indices, is computed inside of it.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ragged.api.dims import RaggedDim, size
+from ragged.api.reductions import Scoped, normal_form
+from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
+from ragged.api.values import Value, ValueSource
+from ragged.arith.affine import affine
+from ragged.arith.fold import FoldedSubstitution, plus
+from ragged.ir import expr as ir
+from ragged.ir.build import both
+from ragged.ir.dtype import DType
+from ragged.ir.elementwise import FUNCTIONS
+from ragged.ir.ops import BinaryOp
+from ragged.ir.walk import subexpressions
+from ragged.tc.analyse import AnalysedFunction
+from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.ranges import difference, extent_of
+from ragged.tc.types import computed, converted
+
+_RESERVED = frozenset(
+    (*keyword.kwlist, *FUNCTIONS, "abs", "check", "facts", "fma", "max", "min", "sum", "workers")
+)
+"""Names that mean something in the text of programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFunction:
+    """The tensors of a function, and the names that a compiled function knows them by.
+
+    `inputs` maps parameters and outputs that a call gives, `scalars` integer parameters, and `sizes` size names.
+    """
+
+    outputs: tuple[RaggedTensor, ...]
+    inputs: Mapping[str, str]
+    scalars: Mapping[str, str]
+    sizes: Mapping[str, str]
+
+
+def stored(type_: str) -> DType:
+    """Return the element type that a type is stored as."""
+    return DType(type_)
+
+
+def lower(
+    analysed: AnalysedFunction, sizes: Mapping[str, int], parameters: Iterable[str] = ()
+) -> LoweredFunction:
+    """Return the tensors of a function; `sizes` are fixed, and `parameters` are bound when it is compiled."""
+    return _FunctionLowering(analysed, dict(sizes), frozenset(parameters)).lowered()
+
+
+@dataclass
+class _FunctionLowering:
+    analysed: AnalysedFunction
+    fixed: dict[str, int]
+    parameters: frozenset[str]
+    taken: set[str] = field(default_factory=set)
+    tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
+    values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
+    inline: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
+
+    def lowered(self) -> LoweredFunction:
+        function = self.analysed.function
+        sizes = {name: self.value(name, var) for name, var in function.sizes.items()}
+        scalars = {name: self.value(name, var) for name, var in function.scalars.items()}
+        inputs: dict[str, str] = {}
+        for group in (function.parameters, function.initial):
+            for name, version in group.items():
+                kind = Kind.PARAMETER if name in self.parameters else Kind.INPUT
+                self.tensors[version] = self.given(
+                    name if name not in function.outputs else f"{name}_in", version, kind
+                )
+                inputs[name] = self.tensors[version].name
+        self.inline = inlined_versions(self.analysed)
+        for statement in function.statements:
+            if statement.target not in self.inline:
+                self.tensors[statement.target] = self.computed(statement)
+        return LoweredFunction(
+            tuple(self.tensors[version] for version in function.outputs.values()), inputs, scalars, sizes
+        )
+
+    def name(self, wanted: str) -> str:
+        """Return a name that nothing else has, and note it."""
+        base = f"{wanted}_" if wanted in _RESERVED else wanted
+        found = next(
+            each for each in (base, *(f"{base}_{k}" for k in range(2, 1000))) if each not in self.taken
+        )
+        self.taken.add(found)
+        return found
+
+    def value(self, name: str, var: ir.Var) -> str:
+        own = self.name(name)
+        self.values[var] = ir.Const(self.fixed[name]) if name in self.fixed else size(own).expr
+        return own
+
+    def placed(self, expr: ir.Expr) -> ir.Expr:
+        """Put sizes in an expression."""
+        return FoldedSubstitution(values=self.values).expr(expr)
+
+    def given(self, name: str, version: TensorVersion, kind: Kind) -> RaggedTensor:
+        domain = version.domain or ()
+        own = self.name(name)
+        dims = tuple(self.dim(f"{own}_{position}", each) for position, each in enumerate(domain))
+        return RaggedTensor(own, kind, stored(version.type), dims, at=version.at)
+
+    def dim(self, name: str, own: IndexRange) -> TensorDim:
+        return TensorDim(RaggedDim(name, ir.Var(name), ir.Dim(name)), Value(self.placed(extent_of(own))))
+
+    # --- statements ----------------------------------------------------------------------------------------
+
+    def computed(self, statement: CheckedStatement) -> RaggedTensor:
+        """Return the tensor that a statement writes."""
+        version = statement.target
+        assert version.domain is not None, "all domains are known"
+        own = self.name(version.name)
+        dims = tuple(
+            self.dim(var.name, each) for var, each in zip(statement.indices, version.domain, strict=True)
+        )
+        indices = tuple(ir.Var(var.name) for var in statement.indices)
+        at = {
+            var: plus(ir.Ref(new), each.lower)
+            for var, new, each in zip(statement.indices, indices, version.domain, strict=True)
+        }
+        value = self.written(statement, at)
+        scope = tuple(Scoped(each, index) for each, index in zip(dims, indices, strict=True))
+        dtype = stored(version.type)
+        if value.dtype is not dtype:
+            value = Value(ir.Cast(dtype, value.expr), value.sources)
+        body = normal_form(own, value, scope)
+        return RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
+
+    def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
+        """Return what a statement writes at the indices `at`."""
+        dtype = computed(statement.target.type)
+        inside = self.inside(statement, at) if statement.partial else None
+        earlier = [statement.previous or statement.earlier] if statement.partial else [statement.previous]
+        value = self.combined(statement, at, inside, dtype)
+        for version in filter(None, earlier):
+            load = ir.Load(version.buffer, tuple(at[var] for var in statement.indices), statement.at)
+            old = self.expr(load, {})
+            before = converted(old.expr, dtype)
+            expr = value.expr
+            if statement.previous is not None:
+                assert statement.combiner is not None
+                expr = ir.Binary(statement.combiner.op, before, expr, statement.at)
+            if inside is not None:
+                expr = ir.Select(inside, expr, before, statement.at)
+            value = Value(expr, {**value.sources, **old.sources})
+        return value
+
+    def combined(
+        self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr], inside: ir.Expr | None, dtype: DType
+    ) -> Value:
+        """Return the value of the right side, reduced; where `inside` does not hold it is not evaluated."""
+        if not statement.reduced:
+            value = self.expr(statement.value, at)
+            return Value(converted(value.expr, dtype), value.sources)
+        assert statement.combiner is not None, "'=' has no reduction"
+        axes, own = [], dict(at)
+        for var in statement.reduced:
+            axis = Axis(ir.Var(var.name), Value(self.placed(extent_of(statement.ranges[var]))))
+            axes.append(axis)
+            own[var] = plus(ir.Ref(axis.var), statement.ranges[var].lower)
+        value = self.expr(statement.value, own)
+        expr = converted(value.expr, dtype)
+        if inside is not None:
+            expr = ir.Select(inside, expr, ir.Const(0.0 if dtype.is_float else 0, dtype))
+        buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
+        body = Value(expr, value.sources)
+        made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at)
+        return Value(ir.Load(buffer, (), statement.at), {buffer: made})
+
+    def inside(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+        """Return the condition that the indices `at` are in the ranges of a statement."""
+        found: ir.Expr | None = None
+        assert statement.target.domain is not None
+        for var, whole in zip(statement.indices, statement.target.domain, strict=True):
+            own, index = statement.ranges[var], self.placed(at[var])
+            if own.lower != whole.lower:
+                found = both(found, ir.Binary(BinaryOp.LE, self.placed(own.lower), index))
+            if own.upper != whole.upper:
+                found = both(found, ir.Binary(BinaryOp.LT, index, self.placed(own.upper)))
+        return ir.Const(True, DType.BOOL) if found is None else found
+
+    def expr(self, expr: ir.Expr, at: Mapping[ir.Var, ir.Expr]) -> Value:
+        """Return an expression over the tensors of the API, at the indices `at`."""
+        lowering = _ExprLowering(self, {**self.values, **{var: self.placed(own) for var, own in at.items()}})
+        return Value(lowering.expr(expr), lowering.sources)
+
+
+class _ExprLowering(FoldedSubstitution):
+    """Replaces reads of versions by reads of tensors, which begin at 0, or by what an inlined version computes."""
+
+    def __init__(self, function: _FunctionLowering, values: dict[ir.Var, ir.Expr]) -> None:
+        super().__init__(values=values)
+        self.function = function
+        self.sources: dict[ir.Buffer | ir.Function, ValueSource] = {}
+
+    def expr(self, expr: ir.Expr) -> ir.Expr:
+        """Rewrite an expression."""
+        if not isinstance(expr, ir.Load):
+            return super().expr(expr)
+        version = self.function.analysed.function.versions[expr.buffer]
+        places = [self.expr(index) for index in expr.indices]
+        inlined = self.function.inline.get(version)
+        if inlined is not None:
+            value = self.function.written(inlined, dict(zip(inlined.indices, places, strict=True)))
+            self.sources |= value.sources
+            dtype, kept = computed(version.type), stored(version.type)
+            return value.expr if kept is dtype else ir.Cast(dtype, ir.Cast(kept, value.expr))
+        tensor = self.function.tensors[version]
+        assert version.domain is not None, "all domains are known"
+        indices = tuple(
+            _normal(difference(place, self.function.placed(own.lower)))
+            for place, own in zip(places, version.domain, strict=True)
+        )
+        self.sources[tensor.buffer] = tensor
+        return converted(ir.Load(tensor.buffer, indices, expr.at), computed(version.type))
+
+
+def _normal(index: ir.Expr) -> ir.Expr:
+    """Return an index as a sum of multiples where it is one, so that equal indices look equal."""
+    return index if isinstance(index, ir.Ref | ir.Const) else affine(index).expr
+
+
+def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedStatement]:
+    """Return the versions that are computed where they are read: temporaries with one reader, at its own indices."""
+    function = analysed.function
+    readers: dict[TensorVersion, set[CheckedStatement]] = {}
+    plain: dict[TensorVersion, bool] = {}
+    for statement in function.statements:
+        own = tuple(map(ir.Ref, statement.indices))
+        for part in subexpressions(statement.value):
+            if isinstance(part, ir.Load):
+                version = function.versions[part.buffer]
+                readers.setdefault(version, set()).add(statement)
+                whole = not statement.reduced and part.indices == own
+                plain[version] = plain.get(version, True) and whole
+        for version in filter(None, (statement.previous, statement.earlier if statement.partial else None)):
+            readers.setdefault(version, set()).add(statement)
+            plain[version] = plain.get(version, True) and not statement.partial
+    outputs = set(function.outputs.values())
+    found = {}
+    for statement in function.statements:
+        target = statement.target
+        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target] or statement.partial:
+            continue
+        (reader,) = readers[target]
+        if reader.target.domain == target.domain:
+            found[target] = statement
+    return found

@@ -1,0 +1,176 @@
+"""Calls: arrays in, the same kind out; sizes, scalars, several outputs, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from ragged import tc
+from ragged.errors import DataError, UserError
+
+LIB = tc.define("""
+def mlp1(float(B,M) I, float(N,M) W, float(N) b) -> (O) {
+  O(i,n) +=! I(i,m) * W(n,m)
+  O(i,n)  = fmax(O(i,n) + b(n), 0)
+}
+def shifted(float(N) x) -> (y, s) { y(i) = 2 * x(i - 1) s +=! x(i) }
+def sgemm(float a, float b, float(N,M) A, float(M,K) B) -> (C) {
+  C(i,j) = b * C(i,j)
+  C(i,j) += a * A(i,k) * B(k,j)
+}
+def lookup(float(E,D) T, int32(B,L) I) -> (O) { O(i,j) +=! T(I(i,k), j) }
+def later(int s, float(N) x) -> (y) { y(i) = x(i + s) where i in 0:N - s }
+def twice(float(N,N) a) -> (b) { t(i,j) = 2 * a(i,j) t(i,j) = t(j,i) b(i,j) = t(i,j) - a(i,j) }
+def layers(float(B,M) x, float(N,M) W, float(N) v, float(P,N) U, float(P) u) -> (h, o) {
+  h = mlp1(x, W, v)
+  o = mlp1(h, U, u)
+}
+""")
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+X, W, b = floats(5, 7), floats(3, 7, seed=1), floats(3, seed=2)
+RELU = np.maximum(X @ W.T + b, 0)
+
+
+def test_the_functions_of_a_text_in_order():
+    assert LIB.functions == ("mlp1", "shifted", "sgemm", "lookup", "later", "twice", "layers")
+    assert LIB["mlp1"] is LIB.mlp1 and "mlp1" in dir(LIB)
+    with pytest.raises(AttributeError, match="no function 'mlp2': the text defines mlp1"):
+        LIB.mlp2  # noqa: B018
+
+
+def test_infer():
+    assert LIB.mlp1.infer(I=(128, 2000), W=(128, 2000), b=(128,)) == {"O": ((0, 128), (0, 128))}
+    assert LIB.shifted.infer(x=(4,)) == {"y": ((1, 4),), "s": ()}
+    assert LIB.later.infer(s=3, x=(10,)) == {"y": ((0, 7),)}
+
+
+def test_by_position_by_name_and_into_an_array():
+    out = np.empty((5, 3), np.float32)
+    given = LIB.mlp1(X, W, b)
+    assert type(given) is np.ndarray and given.dtype == np.float32
+    np.testing.assert_allclose(given, RELU, rtol=1e-5, atol=1e-6)
+    assert LIB.mlp1(X, b=b, W=W, out=out) is out
+    np.testing.assert_array_equal(out, given)
+    np.testing.assert_allclose(LIB.mlp1(X[:0], W, b), RELU[:0])
+    np.testing.assert_allclose(LIB.mlp1(X[:, :0], W[:, :0], b), np.maximum(np.broadcast_to(b, (5, 3)), 0))
+
+
+def test_strided_arrays_are_read_as_they_are_indexed():
+    wide = floats(7, 10)
+    np.testing.assert_array_equal(LIB.mlp1(wide[:, ::2].T, W, b), LIB.mlp1(wide[:, ::2].T.copy(), W, b))
+
+
+def test_tensors_of_torch():
+    given = LIB.mlp1(*map(torch.from_numpy, (X, W, b)))
+    assert isinstance(given, torch.Tensor)
+    np.testing.assert_allclose(given.numpy(), RELU, rtol=1e-5, atol=1e-6)
+
+
+def test_several_outputs_and_lower_bounds():
+    found = LIB.shifted(b)
+    assert list(found) == ["y", "s"] and found["y"].lower == (1,) and not hasattr(found["s"], "lower")
+    np.testing.assert_allclose(found["y"], 2 * b)
+    np.testing.assert_allclose(found["s"], b.sum(), rtol=1e-6)
+    assert LIB.shifted(torch.from_numpy(b))["y"].lower == (1,)
+    outs = {"y": np.empty(3, np.float32)}
+    assert LIB.shifted(b, out=outs)["y"] is outs["y"]
+
+
+def test_an_output_that_is_read_first():
+    A, B, C = floats(3, 4), floats(4, 5), floats(3, 5)
+    want = 0.5 * C + 2 * A @ B
+    out = C.copy()
+    assert LIB.sgemm(2, 0.5, A, B, out=out) is out
+    np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
+    with pytest.raises(tc.TcError, match="'C' is read before it is written") as caught:
+        LIB.sgemm(2, 0.5, A, B)
+    assert caught.value.phase == "check" and caught.value.line == 8
+
+
+def test_reading_goes_before_writing():
+    a = floats(4, 4)
+    np.testing.assert_allclose(LIB.twice(a), 2 * a.T - a, rtol=1e-6)
+
+
+def test_calls_of_other_functions():
+    U, u = floats(2, 3), floats(2)
+    found = LIB.layers(X, W, b, U, u)
+    np.testing.assert_allclose(found["h"], RELU, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["o"], np.maximum(RELU @ U.T + u, 0), rtol=1e-5, atol=1e-5)
+
+
+def test_integer_scalars_in_ranges():
+    np.testing.assert_array_equal(LIB.later(2, b), b[2:])
+    np.testing.assert_array_equal(LIB.later(np.int32(1), b), b[1:])
+    with pytest.raises(tc.TcError, match="is empty") as caught:
+        LIB.later(3, b)
+    assert caught.value.phase == "range"
+
+
+def test_data_out_of_range_is_named():
+    T, at = floats(6, 3), np.array([[0, 5], [2, 9]], np.int32)
+    with pytest.raises(DataError, match=r"index 9 of dimension 0 of 'T' is outside \[0, 6\)"):
+        LIB.lookup(T, at)
+    at[1, 1] = 1
+    np.testing.assert_allclose(LIB.lookup(T, at), T[at].sum(1), rtol=1e-6)
+
+
+def test_compile_fixes_sizes_and_binds_arguments():
+    fast = LIB.mlp1.compile(sizes={"B": 5}, parameters={"W": W, "b": b}, threads=1)
+    np.testing.assert_allclose(fast(X), RELU, rtol=1e-5, atol=1e-6)
+    assert fast.infer(I=(5, 7)) == {"O": ((0, 5), (0, 3))}
+    with pytest.raises(tc.TcError, match="is compiled for B = 5, and is called with 4"):
+        fast(X[:4])
+    with pytest.raises(tc.TcError, match="has no size 'Z'"):
+        LIB.mlp1.compile(sizes={"Z": 1})
+
+
+def test_show():
+    assert LIB.mlp1.show("tc") == str(LIB.mlp1) and LIB.mlp1.show("tc").startswith("def mlp1(float(B,M) I")
+    assert LIB.lookup.show("checks").splitlines()[0] == (
+        "4 accesses: 3 proven, 0 checked once a call, 1 checked in the kernel"
+    )
+    assert "with kernel:" in LIB.mlp1.show("loops")
+    with pytest.raises(UserError, match="no stage is called 'ptx'"):
+        LIB.mlp1.show("ptx")
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "what"),
+    [
+        ((X, W), {}, "mlp1 is not given 'b'"),
+        ((X, W, b, b), {}, "mlp1 takes 3 arguments and is given 4"),
+        ((X, W, b), {"b": b}, "mlp1 is given 'b' twice"),
+        ((X, W), {"c": b}, "mlp1 has no parameter 'c'"),
+        ((X, W, b[0]), {}, "mlp1 is given 'b' with 0 dimensions, and it has 1"),
+        ((X, W[:, :6], b), {}, "mlp1 is given 'W' with 6 in dimension 1"),
+        ((X, W.astype(np.float64), b), {}, "mlp1 is given 'W' of float64, not float32"),
+        ((X, W, "b"), {}, "mlp1 is given 'b' of type str, and an array is needed"),
+        (
+            (X, W, b),
+            {"out": np.empty((5, 4), np.float32)},
+            "mlp1 is given out= for 'O' of float32[5, 4], and it is float32[5, 3]",
+        ),
+        ((X, W, b), {"out": {"P": X}}, "mlp1 has the outputs O"),
+    ],
+)
+def test_arguments_that_do_not_fit(args, given, what):
+    with pytest.raises(tc.TcError) as caught:
+        LIB.mlp1(*args, **given)
+    assert (caught.value.phase, caught.value.what) == ("call", what)
+
+
+def test_constant_extents():
+    lib = tc.define("def f(float(10) x) -> (y) { y(i) = x(i) }")
+    with pytest.raises(tc.TcError, match="f is given 'x' with 9 in dimension 0, not 10") as caught:
+        lib.f.infer(x=(9,))
+    assert caught.value.phase == "call"
+
+
+def test_two_functions_of_one_name():
+    with pytest.raises(tc.TcError, match="the function 'f' is already defined"):
+        tc.define("def f() -> (y) { y = 1 } def f() -> (y) { y = 2 }")
