@@ -13,6 +13,7 @@ from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
+from ragged.auto.row_variants import RowPlan, options_for, plan_rows, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
@@ -72,6 +73,7 @@ class DefaultSchedule:
         way assumed of data is checked in the prelude.
         """
         state = _CpuState(LoopSchedule(program, trusted=True), self.machine, self.threads, self.options)
+        state.shapes, state.code_bytes = self.shapes, self.code_bytes
         rules = run_rules(CPU_RULES, state, self.options)
         schedule, reason = state.schedule, state.reason
         log = (*self.options.notes(), *schedule.log().splitlines())
@@ -88,11 +90,21 @@ class _CpuState:
     machine: Machine
     threads: int
     options: ScheduleOptions
+    shapes: tuple[Shape, ...] = ()
+    code_bytes: int | None = None
     columns: Columns = field(init=False)
+    rows: tuple[RowPlan, ...] = ()
     min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
     rolling: tuple[RollingBuffer, ...] = ()
     reason: str | None = None
+
+
+def _plan_rows(state: _CpuState) -> None:
+    program, options = state.schedule.program, state.options
+    state.rows = plan_rows(program, state.machine, state.threads, options, state.shapes, state.code_bytes)
+    if state.rows:
+        state.options = options_for(state.rows, options)
 
 
 def _share_columns(state: _CpuState) -> None:
@@ -150,6 +162,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "per_node_matrices",
     ),
     Rule(
+        "plan_rows",
+        _plan_rows,
+        "tiles and variants are chosen by predicted time and bytes of code; before slices, which are as wide as panels",
+    ),
+    Rule(
         "share_columns",
         _share_columns,
         "a worker's columns of the weights stay in its own cache; while loops are parallel and temporaries in memory",
@@ -199,6 +216,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "vectorize_columns",
         _vectorize_elementwise,
         "elementwise loops fill vectors; before tiles copy them",
+    ),
+    Rule(
+        "tile_rows",
+        lambda s: tile_rows(s.schedule, s.rows, s.options),
+        "each range of row counts has its own micro-kernel; before batches, whose tiles are all alike",
     ),
     Rule(
         "tile_batches",

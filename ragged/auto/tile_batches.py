@@ -25,7 +25,7 @@ from ragged.transform.loops.split import Tail, split
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
 
-_MOST_ON_STACK = MAX_FRAME_BYTES * 3 // 4
+MOST_ON_STACK = MAX_FRAME_BYTES * 3 // 4
 """The most bytes of local buffers: the rest of a stack frame is for register tiles."""
 
 
@@ -48,7 +48,7 @@ def tile_batches(schedule: LoopSchedule, machine: Machine, options: ScheduleOpti
             except ScheduleError:
                 schedule.restore(before)
                 break
-            if on_unit or frame_bytes(schedule.program.kernel) <= _MOST_ON_STACK:
+            if on_unit or frame_bytes(schedule.program.kernel) <= MOST_ON_STACK:
                 break
             schedule.restore(before)  # what is left over has temporaries of its own for each number of it
 
@@ -74,7 +74,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
             continue
         if isinstance(loop.extent, Const):
             continue
-        updates = set(_direct(loop.body))
+        updates = set(direct_updates(loop.body))
         here = updates & with_shared_columns(program, loop.var)
         if not here:
             continue
@@ -82,7 +82,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
         most_vectors = max(vectors[update] for update in here)
         depth = max((int(e.value) for e in map(depths.__getitem__, here) if isinstance(e, Const)), default=0)
         counts = options.tile_rows(machine, sum(map(bytes_of, matrices)), most_vectors, 4 * depth)
-        room = _bytes_of_temporaries(loop)
+        room = bytes_of_temporaries(loop)
         if (
             here & suit
         ):  # whatever else stands there: the unit has bits of its own, the same in every schedule
@@ -97,40 +97,40 @@ def _on_unit(program: Program) -> set[Label]:
     return {contraction.update for contraction in contractions(program) if suits_matrix_unit(contraction)}
 
 
-def _direct(stmt: Stmt) -> Iterator[Label]:
+def direct_updates(stmt: Stmt) -> Iterator[Label]:
     """Yield the reductions in a statement that no further loop of unknown extent repeats."""
     match stmt:
         case Reduce(label=label):
             yield label
         case For(extent=Const(), body=body) | Let(body=body) | Alloc(body=body):
-            yield from _direct(body)
+            yield from direct_updates(body)
         case For(var=var, body=Reduce(label=label, axes=(axis,))) if axis is var:
             yield label
         case Block(body=parts):
             for part in parts:
-                yield from _direct(part)
+                yield from direct_updates(part)
         case _:
             return
 
 
 def _together(schedule: LoopSchedule, loop: Var, count: int) -> None:
-    _hold_scattered(schedule, loop)
-    short = _may_be_short(schedule.program, loop)
+    hold_scattered(schedule, loop)
+    short = may_be_short(schedule.program, loop)
     _, inner, *tails = schedule.apply(split, loop, count, Tail.PEEL).loops[loop]
-    _product_by_product(schedule, inner)
+    product_by_product(schedule, inner)
     for tail in tails if short else ():  # a loop that is padded leaves none
         for fewer in schedule.apply(specialize, tail, tuple(range(1, count))).loops[tail]:
-            _product_by_product(schedule, fewer)
+            product_by_product(schedule, fewer)
 
 
 def _in_short_blocks(schedule: LoopSchedule, loop: Var, count: int) -> None:
     """Cut a loop into blocks, the last of which is shorter: a matrix unit takes as long for fewer rows."""
-    _hold_scattered(schedule, loop)
+    hold_scattered(schedule, loop)
     _, inner = schedule.apply(split, loop, count, Tail.SHORT).loops[loop]
-    _product_by_product(schedule, inner)
+    product_by_product(schedule, inner)
 
 
-def _may_be_short(program: Program, loop: Var) -> bool:
+def may_be_short(program: Program, loop: Var) -> bool:
     """True if a loop runs over a batch, of which many are small: what tiles leave over counts.
 
     It runs once for each batch, or is as long as a loop that does would be for one of them, such as the leaves'.
@@ -157,7 +157,7 @@ def _lengths(stmt: Stmt) -> set[Function]:
     return {function for function in calls if function.params}
 
 
-def _product_by_product(schedule: LoopSchedule, rows: Var) -> None:
+def product_by_product(schedule: LoopSchedule, rows: Var) -> None:
     """Let each sum of products of a loop of constant extent run for all iterations before what comes next does.
 
     A temporary gets room for all iterations where it is used before and after such a cut.
@@ -187,7 +187,7 @@ def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
     return found
 
 
-def _hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
+def hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
     """Hold what an iteration sums up in storage of its own where the rows that iterations write are scattered."""
     body = loop_of(schedule.program, loop).body
     scattered = {
@@ -218,6 +218,6 @@ def _allocated(loop: For) -> list[Buffer]:
     return found
 
 
-def _bytes_of_temporaries(loop: For) -> int:
+def bytes_of_temporaries(loop: For) -> int:
     """Return the bytes of an iteration's temporaries."""
     return sum(bytes_of(inner.buffer) for inner in statements(loop.body) if isinstance(inner, Alloc))

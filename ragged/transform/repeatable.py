@@ -11,7 +11,7 @@ from ragged.ir.walk import written
 
 
 def require_repeatable(site: Site, what: str) -> None:
-    """Return if an iteration of the loop at `site` that runs twice in a row leaves what it leaves when it runs once.
+    """Return if an iteration of the loop at `site` that runs again leaves what it left the first time.
 
     Each element that it reads and writes is stored by the same iteration before it is read: by a store with the same
     indices in loops that are around the read too, or by loops that end before it.
@@ -41,7 +41,7 @@ def _require_stored_first(site: Site, buffer: Buffer, what: str) -> None:
             raise ScheduleError(
                 what,
                 because=f"an iteration reads '{buffer.name}' before it writes it, and would read what it wrote",
-                fix="Tail.PEEL or Tail.GUARD",
+                fix="Tail.PEEL",
             )
 
 

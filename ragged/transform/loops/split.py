@@ -11,9 +11,11 @@ from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, If, Stmt, block
+from ragged.ir.sites import Site
+from ragged.ir.stmt import For, If, LoopKind, Stmt, block
+from ragged.prove import Unproven
 from ragged.transform.copy_stmts import Copier, Moved
-from ragged.transform.legality import holds, require_fixed, require_independent, require_no_lanes
+from ragged.transform.legality import answer, holds, require_fixed, require_independent, require_no_lanes
 from ragged.transform.locate import Replace, loop_site, the_loop
 from ragged.transform.repeatable import require_repeatable
 
@@ -22,15 +24,15 @@ class Tail(Enum):
     """What becomes of the iterations that do not fill a block.
 
     GUARD: the last block asks before each iteration. PEEL: a loop of their own after the others. SHORT: the last block
-    has fewer. BALANCE: the last two blocks share them evenly: 9 iterations by 8 are 5 and 4. CLAMP: the last block runs
-    its last iteration again until it is full.
+    has fewer. BALANCE: the last two blocks share them evenly: 9 iterations by 8 are 5 and 4. OVERLAP: the last block
+    starts early enough to be full, and runs iterations of the block before again.
     """
 
     GUARD = "guard"
     PEEL = "peel"
     SHORT = "short"
     BALANCE = "balance"
-    CLAMP = "clamp"
+    OVERLAP = "overlap"
 
 
 def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> Rewritten:
@@ -68,19 +70,19 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
             for i_i in serial(select(i_o == (n + 7) // 8 - 1, n - begin, min(8, begin - i_o * 8))):
                 x[min(i_o * 8, begin) + i_i] = 0.0
 
-    after, clamped: DietCode's local padding, without checks::
+    after, overlapping, where n is 8 or more: DietCode's local padding, by rows that are there::
 
         for i_o in serial((n + 7) // 8):
             for i_i in serial(8):
-                x[min(i_o * 8 + i_i, n - 1)] = 0.0
+                x[min(i_o * 8, n - 8) + i_i] = 0.0
 
     An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:
         ScheduleError: there is no such loop, the factor is less than 1, the loop is vectorized or a team's, or its
-            iterations write what its extent reads; or an iteration that is clamped would do something else when it
-            runs again (see `require_repeatable`), or depends on others.
+            iterations write what its extent reads. Of overlapping blocks: the loop is not serial, it is not proven to
+            have `factor` iterations, or an iteration that runs again would do something else: see `require_repeatable`.
     """
     old = the_loop(program, loop, "split")
     if factor < 1:
@@ -90,17 +92,36 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
     require_no_lanes(old, f"split: cannot split loop '{loop.name}'", "split first")
 
     require_fixed(old, (old.extent,), f"split: cannot split loop '{loop.name}'")
-    if tail is Tail.CLAMP and modulo(old.extent, factor) != ZERO:
-        what = f"split: cannot clamp loop '{loop.name}'"
-        site = loop_site(program, loop, "split")
-        require_repeatable(site, what)
-        require_independent(program, site, what, "Tail.PEEL or Tail.GUARD")
+    if tail is Tail.OVERLAP and modulo(old.extent, factor) != ZERO:
+        _require_overlap(program, loop_site(program, loop, "split"), factor)
     runs = old.extent if tail is not Tail.PEEL or _is_length(program, loop) else at_least_zero(old.extent)
 
     def change(found: For, owner: Rewriter) -> Stmt:
         return _split(replace(found, extent=runs), owner, factor, tail)
 
     return Replace(loop=loop, change=change).program(program)
+
+
+def _require_overlap(program: Program, site: Site, factor: int) -> None:
+    """Raise `ScheduleError` unless blocks of the loop at `site` may overlap."""
+    loop = site.stmt
+    assert isinstance(loop, For)
+    what = f"split: cannot overlap blocks of loop '{loop.var.name}'"
+    if loop.kind is not LoopKind.SERIAL:
+        raise ScheduleError(
+            what, because=f"it is {loop.kind.value}: two blocks would write one element at once"
+        )
+    require_repeatable(site, what)
+    require_independent(program, site, what, "Tail.PEEL")
+    empty = Binary(BinaryOp.LE, loop.extent, ZERO)
+    found = answer(program, site, Binary(BinaryOp.OR, empty, Binary(BinaryOp.LE, Const(factor), loop.extent)))
+    if isinstance(found, Unproven):
+        raise ScheduleError(
+            what,
+            because=f"it is not proven to have {factor} iterations",
+            example=found.example or None,
+            fix=f"dispatch({loop.var.name}, ({factor},)) first: the loop itself has as many",
+        )
 
 
 def _is_length(program: Program, loop: Var) -> bool:
@@ -120,8 +141,9 @@ def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
     count: Expr = Const(factor)
     if not whole and tail is Tail.BALANCE:
         place, count = _balanced(old.extent, factor, blocks, outer, inner)
-    elif not whole and tail is Tail.CLAMP:
-        place = Binary(BinaryOp.MIN, place, plus(old.extent, Const(-1)))
+    elif not whole and tail is Tail.OVERLAP:
+        start = Binary(BinaryOp.MIN, times(Ref(outer), Const(factor)), plus(old.extent, Const(-factor)))
+        place = plus(start, Ref(inner))
     body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
     if not whole and tail is Tail.GUARD:
         body = If(Binary(BinaryOp.LT, place, old.extent), body)

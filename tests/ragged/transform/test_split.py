@@ -4,13 +4,15 @@ import operator
 
 import pytest
 
+from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Call, Const, Ref, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.transform.locate import loop_site
+from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
-from tests.ragged.transform.programs import MATVEC, TREE
+from tests.ragged.transform.programs import MATVEC, TREE, matvec_data
 from tests.ragged.transform.support import (
     MATVEC_DATA,
     TREE_DATA,
@@ -39,7 +41,9 @@ def line(extent, kind="serial", index="i"):
     return parse(LINE.format(extent=extent, kind=kind, index=index))
 
 
-@pytest.mark.parametrize("tail", Tail, ids=lambda tail: tail.value)
+@pytest.mark.parametrize(
+    "tail", [each for each in Tail if each is not Tail.OVERLAP], ids=lambda tail: tail.value
+)
 def test_text(tail, golden):
     program = parse(MATVEC)
     after = accepted(split, program, loop(program, "n"), 4, tail).program
@@ -53,8 +57,8 @@ def test_every_loop_by_every_factor_computes_the_same(factor, tail):
         program = parse(text)
         new = program
         for var in list(accepted(split, program, loop(program, "n"), 1).forwarding.loops):
-            if tail is Tail.CLAMP and (text is TREE or var.name == "j"):
-                continue  # reductions, batches, and rows that read other rows: what runs twice is refused
+            if tail is Tail.OVERLAP and (text is TREE or var.name != "i" or factor > 8):
+                continue  # reductions, batches, rows that read other rows, and loops that may be short: refused
             result = accepted(split, new, var, factor, tail)
             if len(result.forwarding.loops[var]) == 3:  # what a tail copies is split once
                 check_same(program, result.program, data)
@@ -271,32 +275,66 @@ def test_the_lengths_of_balanced_blocks_are_known_to_proofs():
     check_same_compiled(program, chosen.program, MATVEC_DATA, "y")
 
 
-def test_a_clamped_reduction_is_refused():
-    program = parse(MATVEC.replace("serial(6)", "serial(min(count, 6))"))
-    assert refused(split, program, loop(program, "j"), 4, Tail.CLAMP) == (
-        "split: cannot clamp loop 'j'\n"
+def test_overlapping_blocks_after_a_dispatch(golden):
+    program = parse(MATVEC)
+    result = accepted(dispatch, program, loop(program, "n"), (4,))
+    after = accepted(split, result.program, loop(program, "n"), 4, Tail.OVERLAP).program
+    golden("split_overlap.txt", body(program) + "\nsplit(n, 4)\n\n" + body(after))
+    data = [matvec_data(count, seed=count) for count in range(13)]
+    check_same(program, after, data)
+    check_same_compiled(program, after, data, "y")
+
+
+def test_a_loop_that_may_be_short_is_refused():
+    program = parse(MATVEC)
+    assert refused(split, program, loop(program, "n"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'n'\n"
+        "  because: it is not proven to have 4 iterations\n"
+        "  example: count = 1\n"
+        "  fix: dispatch(n, (4,)) first: the loop itself has as many"
+    )
+
+
+def test_an_overlapping_reduction_is_refused():
+    program = parse(MATVEC)
+    assert refused(split, program, loop(program, "j"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'j'\n"
         "  because: an iteration reads 't' before it writes it, and would read what it wrote\n"
-        "  fix: Tail.PEEL or Tail.GUARD"
+        "  fix: Tail.PEEL"
     )
 
 
-def test_a_clamped_iteration_that_updates_in_place_is_refused():
+def test_an_overlapping_iteration_that_updates_in_place_is_refused():
     program = parse(
-        LINE.format(kind="serial", extent="count", index="i").replace("x[i] = 1.0", "x[i] = x[i] * 2.0")
+        LINE.format(kind="serial", extent="13", index="i").replace("x[i] = 1.0", "x[i] = x[i] * 2.0")
     )
-    assert refused(split, program, loop(program, "i"), 4, Tail.CLAMP) == (
-        "split: cannot clamp loop 'i'\n"
+    assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'i'\n"
         "  because: an iteration reads 'x' before it writes it, and would read what it wrote\n"
-        "  fix: Tail.PEEL or Tail.GUARD"
+        "  fix: Tail.PEEL"
     )
 
 
-def test_clamped_iterations_that_depend_on_others_are_refused():
+def test_overlapping_iterations_of_a_parallel_loop_are_refused():
+    program = parse(LINE.format(kind="parallel", extent="13", index="i"))
+    assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'i'\n"
+        "  because: it is parallel: two blocks would write one element at once"
+    )
+
+
+def test_overlapping_iterations_that_depend_on_others_are_refused():
     program = parse(
-        LINE.format(kind="serial", extent="count - 1", index="i").replace(
-            "x[i] = 1.0", "x[i + 1] = x[i] + 1.0"
-        )
+        LINE.format(kind="serial", extent="13", index="i").replace("x[i] = 1.0", "x[i + 1] = x[i] + 1.0")
     )
-    assert refused(split, program, loop(program, "i"), 4, Tail.CLAMP).startswith(
-        "split: cannot clamp loop 'i'\n"
+    with pytest.raises(ScheduleError, match="cannot overlap blocks of loop 'i'"):
+        split(program, loop(program, "i"), 4, Tail.OVERLAP)
+
+
+def test_an_iteration_reads_what_it_has_stored_itself():
+    text = LINE.format(kind="serial", extent="13", index="i").replace(
+        "x[i] = 1.0", "x[i]: first = float32(i)\n        x[i]: second = x[i] * 2.0"
     )
+    program = parse(text)
+    after = accepted(split, program, loop(program, "i"), 4, Tail.OVERLAP).program
+    check_same(program, after, [({"count": 13, "start": 0}, {})])

@@ -1,0 +1,206 @@
+"""Categories: which candidates to keep for which rows, chosen together for predicted time and bytes of code.
+
+DietCode, section 4.3. Its objective, G = g(Perf, BinarySize), is here `loss + price * code bytes` for a range of
+prices: each gives one cover of all row counts by ranges, each range with one candidate, and together they are the
+trade-off curve. The ranges follow one another, so that every row count has one variant, in the stated range or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import exp, inf
+
+import numpy as np
+import numpy.typing as npt
+
+from ragged.auto.cost import Product, predicted_ns
+from ragged.auto.microkernel import Candidate, Remainder
+from ragged.machine import Machine
+
+Weights = Mapping[int, float]
+"""How often each number of rows occurs."""
+
+Matrix = npt.NDArray[np.float64]
+
+CODE_BYTES, SMALL_CODE_BYTES = 24_000, 6_000
+"""The most bytes of code where none are stated: for stated shapes, and otherwise, as compiling takes longer for more."""
+MOST_VARIANTS = 4
+ENOUGH = 0.01
+"""A loss that is not worth more code: 1 % in the geometric mean."""
+_PRICES = (0.0, *(2.0**power for power in range(-16, 5)))
+"""What a KiB of code costs, as a loss."""
+_NEVER_NS = 1e30
+_MOST_BOUNDS = 28
+_USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
+"""Row counts that are planned for where nothing is said of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One branch of a dispatched loop: its candidate is for fewer rows than `below`, which None leaves open."""
+
+    below: int | None
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Variants for all row counts, in ascending order, their bytes of code, and what they lose.
+
+    `loss` is the geometric mean over the planned row counts of the predicted time, as a multiple of the best
+    candidate's for each.
+    """
+
+    variants: tuple[Variant, ...]
+    code_bytes: int
+    loss: float
+
+    def at(self, rows: int) -> Variant:
+        """Return the variant for so many rows."""
+        return next(each for each in self.variants if each.below is None or rows < each.below)
+
+
+def usual_rows() -> Weights:
+    """Return the row counts that are planned for where nothing is said of them: about as many in each octave."""
+    return dict.fromkeys(_USUAL, 1.0)
+
+
+def covers(
+    machine: Machine,
+    candidates: Sequence[Candidate],
+    products: Sequence[Product],
+    rows: Weights,
+    best: Mapping[int, float],
+    most: int = MOST_VARIANTS,
+) -> list[Cover]:
+    """Return the trade-off curve of covers by these candidates, from the fewest bytes to the least loss.
+
+    `best` is the time that losses are multiples of, by row count.
+    """
+    counts = sorted(count for count, weight in rows.items() if count > 0 and weight > 0)
+    weights = np.array([rows[count] for count in counts], np.float64)
+    times = times_of(machine, candidates, products, counts)
+    least = np.array([best[count] for count in counts])
+    losses = np.log(times / least) * (weights / weights.sum())
+    code = [candidate.code_bytes(machine) for candidate in candidates]
+    found: dict[tuple[Variant, ...], Cover] = {}
+    for price in _PRICES:
+        for pieces in _cheapest(losses, np.array(code) * (price / 1024), counts, most):
+            variants = _variants(pieces, candidates, counts)
+            if variants not in found:
+                loss = sum(losses[index, low:high].sum() for low, high, index in pieces)
+                size = sum(each.candidate.code_bytes(machine) for each in variants)
+                found[variants] = Cover(variants, size, exp(loss))
+    return curve(found.values())
+
+
+def curve(found: Iterable[Cover]) -> list[Cover]:
+    """Return the covers that no other one beats in both bytes and loss, from the fewest bytes on."""
+    kept: list[Cover] = []
+    least = inf
+    for each in sorted(found, key=lambda each: (each.code_bytes, each.loss, len(each.variants))):
+        if each.loss < least - 1e-9:
+            kept.append(each)
+            least = each.loss
+    return kept
+
+
+def fitting(points: Sequence[Cover], code_bytes: int) -> list[Cover]:
+    """Return the covers within a budget, or the smallest one if none is."""
+    return [each for each in points if each.code_bytes <= code_bytes] or [points[0]]
+
+
+def best_times(
+    machine: Machine, spaces: Iterable[tuple[Sequence[Candidate], Sequence[Product]]], rows: Weights
+) -> dict[int, float]:
+    """Return the time of the best candidate of any space, each for its own products, by row count."""
+    counts = sorted(rows)
+    least = [times_of(machine, each, products, counts).min(axis=0) for each, products in spaces if each]
+    return dict(zip(counts, np.min(least, axis=0).tolist(), strict=True))
+
+
+def times_of(
+    machine: Machine, candidates: Sequence[Candidate], products: Sequence[Product], counts: Sequence[int]
+) -> Matrix:
+    """Return the predicted time of each candidate (a row) at each row count (a column), in nanoseconds.
+
+    A candidate that cannot compute so few rows takes `_NEVER_NS`.
+    """
+    times = [
+        [
+            sum(predicted_ns(machine, each, count, product) for product in products)
+            if count >= each.least_rows
+            else _NEVER_NS
+            for count in counts
+        ]
+        for each in candidates
+    ]
+    return np.array(times, np.float64)
+
+
+Pieces = list[tuple[int, int, int]]
+"""Ranges of places in the row counts (low, high) and the candidate of each."""
+
+
+def _cheapest(losses: Matrix, prices: Matrix, counts: Sequence[int], most: int) -> Iterator[Pieces]:
+    """Yield for each number of variants the ranges and candidates of the least sum of losses and prices."""
+    bounds = _bounds(counts)
+    sums = np.concatenate([np.zeros((len(losses), 1)), np.cumsum(losses, axis=1)], axis=1)[:, bounds]
+    size = len(bounds)
+    cost = np.full((size, size), inf)
+    chosen = np.zeros((size, size), np.int64)
+    for low in range(size - 1):
+        ranges = sums[:, low + 1 :] - sums[:, [low]] + prices[:, None]
+        chosen[low, low + 1 :] = ranges.argmin(axis=0)
+        cost[low, low + 1 :] = ranges.min(axis=0)
+    reached = cost[0]
+    path: list[npt.NDArray[np.int64]] = []
+    for count in range(1, most + 1):
+        pieces: Pieces = []
+        high = size - 1
+        for step in reversed(path):
+            pieces.append((bounds[step[high]], bounds[high], int(chosen[step[high], high])))
+            high = int(step[high])
+        pieces.append((0, bounds[high], int(chosen[0, high])))
+        yield pieces[::-1]
+        if count < min(most, size - 1):
+            total = reached[:, None] + cost
+            path.append(total.argmin(axis=0))
+            reached = total.min(axis=0)
+        else:
+            return
+
+
+def _bounds(counts: Sequence[int]) -> list[int]:
+    """Return the places where a range may begin or end: all among a few row counts, or about evenly in octaves."""
+    if len(counts) <= _MOST_BOUNDS:
+        return list(range(len(counts) + 1))
+    wanted = np.geomspace(counts[0], counts[-1], _MOST_BOUNDS)
+    inner = {int(np.searchsorted(counts, each)) for each in wanted}
+    return sorted({0, *inner, *range(8), len(counts)})
+
+
+def _variants(pieces: Pieces, candidates: Sequence[Candidate], counts: Sequence[int]) -> tuple[Variant, ...]:
+    """Return ranges as variants; neighbours with the same candidate are one.
+
+    Fewer rows than were planned for, and fewer than a variant's tile has, are computed one by one.
+    """
+    merged: list[tuple[int, Candidate]] = []
+    for low, _, index in pieces:
+        if not merged or merged[-1][1] != candidates[index]:
+            merged.append((counts[low], candidates[index]))
+    first = merged[0][1]
+    if first.least_rows > 1:
+        single = Candidate(replace(first.kernel, rows=1), Remainder.EXACT)
+        merged = [(0, single), (first.least_rows, first), *merged[1:]]
+    ends = [low for low, _ in merged[1:]]
+    return tuple(Variant(end, each) for (_, each), end in zip(merged, [*ends, None], strict=True))
+
+
+def check_cover(variants: Sequence[Variant]) -> bool:
+    """Return whether every row count has one variant: bounds ascend, and the last one is open."""
+    bounds = [each.below for each in variants]
+    inner = [each for each in bounds[:-1] if each is not None]
+    return bounds[-1] is None and len(inner) == len(bounds) - 1 and all(a < b for a, b in pairwise(inner))

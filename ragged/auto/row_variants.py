@@ -1,0 +1,232 @@
+"""Loops over rows of a number that is known at the call: which variants of a product each has, and their schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from ragged.analysis.contractions import Contraction, contractions, with_shared_columns
+from ragged.analysis.loop_bodies import loop_of
+from ragged.auto.columns import outermost
+from ragged.auto.cost import Product
+from ragged.auto.cover import CODE_BYTES, ENOUGH, SMALL_CODE_BYTES, Cover, best_times, covers, curve, fitting, usual_rows
+from ragged.auto.microkernel import MOST_VECTORS, Candidate, Remainder, candidates
+from ragged.auto.options import ScheduleOptions
+from ragged.auto.shapes import Shape, extents
+from ragged.auto.tile_batches import (
+    MOST_ON_STACK,
+    bytes_of_temporaries,
+    direct_updates,
+    may_be_short,
+    product_by_product,
+)
+from ragged.auto.tile_sizes import extent_of
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Const, Expr, Var
+from ragged.ir.frame_size import frame_bytes
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, LoopKind
+from ragged.machine import Machine
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.dispatch import dispatch
+from ragged.transform.loops.specialize import specialize
+from ragged.transform.loops.split import Tail, split
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What is planned for one loop over rows: its products, the cover that was chosen, and the trade-off curve.
+
+    All loops of a program have panels of the same number of `vectors`. Bytes of covers are those of one product.
+    """
+
+    loop: Var
+    extent: Expr
+    products: tuple[Product, ...]
+    vectors: int
+    cover: Cover
+    points: tuple[Cover, ...]
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows of a tile."""
+        return max(each.candidate.kernel.rows for each in self.cover.variants)
+
+
+def plan_rows(
+    program: Program,
+    machine: Machine,
+    threads: int,
+    options: ScheduleOptions,
+    shapes: Sequence[Shape] = (),
+    code_bytes: int | None = None,
+) -> tuple[RowPlan, ...]:
+    """Return a plan for each loop over rows of a program; none if other rules tile it.
+
+    That is for programs in which all that is summed are products of such rows with parameters: no batches, whose length
+    changes within a call, and no products of two inputs. Options that say how large tiles are leave nothing to plan, nor
+    does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated.
+    """
+    loops = list(_row_loops(program))
+    summed = {each.update for each in contractions(program)}
+    if not loops or options.tile is not None or options.rows_per_tile is not None or options.on_unit(machine):
+        return ()
+    if summed != {each.update for _, inside in loops for each in inside}:
+        return ()
+    usual = CODE_BYTES if shapes else SMALL_CODE_BYTES
+    budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
+    sides = [_LoopSpace(machine, threads, loop, tuple(inside), shapes, budget) for loop, inside in loops]
+    widths = [width for width in range(1, MOST_VECTORS + 1) if all(width in side.points for side in sides)]
+    if not widths:
+        return ()
+    chosen = min(widths, key=lambda width: _objective([side.choose(width) for side in sides]))
+    return tuple(side.plan(chosen) for side in sides)
+
+
+def options_for(plans: Sequence[RowPlan], options: ScheduleOptions) -> ScheduleOptions:
+    """Return options with tiles of the planned panels."""
+    rows, vectors = max(each.most_rows for each in plans), plans[0].vectors
+    return replace(options, tile=(rows, vectors), slice_vectors=vectors)
+
+
+def tile_rows(schedule: LoopSchedule, plans: Sequence[RowPlan], options: ScheduleOptions) -> None:
+    """Schedule each planned loop as its cover says: one copy a variant, in blocks of constant numbers of rows.
+
+    Where a block's temporaries do not fit on the stack, or a primitive refuses, the loop stays as it is.
+    """
+    for plan in plans:
+        for loop in _over_rows(schedule, plan):
+            before = schedule.checkpoint()
+            try:
+                _tile_variants(schedule, plan, loop, options)
+            except ScheduleError as refusal:
+                schedule.restore(before)
+                schedule.refuse(f"row variants of {loop.name}", refusal)
+
+
+class _LoopSpace:
+    """The covers of one loop by the vectors of a panel, losses as multiples of the best candidate of any."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        threads: int,
+        loop: For,
+        inside: tuple[Contraction, ...],
+        shapes: Sequence[Shape],
+        budget: int,
+    ) -> None:
+        self._loop, self._budget = loop, budget
+        self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
+        rows = extents(shapes, loop.extent) or usual_rows()
+        spaces = {width: list(candidates(machine, width)) for width in self._widths()}
+        products = {width: self.products(width) for width in spaces}
+        best = best_times(machine, [(space, products[width]) for width, space in spaces.items()], rows)
+        self.points = {
+            width: covers(machine, space, products[width], rows, best)
+            for width, space in spaces.items()
+            if space
+        }
+        self.curve = curve([each for points in self.points.values() for each in points])
+        self._least = min(each.loss for each in fitting(self.curve, budget))
+
+    def _widths(self) -> list[int]:
+        """Return the numbers of vectors whose panels divide all columns; any number if there is none."""
+        extents = [extent_of(each.vector) for each in self._inside if each.vector is not None]
+        found = range(1, MOST_VECTORS + 1)
+        return [n for n in found if all(extent % (n * self._lanes) == 0 for extent in extents)] or list(found)
+
+    def products(self, vectors: int) -> tuple[Product, ...]:
+        """Return the loop's products, in panels of so many vectors."""
+        found = []
+        for each in self._inside:
+            columns = 1
+            for output in each.outputs:
+                columns *= extent_of(output)
+            shared = columns >= self._threads * vectors * self._lanes
+            found.append(Product(columns, extent_of(each.axis), self._threads, shared))
+        return tuple(found)
+
+    def choose(self, vectors: int) -> tuple[float, Cover]:
+        """Return the cover of the fewest bytes that loses little, and what it loses beyond that, as a logarithm."""
+        points = fitting(self.points[vectors], self._budget)
+        good = [each for each in points if log(each.loss / self._least) <= ENOUGH]
+        cover = good[0] if good else min(points, key=lambda each: each.loss)
+        return max(0.0, log(cover.loss / self._least) - ENOUGH), cover
+
+    def plan(self, vectors: int) -> RowPlan:
+        """Return the plan with panels of so many vectors."""
+        _, cover = self.choose(vectors)
+        loop = self._loop
+        return RowPlan(loop.var, loop.extent, self.products(vectors), vectors, cover, tuple(self.curve))
+
+
+def _objective(chosen: Sequence[tuple[float, Cover]]) -> tuple[float, int]:
+    """Return what all loops lose beyond a little, and their bytes of code."""
+    return sum(excess for excess, _ in chosen), sum(cover.code_bytes for _, cover in chosen)
+
+
+def _row_loops(program: Program) -> Iterator[tuple[For, list[Contraction]]]:
+    """Yield the outermost parallel loops of unknown extent, and the products with parameters in each."""
+    for loop in outermost(program):
+        if isinstance(loop.extent, Const) or may_be_short(program, loop.var):
+            continue
+        updates = set(direct_updates(loop.body)) & with_shared_columns(program, loop.var)
+        inside = [each for each in contractions(program) if each.update in updates]
+        if inside and all(map(_is_planned, inside)):
+            yield loop, inside
+
+
+def _is_planned(contraction: Contraction) -> bool:
+    fixed = contraction.vector is not None and isinstance(contraction.axis.extent, Const)
+    return contraction.packed is not None and fixed
+
+
+def _over_rows(schedule: LoopSchedule, plan: RowPlan) -> list[Var]:
+    """Return the loops over rows that a planned loop has become: those directly around its products."""
+    found = (loop_of(schedule.program, loop) for loop in schedule.forwarding.loops[plan.loop])
+    return [
+        loop.var
+        for loop in found
+        if loop.kind is LoopKind.SERIAL
+        and not isinstance(loop.extent, Const)
+        and set(direct_updates(loop.body)) & with_shared_columns(schedule.program, loop.var)
+    ]
+
+
+def _tile_variants(schedule: LoopSchedule, plan: RowPlan, loop: Var, options: ScheduleOptions) -> None:
+    variants = plan.cover.variants
+    if plan.most_rows * bytes_of_temporaries(loop_of(schedule.program, loop)) > options.max_stack_bytes:
+        raise ScheduleError("the temporaries of a tile's rows do not fit on the stack")
+    copies = [loop]
+    if len(variants) > 1:
+        below = tuple(each.below for each in variants if each.below is not None)
+        most, *fewer = schedule.apply(dispatch, loop, below).loops[loop]
+        copies = [*fewer, most]
+    for copy, variant in zip(copies, variants, strict=True):
+        for rows in _blocks(schedule, copy, variant.candidate):
+            product_by_product(schedule, rows)
+    if frame_bytes(schedule.program.kernel) > MOST_ON_STACK:
+        raise ScheduleError("the temporaries of all tiles do not fit on the stack")
+
+
+def _blocks(schedule: LoopSchedule, loop: Var, candidate: Candidate) -> list[Var]:
+    """Cut a loop over rows into tiles as a candidate says; return the loops over the rows of each tile."""
+    most = candidate.kernel.rows
+    match candidate.remainder:
+        case Remainder.OVERLAP:
+            return [schedule.apply(split, loop, most, Tail.OVERLAP).loops[loop][1]]
+        case Remainder.EXACT:
+            _, rows, *rest = schedule.apply(split, loop, most, Tail.PEEL).loops[loop]
+            return [rows, *(each for tail in rest for each in _each_length(schedule, tail, most - 1))]
+        case Remainder.BALANCE:
+            rows = schedule.apply(split, loop, most, Tail.BALANCE).loops[loop][1]
+            return _each_length(schedule, rows, most)
+
+
+def _each_length(schedule: LoopSchedule, rows: Var, most: int) -> list[Var]:
+    """Specialize a loop for each number of iterations up to `most`; a constant one stays."""
+    if most < 1 or isinstance(loop_of(schedule.program, rows).extent, Const):
+        return [rows]
+    return list(schedule.apply(specialize, rows, tuple(range(most, 0, -1))).loops[rows])
