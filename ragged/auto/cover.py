@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import exp, inf
 
 import numpy as np
@@ -25,7 +24,7 @@ Weights = Mapping[int, float]
 Matrix = npt.NDArray[np.float64]
 
 CODE_BYTES, SMALL_CODE_BYTES = 24_000, 6_000
-"""The most bytes of code where none are stated: for stated shapes, and otherwise, as compiling takes longer for more."""
+"""The most bytes of code where none are stated: for stated shapes, and otherwise, as more of it compiles longer."""
 MOST_VARIANTS = 4
 ENOUGH = 0.01
 """A loss that is not worth more code: 1 % in the geometric mean."""
@@ -197,10 +196,3 @@ def _variants(pieces: Pieces, candidates: Sequence[Candidate], counts: Sequence[
         merged = [(0, single), (first.least_rows, first), *merged[1:]]
     ends = [low for low, _ in merged[1:]]
     return tuple(Variant(end, each) for (_, each), end in zip(merged, [*ends, None], strict=True))
-
-
-def check_cover(variants: Sequence[Variant]) -> bool:
-    """Return whether every row count has one variant: bounds ascend, and the last one is open."""
-    bounds = [each.below for each in variants]
-    inner = [each for each in bounds[:-1] if each is not None]
-    return bounds[-1] is None and len(inner) == len(bounds) - 1 and all(a < b for a, b in pairwise(inner))

@@ -220,7 +220,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     Rule(
         "tile_rows",
         lambda s: tile_rows(s.schedule, s.rows, s.options),
-        "each range of row counts has its own micro-kernel; before batches, whose tiles are all alike",
+        "each range of row counts has its own micro-kernel; before batches, where all tiles are alike",
     ),
     Rule(
         "tile_batches",

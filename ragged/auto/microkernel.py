@@ -98,7 +98,7 @@ class Candidate:
 
 
 def micro_kernels(machine: Machine) -> Iterator[MicroKernel]:
-    """Yield the micro-kernels whose accumulators, vectors of one operand and one broadcast fit in registers.
+    """Yield the micro-kernels that fit in registers with their accumulators, vectors of one operand and a broadcast.
 
     Fewer accumulators than hide the latency of a multiply-add, or fewer than another number of rows or vectors would
     allow by half, are left to remainders: they are never the best for many rows.

@@ -10,7 +10,17 @@ from ragged.analysis.contractions import Contraction, contractions, with_shared_
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost
 from ragged.auto.cost import Product
-from ragged.auto.cover import CODE_BYTES, ENOUGH, SMALL_CODE_BYTES, Cover, best_times, covers, curve, fitting, usual_rows
+from ragged.auto.cover import (
+    CODE_BYTES,
+    ENOUGH,
+    SMALL_CODE_BYTES,
+    Cover,
+    best_times,
+    covers,
+    curve,
+    fitting,
+    usual_rows,
+)
 from ragged.auto.microkernel import MOST_VECTORS, Candidate, Remainder, candidates
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.shapes import Shape, extents
@@ -64,9 +74,9 @@ def plan_rows(
 ) -> tuple[RowPlan, ...]:
     """Return a plan for each loop over rows of a program; none if other rules tile it.
 
-    That is for programs in which all that is summed are products of such rows with parameters: no batches, whose length
-    changes within a call, and no products of two inputs. Options that say how large tiles are leave nothing to plan, nor
-    does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated.
+    That is for programs in which all that is summed are products of such rows with parameters: no batches (their length
+    changes within a call), and no products of two inputs. Options that say how large tiles are leave nothing to plan,
+    nor does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated.
     """
     loops = list(_row_loops(program))
     summed = {each.update for each in contractions(program)}
@@ -132,7 +142,7 @@ class _LoopSpace:
         self._least = min(each.loss for each in fitting(self.curve, budget))
 
     def _widths(self) -> list[int]:
-        """Return the numbers of vectors whose panels divide all columns; any number if there is none."""
+        """Return the numbers of vectors of panels that divide all columns; any number if there is none."""
         extents = [extent_of(each.vector) for each in self._inside if each.vector is not None]
         found = range(1, MOST_VECTORS + 1)
         return [n for n in found if all(extent % (n * self._lanes) == 0 for extent in extents)] or list(found)
