@@ -14,6 +14,8 @@ BUILT_FROM := pyproject.toml CMakeLists.txt $(shell find ragged cortex -path '*/
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PYTEST_ARGS :=
+# Processes that tests start read the bytecode of those before them, wherever an environment says to write none.
+unexport PYTHONDONTWRITEBYTECODE
 SOAK_ARGS :=
 FUZZ_ARGS :=
 BENCH_ARGS := --json build/bench.json --plot build/bench.png
@@ -38,14 +40,14 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
 ifeq ($(strip $(PYTEST_ARGS)),)
-	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone and not thorough'
+	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not thorough'
 	@$(PYTEST) -m 'alone and not thorough'
 else
 	@$(PYTEST) $(PYTEST_ARGS)
 endif
 
 thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for minutes
-	@$(PYTEST) --numprocesses auto --dist loadfile -m 'not alone'
+	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone'
 	@$(PYTEST) -m alone
 
 lint: $(VENV)/ready-to-test ## Check style, words, layers and types

@@ -52,14 +52,22 @@ hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("ci")
 
 
-# Tests of time, signals, processors and processes.
-ALONE = ("bench", "cli", "ragged/runtime", "test_soak.py", "compiler/test_threads.py")
+# Tests of time, signals, and threads that spin or sleep: other processes at work would disturb them.
+ALONE = (
+    "ragged/runtime/test_fork.py",
+    "ragged/runtime/test_processors.py",
+    "ragged/runtime/test_signals.py",
+    "ragged/runtime/test_team.py",
+    "test_soak.py",
+)
 # Files that compile for over 40 s of processor time: only `make thorough` runs them.
 THOROUGH = (
     "bench/test_ragged.py",
     "compiler/test_bits.py",
     "compiler/test_tiles.py",
 )
+# Tests of tens of seconds come first: begun at the end, one of them would leave the other processors without work.
+LONG = ("test_random", "bench", "test_documents.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,6 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.alone)
         if path.startswith(THOROUGH):
             item.add_marker(pytest.mark.thorough)
+    items.sort(key=lambda item: not os.path.relpath(item.path, TESTS).startswith(LONG))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

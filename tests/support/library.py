@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from cortex import models, ra
 
@@ -29,6 +29,7 @@ def _with_inputs() -> dict[str, ra.Model]:
     }
 
 
+@cache
 def library() -> dict[str, ra.Model]:
     """Return every model of `cortex.models`, by its name and the kind of its input."""
     by_leaf = {

@@ -29,7 +29,6 @@ from tests.support.random_schedules import Loops, check_log, random_loops, repla
 from tests.support.random_structures import batches
 from tests.support.tally import Tally
 
-LIBRARY = library()
 LARGEST = 60
 """The statements of a program whose loops are scheduled in about a second."""
 
@@ -84,7 +83,7 @@ def small_models(draw: st.DrawFn) -> ra.Model:
     """Draw a model of the library, a cell, or any other."""
     match draw(st.sampled_from(["library", "cell", "any"])):
         case "library":
-            return LIBRARY[draw(st.sampled_from(list(LIBRARY)))]
+            return library()[draw(st.sampled_from(list(library())))]
         case "cell":
             return draw(cells(hidden=2, embed=2))
         case _:
