@@ -24,7 +24,7 @@ from ragged.ir.stmt import Check, Label, Stmt, block
 from ragged.ir.walk import mentions, subexpressions
 from ragged.layout.packed import PackedLayout
 from ragged.layout.prelude import nest
-from ragged.passes.insert_checks import check_of
+from ragged.passes.insert_checks import check_of, index_message
 from ragged.prove import Proof, Prover, Unproven
 
 
@@ -183,12 +183,10 @@ class Bounds:
             if self._plain(tensor, access) or access.condition in seen or _implied(access):
                 continue
             seen.add(access.condition)
-            message = (
-                f"index {{0}} of dimension {access.position} of '{access.tensor.name}' is outside [0, {{1}})"
-            )
-            label = Label(f"{access.tensor.name}.bound{access.position}")
-            witness = (placed(access.index), placed(access.extent))
-            yield Check(label, placed(access.condition), message, witness, tensor.at)
+            name, position = access.tensor.name, access.position
+            message, witness = index_message(name, position, access.index, access.extent)
+            label = Label(f"{name}.bound{position}")
+            yield Check(label, placed(access.condition), message, tuple(map(placed, witness)), tensor.at)
         for division in divisions(value.expr, self._unpadded(tensor)):
             if division.condition not in seen:
                 seen.add(division.condition)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.obligations import Division, IndexObligation, Obligation, element, obligations
 from ragged.errors import Location
-from ragged.ir.expr import Const, Expr, Ref, Unary, Var
+from ragged.ir.expr import Const, Expr, Load, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Label, Reduce, Stmt, Store, block
-from ragged.ir.walk import expressions
+from ragged.ir.walk import expressions, subexpressions
 
 
 def insert_checks(program: Program) -> Rewritten:
@@ -48,9 +48,20 @@ def check_of(needed: Obligation, at: Location | None) -> Check:
     if isinstance(needed, Division):
         message = f"'{expr_text(needed.expr)}' divides by {{0}}"
         return Check(Label("divisor"), needed.condition, message, (needed.divisor,), at)
-    message = f"index {{0}} of dimension {needed.position} of '{needed.what}' is outside [0, {{1}})"
-    witness = (needed.index, needed.extent)
+    message, witness = index_message(needed.what, needed.position, needed.index, needed.extent)
     return Check(Label(f"{needed.what}.bound{needed.position}"), needed.condition, message, witness, at)
+
+
+def index_message(what: str, position: int, index: Expr, extent: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """Return the message of an index out of bounds and its witnesses, what it is read from named."""
+    message = f"index {{0}} of dimension {position} of '{what}' is outside [0, {{1}})"
+    witness, read = [index, extent], []
+    for part in dict.fromkeys(part for part in subexpressions(index) if isinstance(part, Load)):
+        first = len(witness)
+        witness += (*part.indices, part)
+        places = ", ".join(f"{{{first + number}}}" for number in range(len(part.indices)))
+        read.append(f"'{part.buffer.name}'[{places}] is {{{len(witness) - 1}}}")
+    return ": ".join([message, *([", ".join(read)] if read else [])]), tuple(witness)
 
 
 @dataclass

@@ -63,7 +63,7 @@ def test_what_was_changed_after_linearizing_ends_the_call(function, node, value)
     with pytest.raises(DataError) as refused:
         function(batch.replace(payloads={"labels": changed}))
     first, place = str(refused.value).splitlines()
-    assert first == f"index {value} of dimension 0 of 'emb' is outside [0, 6)"
+    assert first == f"index {value} of dimension 0 of 'emb' is outside [0, 6): 'labels'[{node}, 1] is {value}"
     assert place.startswith("  at test_a_check_that_stays.py:")
     with pytest.raises(CheckFailed):
         interpreted(ra_program(), batch.replace(payloads={"labels": changed}), PARAMS)

@@ -113,7 +113,8 @@ def test_integer_scalars_in_ranges():
 
 def test_data_out_of_range_is_named():
     T, at = floats(6, 3), np.array([[0, 5], [2, 9]], np.int32)
-    with pytest.raises(DataError, match=r"index 9 of dimension 0 of 'T' is outside \[0, 6\)"):
+    named = r"index 9 of dimension 0 of 'T' is outside \[0, 6\): 'I'\[1, 1\] is 9"
+    with pytest.raises(DataError, match=named):
         LIB.lookup(T, at)
     at[1, 1] = 1
     np.testing.assert_allclose(LIB.lookup(T, at), T[at].sum(1), rtol=1e-6)
