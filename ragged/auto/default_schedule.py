@@ -18,6 +18,7 @@ from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
 from ragged.auto.tile_batches import tile_batches
+from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
@@ -160,6 +161,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: order_loops(s.schedule),
         "innermost loops run over contiguous elements",
         "per_node_matrices",
+    ),
+    Rule(
+        "tile_panels",
+        lambda s: tile_panels(s.schedule, s.machine),
+        "an input with columns of any number, contiguous or not, is packed once and read by all rows",
     ),
     Rule(
         "plan_rows",

@@ -11,6 +11,9 @@ from ragged.machine import Machine
 _SEVERAL = 4
 """From so many full tiles on, a smaller tile for the remainder costs less than tiles of fewer rows throughout."""
 
+_PANEL_ROWS = (24, 12, 8, 6, 4, 3, 2)
+"""Rows of a tile of 1 to 4 vectors: as many as there are accumulators, 24 rows being tiles of each kind."""
+
 
 def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
     """Return the rows of a contraction's tile: more where its columns are few.
@@ -55,6 +58,20 @@ def loop_over_gates(contraction: Contraction, columns: For, sums: int, machine: 
     count = extent_of(others[0])
     held = count * sums + count + 1
     return others[0] if count > 1 and held <= machine.vector_registers else None
+
+
+def panel_vectors(machine: Machine) -> int:
+    """Return the vectors of a panel, the columns of a packed operand that a tile computes at once."""
+    return 4 if machine.vector_registers >= 32 else 2
+
+
+def rows_of_panel(machine: Machine, vectors: int) -> int:
+    """Return the rows of a tile of so many vectors.
+
+    Its accumulators, a vector of each column block and a broadcast element of the other operand stay in registers.
+    """
+    fitting = (rows for rows in _PANEL_ROWS if rows * vectors + vectors < machine.vector_registers)
+    return next(fitting, 1)
 
 
 def dividing_rows(contraction: Contraction, most: int) -> int:

@@ -10,7 +10,7 @@ from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Const, Load, Var
+from ragged.ir.expr import Const, Expr, Load, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Store
@@ -81,13 +81,18 @@ def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
             case For(
                 var=outer,
                 kind=LoopKind.SERIAL,
-                extent=Const(value=rows),
+                extent=rows,
                 body=For(var=inner, kind=LoopKind.SERIAL, extent=Const(value=columns), body=Store() as store),
-            ) if site.stage.kind is StageKind.KERNEL and rows >= side and columns % side == 0:
+            ) if site.stage.kind is StageKind.KERNEL and _fills(rows, side) and columns % side == 0:
                 if store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer, inner):
                     yield outer, inner, store.label
             case _:
                 pass
+
+
+def _fills(rows: Expr, side: int) -> bool:
+    """Return whether there are rows for a square, or may be."""
+    return not isinstance(rows, Const) or int(rows.value) >= side
 
 
 def _is_turned(store: Store, outer: Var, inner: Var) -> bool:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragged.codegen import team_text, tile_text, transpose_text
+from ragged.codegen import masked_text, team_text, tile_text, transpose_text
 from ragged.codegen.elementary import Helper, helpers_text, pairs_name, pairs_text
 from ragged.codegen.llvm_text import Lanes
 from ragged.codegen.load_tvm import Call, StringImm, tirx, tvm_ffi
 from ragged.codegen.ops import (
     BARRIER,
     CLAIM,
+    MASKED_LOAD,
+    MASKED_STORE,
     MULTIPLY,
     OPERATIONS,
     PAIRED,
@@ -72,6 +74,10 @@ class _Lowering:
             return self._multiply(*call.args)
         if name == TRANSPOSE:
             return self._transpose(*call.args)
+        if name == MASKED_LOAD:
+            return self._masked_load(call)
+        if name == MASKED_STORE:
+            return self._masked_store(*call.args)
         function = name.removeprefix(PREFIX)
         operation = function if function in FUNCTIONS else OPERATIONS.get(name)
         if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in PAIRED:
@@ -86,6 +92,20 @@ class _Lowering:
     def _transpose(self, side: Any, *args: TirExpr) -> TirExpr:
         count = int(side.value)
         return self._extern(transpose_text.transpose_name(count), transpose_text.transpose_text(count), args)
+
+    def _masked_load(self, call: Any) -> TirExpr:
+        lanes = call.ty.dtype.lanes
+        name = masked_text.masked_name("load", lanes)
+        self.texts[name] = masked_text.masked_load_text(lanes)
+        self.texts["smin"] = masked_text.DECLARED
+        return tirx.call_extern(str(call.ty.dtype), name, *call.args)
+
+    def _masked_store(self, *args: TirExpr) -> TirExpr:
+        lanes = args[1].ty.dtype.lanes
+        self.texts["smin"] = masked_text.DECLARED
+        return self._extern(
+            masked_text.masked_name("store", lanes), masked_text.masked_store_text(lanes), args
+        )
 
     def _extern(self, name: str, text: str, args: Any) -> TirExpr:
         self.texts[name] = text

@@ -32,6 +32,8 @@ MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
 """`multiply(tiles, shape, ...)` and `release(shape)`: see `ragged.codegen.tile_text`."""
 TRANSPOSE = "ragged.transpose"
 """`transpose(side, rows, row_stride, out, out_stride)`: see `ragged.codegen.transpose_text`."""
+MASKED_LOAD, MASKED_STORE = "ragged.masked_load", "ragged.masked_store"
+"""`masked_load(address, count)` and `masked_store(address, value, count)`: see `ragged.codegen.masked_text`."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
 """The operations by their names in TIR, and their names in `ragged.codegen.elementary`."""
 
@@ -46,7 +48,7 @@ def _register_pure(name: str) -> None:
 
 for _name in (*OPERATIONS, PAIRS):
     _register_pure(_name)
-for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE):
+for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE, MASKED_LOAD, MASKED_STORE):
     register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
 

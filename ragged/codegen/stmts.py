@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from ragged.analysis.masked_copies import masked_copy
 from ragged.analysis.matrix_nests import MatrixNest, matrix_nest
-from ragged.analysis.row_pairs import pair_row
-from ragged.analysis.transposed_tiles import TransposedTile, transposed_tile
+from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.codegen.entry import WITNESSES, CheckSite
 from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import PAIRED, PAIRS, TRANSPOSE, TirExpr, TirStmt, literal, stored_as
+from ragged.codegen.ops import (
+    TirExpr,
+    TirStmt,
+    literal,
+    stored_as,
+)
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
+from ragged.codegen.vector_copies import masked, pair_row_of, transposed
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
@@ -194,11 +200,13 @@ class Statements:
                     fix='target="cuda -arch=sm_90", or serial',
                 )
             case LoopKind.SERIAL | LoopKind.UNROLLED if (tile := transposed_tile(loop)) is not None:
-                return [self._transposed(tile)]
+                return [transposed(tile, self.expressions)]
             case LoopKind.UNROLLED if isinstance(loop.extent, Const):
                 return self._unrolled(loop, int(loop.extent.value), team)
-            case LoopKind.VECTORIZED if (row := self._pair_row(loop)) is not None:
+            case LoopKind.VECTORIZED if (row := pair_row_of(loop, self.expressions)) is not None:
                 return [row]
+            case LoopKind.VECTORIZED if (copy := masked_copy(loop)) is not None:
+                return [masked(loop.var, copy, self.expressions)]
             case LoopKind.VECTORIZED if self._can_vectorize(loop):
                 return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
@@ -221,38 +229,6 @@ class Statements:
         if id(loop) not in self._vectorizable:  # the stage keeps its loops alive
             self._vectorizable[id(loop)] = can_vectorize(loop)
         return self._vectorizable[id(loop)]
-
-    def _pair_row(self, loop: For) -> TirStmt | None:
-        """Return a loop that makes pairs of elements side by side as one load and one store; else None."""
-        lanes, store = loop.extent, loop.body
-        first = pair_row(store, loop.var)
-        if first is None or not isinstance(lanes, Const) or lanes.value not in PAIRED:
-            return None
-        assert isinstance(store, Store)
-        count = int(lanes.value)
-        self.expressions.variables[loop.var] = literal(0, INDEX)
-        one = literal(1, INDEX)
-        read = tirx.Ramp(self.expressions.offset(first.buffer, first.indices), one, 2 * count)
-        write = tirx.Ramp(self.expressions.offset(store.buffer, store.indices), one, count)
-        elements = tirx.BufferLoad(self.expressions.storage[first.buffer], [read])
-        pairs = tirx.call_intrin(f"float32x{count}", PAIRS, elements)
-        return tirx.BufferStore(self.expressions.storage[store.buffer], pairs, [write])
-
-    def _transposed(self, tile: TransposedTile) -> TirStmt:
-        """Return a nest that transposes a square as vectors: loads of its rows, and stores of its columns."""
-        out = Load(tile.out.buffer, tile.out.indices)
-        args: list[TirExpr] = [tirx.IntImm("int32", tile.side)]
-        for element, far in ((tile.rows, tile.column), (out, tile.row)):
-            first, next_one = (self._place(element, tile, far, step) for step in (0, 1))
-            address = tirx.address_of(tirx.BufferLoad(self.expressions.storage[element.buffer], [first]))
-            args += [address, next_one - first]
-        return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args))
-
-    def _place(self, element: Load, tile: TransposedTile, var: Var, step: int) -> TirExpr:
-        """Return where an element of a square's first row and column stands, or that of its second, along `var`."""
-        for each in (tile.row, tile.column):
-            self.expressions.variables[each] = literal(step if each is var else 0, INDEX)
-        return self.expressions.offset(element.buffer, element.indices)
 
     def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
         extent = self.expressions.emit(loop.extent)

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from ragged.errors import Location
-from ragged.ir.expr import Buffer, Dim, Expr, Var
-from ragged.ir.ops import Combiner
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Var
+from ragged.ir.ops import BinaryOp, Combiner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +188,18 @@ class Block(_Node):
 
 Leaf: TypeAlias = Store | Reduce | Check | Barrier | Intrinsic
 Stmt: TypeAlias = Leaf | For | Let | Alloc | If | Block
+
+
+def lanes_at_most(loop: For) -> int | None:
+    """Return how many iterations a loop has at most: its extent, or the number in its minimum; None if neither is one.
+
+    A vectorized loop has such an extent, and vectors of so many lanes.
+    """
+    match loop.extent:
+        case Const(value=most) | Binary(op=BinaryOp.MIN, rhs=Const(value=most)):
+            return int(most)
+        case _:
+            return None
 
 
 def block(*statements: Stmt) -> Stmt:

@@ -7,7 +7,17 @@ from ragged.ir.expr import Const, Expr, Load, MemoryScope, Ref, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Enclosing, Site, sites
-from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, BarrierScope, For, Let, LoopKind, Reduce
+from ragged.ir.stmt import (
+    CONCURRENT,
+    Alloc,
+    Barrier,
+    BarrierScope,
+    For,
+    Let,
+    LoopKind,
+    Reduce,
+    lanes_at_most,
+)
 from ragged.ir.walk import statements, subexpressions
 
 _MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
@@ -54,11 +64,11 @@ def check_threads(program: Program) -> None:
 
 
 def check_vectors(program: Program) -> None:
-    """A vectorized loop has a constant extent, and no loop, allocation or barrier in it."""
+    """A vectorized loop has a constant extent, or the minimum of one and a number, and plain statements in it."""
     for site in sites(program):
         loop = site.stmt
         if isinstance(loop, For) and loop.kind is LoopKind.VECTORIZED:
-            if not isinstance(loop.extent, Const):
+            if lanes_at_most(loop) is None:
                 raise refusal(program, loop, f"the vectorized loop '{loop.var.name}' has no constant extent")
             for inner in statements(loop.body):
                 if isinstance(inner, For | Alloc | Barrier):

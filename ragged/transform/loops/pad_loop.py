@@ -8,15 +8,18 @@ from dataclasses import replace
 from ragged.analysis.dependence import never_meet
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Ref, Var
+from ragged.ir.build import both
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import ElementAccess, Site, regions_of, sites
-from ragged.ir.stmt import Check, For, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Check, For, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
 from ragged.passes.assume import assume
-from ragged.transform.legality import labelled, require_fixed, require_no_lanes
+from ragged.prove import Proof
+from ragged.transform.legality import answer, labelled, require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.overrun import PadExtent, surroundings
 
@@ -40,7 +43,7 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
     is zero beyond the end of what the caller gave, and of what is written before; functions go on with the last
     iteration's value where they have no other. The elements that the new iterations write are written by nothing else,
     so that no result depends on them. The facts by which this is proven are checked by the prelude. The loop keeps its
-    name.
+    name. An extent that is proven to be from 1 up to `multiple` becomes the number `multiple`.
 
     Raises:
         ScheduleError: there is no such loop, or the multiple is less than 1; the loop is vectorized, a team's, or a
@@ -57,7 +60,7 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
     require_fixed(old, (old.extent,), what)
     if modulo(old.extent, multiple) == ZERO:
         return Rewriter().program(program)
-    extent = times(floordiv(plus(old.extent, Const(multiple - 1)), multiple), Const(multiple))
+    extent, facts = _padded_extent(program, site, old.extent, multiple)
     beyond = PadExtent(asked=program, context=surroundings(site), loop=old, what=what)
     padded = beyond.loop_up_to(extent)
 
@@ -65,9 +68,18 @@ def pad_loop(program: Program, loop: Var, multiple: int) -> Rewritten:
         return padded
 
     result = Replace(loop=loop, change=change).program(program)
-    new = assume(result.program, beyond.assumed)
+    new = assume(result.program, beyond.assumed | facts)
     _require_unseen(new, loop, old, what)
     return replace(result, program=new)
+
+
+def _padded_extent(program: Program, site: Site, extent: Expr, multiple: int) -> tuple[Expr, frozenset[Fact]]:
+    """Return the multiple that is not below an extent, and the facts by which it is a number."""
+    inside = both(Binary(BinaryOp.LT, ZERO, extent), Binary(BinaryOp.LE, extent, Const(multiple)))
+    found = answer(program, site, inside)
+    if isinstance(found, Proof):
+        return Const(multiple), found.facts
+    return times(floordiv(plus(extent, Const(multiple - 1)), multiple), Const(multiple)), frozenset()
 
 
 def _require_paddable(loop: For, what: str) -> None:
@@ -102,13 +114,20 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
                 if id(other.stmt) in mine:
                     real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
                     access = replace(access, conditions=(*access.conditions, real))
-                if not never_meet(program, (site, dead), (other, access), 0):
+                depth = _depth_of(write.buffer, site)
+                if not never_meet(program, (site, dead), (other, access), depth):
                     assert isinstance(other.stmt, Store | Reduce)
                     name = other.stmt.label.name
                     raise ScheduleError(
                         what,
                         because=f"beyond its end '{write.buffer.name}' may be written where '{name}' writes it",
                     )
+
+
+def _depth_of(buffer: Buffer, site: Site) -> int:
+    """Return how many loops are around the allocation of a buffer: others of their iterations have another one."""
+    allocated = next((n for n, o in enumerate(site.around) if isinstance(o, Alloc) and o.buffer is buffer), 0)
+    return sum(isinstance(outer, For) for outer in site.around[:allocated])
 
 
 def _writes(found: list[Site]) -> Iterator[tuple[Site, ElementAccess]]:

@@ -6,7 +6,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
-from ragged.ir.stmt import Alloc, For, LoopKind
+from ragged.ir.stmt import Alloc, For, LoopKind, lanes_at_most
 from ragged.ir.walk import statements
 from ragged.transform.legality import require_constant, require_independent, require_no_team
 from ragged.transform.locate import loop_site, with_kind
@@ -34,7 +34,8 @@ def vectorize(program: Program, loop: Var) -> Rewritten:
     old = site.stmt
     assert isinstance(old, For)
     require_no_team(old, what)
-    require_constant(old, what, f"split(program, {loop.name}, 16) first, then vectorize the inner loop")
+    if lanes_at_most(old) is None:
+        require_constant(old, what, f"split(program, {loop.name}, 16) first, then vectorize the inner loop")
     for inner in statements(old.body):
         if isinstance(inner, For):
             raise ScheduleError(

@@ -1,4 +1,4 @@
-"""pack: store a parameter in a tiled and permuted layout when it is bound."""
+"""pack: store a parameter or an input in a tiled and permuted layout, when it is bound or at the kernel's start."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from ragged.analysis.accesses import accesses
 from ragged.analysis.buffers import appended, check_alone, check_free, check_known, prepended, table_shape
 from ragged.arith.affine import divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
-from ragged.arith.fold import plus, times
+from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Label, Stmt, Store
+from ragged.ir.stmt import For, Label, LoopKind, Stmt, Store, block
+from ragged.ir.walk import statements, subexpressions
 
 
 def pack(
@@ -29,7 +30,7 @@ def pack(
     *,
     first: bool = False,
 ) -> Rewritten:
-    """Read a parameter from a table `name` that holds its values tiled and in another order of dimensions.
+    """Read a parameter or an input from a table `name` that holds its values tiled, in another order of dimensions.
 
     `tiles` are dimensions and what they are divided by: a dimension d of extent e becomes two, of
     `(e + factor - 1) // factor` blocks and of `factor` places in a block. `order` permutes what the dimensions
@@ -67,20 +68,24 @@ def pack(
     packed as well. What the bind stage reads it reads from where it did; unless `first`: the table is then filled
     before all else, and read in the bind stage and not in the kernel.
 
+    The table of an input is a workspace that the kernel fills before all else; the outermost loop that fills it is
+    parallel. Its extents may be sizes of the call.
+
     Raises:
-        ScheduleError: the buffer is no parameter or table, its extents are no numbers, or the kernel does not read it,
-            with `first` the bind stage; a table of the bind stage is to be filled first; the tiles or the order are not
-            of its dimensions; the name is taken.
+        ScheduleError: the buffer is no parameter, table or input, its extents are no numbers (of an input: no sizes),
+            or the kernel does not read it, with `first` the bind stage; a table of the bind stage, or an input, is to
+            be filled first; a team runs a kernel that reads an input; the tiles or the order are not of its dimensions;
+            the name is taken.
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
-    shape = table_shape(parameter, "pack")
+    given = parameter.role is Role.PAYLOAD
+    shape = _input_shape(program, parameter) if given else tuple(map(Const, table_shape(parameter, "pack")))
     check_free(program, name, "pack")
     _check_read(program, parameter, first)
     layout = _layout(parameter, shape, tiles, order)
-    table = Buffer(
-        name, parameter.dtype, tuple(map(Const, layout.shape)), Role.BOUND, layout.names(parameter)
-    )
+    role = Role.WORKSPACE if given else Role.BOUND
+    table = Buffer(name, parameter.dtype, layout.shape, role, layout.names(parameter))
     rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
     stages = tuple(
         replace(stage, body=rewriter.stmt(stage.body)) if (stage.kind is StageKind.BIND) is first else stage
@@ -88,8 +93,51 @@ def pack(
     )
     new = replace(program, buffers=(*program.buffers, table), stages=stages)
     filled = _filled(parameter, shape, table, layout)
-    done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
+    if given:
+        done = _before_kernel(new, replace(filled, kind=LoopKind.PARALLEL))
+    else:
+        done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
     return rewriter.finish(program, done)
+
+
+def _input_shape(program: Program, given: Buffer) -> tuple[Expr, ...]:
+    """Return the shape of an input that the kernel can pack, or raise `ScheduleError`."""
+    what = f"pack: '{given.name}' cannot be packed in the kernel"
+    if not given.shape or not all(_is_size(extent) for extent in given.shape):
+        raise ScheduleError(
+            what,
+            because="its extents are not all numbers and sizes of the call",
+            fix="pack an input without rows of different lengths",
+        )
+    if any(
+        isinstance(stmt, For) and stmt.kind in (LoopKind.TEAM, LoopKind.THREADS)
+        for stmt in statements(program.kernel)
+    ):
+        raise ScheduleError(
+            what,
+            because="a team runs the kernel: each worker would fill the whole table",
+            fix="pack before distribute_over_team",
+        )
+    return given.shape
+
+
+def _is_size(extent: Expr) -> bool:
+    """Return whether an extent is made of numbers and sizes of the call alone."""
+    parts = list(subexpressions(extent))
+    return not any(isinstance(part, Ref | Load) for part in parts) and all(
+        part.function.is_size for part in parts if isinstance(part, Call)
+    )
+
+
+def _before_kernel(program: Program, stmt: Stmt) -> Program:
+    """Return the program with `stmt` at the beginning of its kernel."""
+    return replace(
+        program,
+        stages=tuple(
+            replace(stage, body=block(stmt, stage.body)) if stage.kind is StageKind.KERNEL else stage
+            for stage in program.stages
+        ),
+    )
 
 
 def _check_read(program: Program, parameter: Buffer, first: bool) -> None:
@@ -114,7 +162,7 @@ class _Piece:
     """A dimension of a table: of `extent` values, the blocks of `factor` of a dimension, or the places in them."""
 
     dimension: int
-    extent: int
+    extent: Expr
     factor: int
     inner: bool
 
@@ -126,7 +174,7 @@ class _Layout:
     pieces: tuple[_Piece, ...]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Expr, ...]:
         return tuple(piece.extent for piece in self.pieces)
 
     def names(self, buffer: Buffer) -> tuple[Dim | None, ...]:
@@ -142,7 +190,7 @@ class _Layout:
 
 
 def _layout(
-    parameter: Buffer, shape: tuple[int, ...], tiles: Sequence[tuple[int, int]], order: Sequence[int]
+    parameter: Buffer, shape: tuple[Expr, ...], tiles: Sequence[tuple[int, int]], order: Sequence[int]
 ) -> _Layout:
     factors: dict[int, int] = {}
     for dimension, factor in tiles:
@@ -158,8 +206,9 @@ def _layout(
             pieces.append(_Piece(dimension, extent, 1, inner=False))
             continue
         factor = factors[dimension]
-        pieces.append(_Piece(dimension, -(-extent // factor), factor, inner=False))
-        pieces.append(_Piece(dimension, factor, factor, inner=True))
+        blocks = floordiv(plus(extent, Const(factor - 1)), factor)
+        pieces.append(_Piece(dimension, blocks, factor, inner=False))
+        pieces.append(_Piece(dimension, Const(factor), factor, inner=True))
     if sorted(order) != list(range(len(pieces))):
         raise ScheduleError(
             f"pack: {tuple(order)} is no order of the dimensions of '{parameter.name}'",
@@ -183,26 +232,26 @@ def _divides(parts: tuple[Expr, Expr]) -> bool:
     return isinstance(parts[1], Binary) and parts[1].op is BinaryOp.MOD
 
 
-def _filled(parameter: Buffer, shape: tuple[int, ...], table: Buffer, layout: _Layout) -> Stmt:
+def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _Layout) -> For:
     """Return the nest that fills the table."""
     loops = [Var(f"{parameter.name}_{position}") for position in range(len(layout.pieces))]
     source: list[Expr] = [Const(0)] * len(shape)
-    rounded: dict[int, int] = {}
+    there: Expr | None = None
     for var, piece in zip(loops, layout.pieces, strict=True):
         share = Ref(var) if piece.inner else times(Ref(var), Const(piece.factor))
         block_first = (source[piece.dimension], share) if piece.inner else (share, source[piece.dimension])
         source[piece.dimension] = plus(*block_first)
-        rounded[piece.dimension] = rounded.get(piece.dimension, 1) * piece.extent
+    for dimension in sorted({piece.dimension for piece in layout.pieces if piece.inner}):
+        factor = next(piece.factor for piece in layout.pieces if piece.dimension == dimension)
+        if modulo(shape[dimension], factor) != ZERO:
+            there = both(there, Binary(BinaryOp.LT, source[dimension], shape[dimension]))
     value: Expr = Load(parameter, tuple(source))
-    there: Expr | None = None
-    for dimension, extent in enumerate(shape):
-        if rounded[dimension] > extent:
-            there = both(there, Binary(BinaryOp.LT, source[dimension], Const(extent)))
     if there is not None:
         value = Select(there, value, _zero(table.dtype))
     nest: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
     for var, piece in zip(reversed(loops), reversed(layout.pieces), strict=True):
-        nest = For(var, Const(piece.extent), nest)
+        nest = For(var, piece.extent, nest)
+    assert isinstance(nest, For), "a table has dimensions"
     return nest
 
 

@@ -9,6 +9,7 @@ from ragged.transform.loops.fission import fission
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.pack import pack
@@ -30,7 +31,7 @@ def test_text(golden):
     same_compiled(program, new, data(PRODUCT))
 
 
-@pytest.mark.parametrize("tail", Tail)
+@pytest.mark.parametrize("tail", [Tail.GUARD, Tail.PEEL, Tail.SHORT])
 @pytest.mark.parametrize("factor", [1, 4, 7, 16, 20, 32])
 @pytest.mark.parametrize("order", [(0, 2, 1), (0, 1, 2), (2, 0, 1), (1, 2, 0)])
 def test_any_tile_in_any_order(factor, order, tail):
@@ -92,15 +93,73 @@ def test_from_naive_loops_to_registers(golden):
 
 def test_what_is_no_parameter():
     program = parse(PRODUCT)
-    assert refused(pack, program, declared(program, "v"), "v_packed", (), (1, 0)) == (
-        "pack: 'v' is no parameter\n"
-        "  because: its role is 'payload': what it holds is not known when parameters are bound\n"
+    assert refused(pack, program, declared(program, "y"), "y_packed", (), (1, 0)) == (
+        "pack: 'y' is no parameter\n"
+        "  because: its role is 'output': what it holds is not known when parameters are bound\n"
         "  fix: name a parameter, or a table made of parameters"
     )
     program = parse(PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[count + 20])"))
     assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
         "pack: the shape of 'b' is not known when parameters are bound\n"
         "  because: a table needs extents that are numbers"
+    )
+
+
+INPUTS = """\
+program("inputs")
+
+count: call()
+depth: call()
+v: payload(float32[count, depth])
+w: payload(float32[depth, count])
+y: output(float32[count, count])
+
+with kernel:
+    for n in parallel(count):
+        for i in serial(count):
+            y[n, i] = 0.0
+            for j in serial(depth):
+                y[n, i] += v[n, j] * w[j, i]
+"""
+
+
+def inputs(counts):
+    random = np.random.default_rng(0)
+    for count, depth in counts:
+        arrays = {"v": random.standard_normal((count, depth), np.float32)}
+        arrays["w"] = random.standard_normal((depth, count), np.float32)
+        yield {"count": count, "depth": depth}, arrays
+
+
+def test_an_input_is_packed_in_the_kernel(golden):
+    program = parse(INPUTS)
+    program = valid(split, program, loop(program, "i"), 4, Tail.SHORT).program
+    new = valid(pack, program, declared(program, "w"), "w_packed", ((1, 4),), (1, 0, 2)).program
+    golden("pack_input.txt", f"{program}\npack(w, 'w_packed', ((1, 4),), (1, 0, 2))\n\n{new}")
+    sizes = [(0, 2), (1, 0), (3, 5), (4, 1), (9, 2)]
+    same(program, new, inputs(sizes))
+    same_compiled(program, new, list(inputs(sizes)))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 0, 3, 1)])
+def test_an_input_is_tiled_in_two_dimensions(order):
+    program = parse(INPUTS)
+    new = valid(pack, program, declared(program, "v"), "v_packed", ((0, 2), (1, 3)), order).program
+    same(program, new, inputs([(0, 2), (1, 0), (3, 5), (4, 3)]))
+
+
+def test_an_input_that_the_kernel_cannot_pack():
+    program = parse(INPUTS)
+    team = valid(distribute_over_team, program).program
+    assert refused(pack, team, declared(team, "w"), "w_packed", (), (1, 0)) == (
+        "pack: 'w' cannot be packed in the kernel\n"
+        "  because: a team runs the kernel: each worker would fill the whole table\n"
+        "  fix: pack before distribute_over_team"
+    )
+    assert refused(pack, program, declared(program, "w"), "w_packed", (), (1, 0), first=True) == (
+        "pack: the bind stage does not read 'w'\n"
+        "  because: another layout would change nothing\n"
+        "  fix: name what the bind stage reads"
     )
 
 

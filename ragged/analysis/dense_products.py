@@ -1,0 +1,132 @@
+"""Sums of products of dense operands: matrix products, batches of them, convolutions, of any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ragged.ir.expr import Binary, Call, Expr, Load, Ref, Role
+from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.program import Program, StageKind
+from ragged.ir.sites import Site, sites
+from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
+from ragged.ir.walk import mentions, subexpressions
+
+_PACKED = (Role.PARAMETER, Role.PAYLOAD)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseProduct:
+    """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
+
+    `columns` is the loop over the last dimension of the result in memory; `operand`, a parameter or an input, is
+    indexed by it in `dimension`, and can be packed so that columns are contiguous; the other operand does not depend on
+    it. `rows` are the loops that `operand` does not depend on, `batch` the others; all stand directly inside each
+    other, and are listed outermost first.
+    """
+
+    init: Label
+    update: Label
+    batch: tuple[For, ...]
+    rows: tuple[For, ...]
+    columns: For
+    axes: tuple[For, ...]
+    operand: Load
+    dimension: int
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the columns of the operand are contiguous as it is stored."""
+        return self.dimension == self.operand.buffer.order[-1]
+
+    @property
+    def panel_order(self) -> tuple[int, ...]:
+        """The order of `pack`, once it has tiled the columns: blocks, the dimensions reduced over, places in a block.
+
+        Dimensions that no reduction goes over come before the blocks.
+        """
+        axes = [axis.var for axis in self.axes]
+        reduced = [mentions(index, axes) for index in self.operand.indices]
+        others = [d for d in range(len(reduced)) if d != self.dimension]
+        before, inside = ([d for d in others if reduced[d] is along] for along in (False, True))
+        places = (*before, self.dimension, *inside)
+        return (*(d + (d > self.dimension) for d in places), self.dimension + 1)
+
+
+def dense_products(program: Program) -> Iterator[DenseProduct]:
+    """Yield the dense products of the kernel, in program order."""
+    for site in sites(program):
+        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
+            found = _product(site, site.stmt)
+            if found is not None:
+                yield found
+
+
+def _product(site: Site, update: Reduce) -> DenseProduct | None:
+    """Return the product at a site, or None if it has another form."""
+    value = update.value
+    if update.combiner is not Combiner.SUM or not update.buffer.dtype.is_float or not update.indices:
+        return None
+    if not (isinstance(value, Binary) and value.op is BinaryOp.MUL):
+        return None
+    count = len(update.axes)
+    axes, outputs = site.loops[-count:], _outputs(site, count)
+    init = _init(outputs, update)
+    if init is None or [axis.var for axis in axes] != list(update.axes):
+        return None
+    if not all(_is_dense(loop) for loop in (*axes, *outputs)):
+        return None
+    last = update.indices[update.buffer.order[-1]]
+    columns = next((loop for loop in outputs if last == Ref(loop.var)), None)
+    if columns is None or any(mentions(i, (columns.var,)) for i in update.indices if i is not last):
+        return None
+    for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+        dimension = _dimension(operand, columns)
+        if dimension is None or mentions(other, (columns.var,)):
+            continue
+        assert isinstance(operand, Load)
+        rest = [loop for loop in outputs if loop is not columns]
+        batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
+        rows = tuple(loop for loop in rest if loop not in batch)
+        return DenseProduct(init, update.label, batch, rows, columns, axes, operand, dimension)
+    return None
+
+
+def _outputs(site: Site, axes: int) -> tuple[For, ...]:
+    """Return the loops directly inside each other around the axes, outermost first."""
+    found: list[For] = []
+    for outer in reversed(site.around[: len(site.around) - axes]):
+        if not isinstance(outer, For) or (found and outer.body is not found[-1]):
+            break
+        found.append(outer)
+    return tuple(reversed(found))
+
+
+def _init(outputs: tuple[For, ...], update: Reduce) -> Label | None:
+    """Return the label of the store directly before the loops of the reduction, of the same element."""
+    if not outputs:
+        return None
+    match outputs[-1].body:
+        case Block(body=(Store(label=label, buffer=buffer, indices=indices), For() as loop)):
+            while isinstance(loop.body, For):
+                loop = loop.body
+            same = buffer is update.buffer and indices == update.indices and loop.body is update
+            return label if same else None
+        case _:
+            return None
+
+
+def _is_dense(loop: For) -> bool:
+    parts = list(subexpressions(loop.extent))
+    return loop.kind in (LoopKind.SERIAL, LoopKind.PARALLEL) and all(
+        not isinstance(part, Ref | Load) and (not isinstance(part, Call) or part.function.is_size)
+        for part in parts
+    )
+
+
+def _dimension(operand: Expr, columns: For) -> int | None:
+    """Return the dimension of a buffer that can be packed that the columns index, one by one from zero."""
+    if not isinstance(operand, Load) or operand.buffer.role not in _PACKED:
+        return None
+    places = [d for d, index in enumerate(operand.indices) if mentions(index, (columns.var,))]
+    return places[0] if len(places) == 1 and operand.indices[places[0]] == Ref(columns.var) else None

@@ -1,0 +1,222 @@
+"""Register tiles for products of dense operands: columns by panels of packed vectors, of any number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.analysis.contractions import contractions
+from ragged.analysis.dense_products import DenseProduct, dense_products
+from ragged.analysis.loop_bodies import loop_of, parts_of
+from ragged.arith.affine import at_most
+from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Buffer, Const, Role, Var
+from ragged.ir.sites import sites
+from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
+from ragged.ir.walk import statements
+from ragged.machine import Machine
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.fuse_siblings import fuse_siblings
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.specialize import specialize
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.expand_storage import expand_storage
+from ragged.transform.storage.pack import pack
+
+
+def tile_panels(schedule: LoopSchedule, machine: Machine) -> None:
+    """Give each dense product that is left scalar register tiles, and pack the operand that has its columns.
+
+    before::
+
+        for i in parallel(M):
+            for j in parallel(N):
+                y[i, j] = 0.0
+                for k in serial(K):
+                    y[i, j] += x[i, k] * w[j, k]
+
+    after, in outline::
+
+        for p in parallel(panels):
+            fill w_packed[v, k, lane], the vectors of the panel
+            if the panel has 4 vectors:
+                for rows in serial(M // 6):
+                    y_acc = local(float32[6, 4, 16])
+                    for k in serial(K): y_acc[r, v, lane] += x[rows * 6 + r, k] * w_packed[p * 4 + v, k, lane]
+                    for r, v: for lane in vectorized(min(N - (p * 4 + v) * 16, 16)): y[...] = y_acc[r, v, lane]
+                the rows that are left over, in tiles of 3 rows and of one
+            and the same for 1, 2 and 3 vectors
+
+    The last vector of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
+    as far as there are columns. The order of each sum stays. Products that `tile_products` tiles are left to it, and
+    so are those in which a primitive refuses a step. Comes while loops are parallel.
+    """
+    tiled = {each.update for each in contractions(schedule.program) if each.vector is not None}
+    for label in [each.update for each in dense_products(schedule.program) if each.update not in tiled]:
+        before = schedule.checkpoint()
+        try:
+            _tile(schedule, machine, label)
+        except ScheduleError:
+            schedule.restore(before)
+
+
+def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> None:
+    product = next(each for each in dense_products(schedule.program) if each.update is update)
+    lanes = machine.lanes(product.operand.buffer.dtype.bytes)
+    columns = product.columns
+    counts = _vector_counts(columns, lanes, panel_vectors(machine))
+    most = counts[0]
+    vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
+    fill = _pack(schedule, product, lanes)
+    panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
+    outer, rows = _arrange(product)
+    schedule.apply(reorder, (*outer, panel, *rows, vectors, lane))
+    if not outer or product.batch:
+        schedule.apply(parallel, panel)
+    if fill and (not outer or product.batch):
+        _fuse_fill(schedule, fill, outer, panel, most)
+    nests = [(counts[0], (*rows, vectors, lane))]
+    if len(counts) > 1:
+        schedule.apply(reorder, (vectors, lane, *rows))
+        done = schedule.apply(specialize, vectors, counts)
+        copies = zip(*(done.loops[var][-len(counts) :] for var in (*rows, vectors, lane)), strict=True)
+        nests = list(zip(counts, copies, strict=True))
+    for count, nest in nests:
+        *own, vectors, lane = nest
+        if len(counts) > 1 and own:
+            schedule.apply(reorder, (*own, vectors, lane))
+        _tile_rows(schedule, _one_loop(schedule, own), vectors, lane, rows_of_panel(machine, count))
+
+
+def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+    """Return the loops outside of the panels, and those over the rows of one."""
+    batch, rows = [loop.var for loop in product.batch], [loop.var for loop in product.rows]
+    if product.batch or len(rows) < 2:
+        return tuple(batch), tuple(rows)
+    return (rows[0],), tuple(rows[1:])
+
+
+def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int) -> tuple[Var, ...]:
+    """Pack the operand with the columns by vectors; return the loops that fill an input's table, outermost first."""
+    buffer = product.operand.buffer
+    name = schedule.program.free_name(f"{buffer.name}_packed")
+    schedule.apply(pack, buffer, name, ((product.dimension, lanes),), product.panel_order)
+    if buffer.role is Role.PARAMETER:
+        return ()
+    filled = next(
+        site
+        for site in sites(schedule.program)
+        if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
+    )
+    return tuple(loop.var for loop in filled.loops)
+
+
+def _fuse_fill(
+    schedule: LoopSchedule, fill: tuple[Var, ...], outer: tuple[Var, ...], panel: Var, most: int
+) -> None:
+    """Fill a panel right before it is read: it is still in the cache then, and its worker waits for no other one."""
+    place = len(outer)
+    before = schedule.checkpoint()
+    try:
+        panels = schedule.apply(split, fill[place], most, Tail.SHORT).loops[fill[place]][0]
+        if place:
+            schedule.apply(parallel, panels)
+        for first, second in zip((*fill[:place], panels), (*outer, panel), strict=True):
+            schedule.apply(fuse_siblings, first, second)
+    except ScheduleError:
+        schedule.restore(before)
+
+
+def _vector_counts(columns: For, lanes: int, most: int) -> tuple[int, ...]:
+    """Return how many vectors a panel may have, the most frequent number first."""
+    if not isinstance(columns.extent, Const):
+        return (most, *range(1, most))
+    vectors = max(1, -(-int(columns.extent.value) // lanes))
+    counts = (most if vectors >= most else 0, vectors % most)
+    return tuple(count for count in counts if count)
+
+
+def _one_loop(schedule: LoopSchedule, rows: Sequence[Var]) -> Var | None:
+    """Fuse the loops over rows; return the one loop, None if there is none."""
+    if not rows:
+        return None
+    fused, *others = rows
+    for row in others:
+        fused = schedule.apply(fuse, fused, row).loops[fused][0]
+    return fused
+
+
+def _tile_rows(schedule: LoopSchedule, rows: Var | None, vectors: Var, lane: Var, most: int) -> None:
+    """Tile a nest over rows, a constant number of vectors and their lanes; the remainder of rows in smaller tiles."""
+    count = most
+    while rows is not None and count > 1:
+        _, row, *rest = schedule.apply(split, rows, count, Tail.PEEL).loops[rows]
+        tail = tuple(_inside(schedule, rest[0])) if rest else ()
+        _hold_in_registers(schedule, (row, vectors, lane))
+        if not rest:
+            return
+        rows, vectors, lane = rest[0], *tail
+        count //= 2
+    _hold_in_registers(schedule, (vectors, lane))
+
+
+def _inside(schedule: LoopSchedule, rows: Var) -> list[Var]:
+    """Return the loops over vectors and lanes directly inside a loop over rows."""
+    inner = [stmt.var for stmt in statements(loop_of(schedule.program, rows).body) if isinstance(stmt, For)]
+    return inner[:2]
+
+
+def _hold_in_registers(schedule: LoopSchedule, tile: tuple[Var, ...]) -> None:
+    """Sum up all elements of a tile in registers, one step of the reduction at a time, and store them then."""
+    init, axes, update = _sum_in(loop_of(schedule.program, tile[-1]))
+    lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})
+    assert lanes is not None, "a loop over lanes is short"
+    schedule.apply(cache_write, update, tile[-1])
+    for var in reversed(tile):
+        schedule.apply(expand_storage, _allocated_in(schedule, var), var)
+    computed, stored = _cut(schedule, tile, axes[0])
+    schedule.apply(pad_loop, computed[-1], lanes)
+    started, summed = _cut(schedule, computed, init)
+    schedule.apply(reorder, (*axes, *summed))
+    for *around, lane in (started, summed, stored):
+        for var in around:
+            schedule.apply(unroll, var)
+        schedule.apply(vectorize, lane)
+
+
+def _sum_in(loop: For) -> tuple[Label, list[Var], Label]:
+    """Return the initializing store in a loop, the loops of the reduction after it, and its update."""
+    init, nest = parts_of(loop)
+    assert isinstance(init, Store)
+    axes: list[Var] = []
+    while isinstance(nest, For):
+        axes.append(nest.var)
+        nest = nest.body
+    assert isinstance(nest, Reduce)
+    return init.label, axes, nest.label
+
+
+def _allocated_in(schedule: LoopSchedule, loop: Var) -> Buffer:
+    """Return the first buffer that is allocated in a loop."""
+    inside = statements(loop_of(schedule.program, loop).body)
+    return next(stmt.buffer for stmt in inside if isinstance(stmt, Alloc))
+
+
+def _cut(schedule: LoopSchedule, nest: Sequence[Var], after: Label | Var) -> tuple[list[Var], list[Var]]:
+    """Cut a nest after something in its innermost loop; return the loops before and after it."""
+    before: list[Var] = []
+    rest: list[Var] = []
+    at = after
+    for var in reversed(nest):
+        first, second = schedule.apply(fission, var, at).loops[var]
+        before.insert(0, first)
+        rest.insert(0, second)
+        at = first
+    return before, rest

@@ -1,0 +1,47 @@
+"""Loads and stores of the first lanes of a vector, as LLVM IR."""
+
+from __future__ import annotations
+
+DECLARED = "declare i64 @llvm.smin.i64(i64, i64)\n"
+
+
+def masked_name(operation: str, lanes: int) -> str:
+    """Return the name of the function that loads or stores (`operation`) some of so many lanes of float32."""
+    return f"ragged_masked_{operation}_v{lanes}"
+
+
+def masked_load_text(lanes: int) -> str:
+    """Return LLVM IR of `<lanes x float> (address, count)`: lanes from `count` on are zero, and are not read."""
+    vector, mask = f"<{lanes} x float>", f"<{lanes} x i1>"
+    callee = f"@llvm.masked.load.v{lanes}f32.p0"
+    return (
+        f"declare {vector} {callee}(ptr, i32, {mask}, {vector})\n"
+        f"define {vector} @{masked_name('load', lanes)}(ptr %from, i64 %count) {{\n{_mask(lanes)}"
+        f"  %value = call {vector} {callee}(ptr %from, i32 4, {mask} %mask, {vector} zeroinitializer)\n"
+        f"  ret {vector} %value\n}}\n"
+    )
+
+
+def masked_store_text(lanes: int) -> str:
+    """Return LLVM IR of `i32 (address, value, count)`: lanes from `count` on are not written."""
+    vector, mask = f"<{lanes} x float>", f"<{lanes} x i1>"
+    callee = f"@llvm.masked.store.v{lanes}f32.p0"
+    return (
+        f"declare void {callee}({vector}, ptr, i32, {mask})\n"
+        f"define i32 @{masked_name('store', lanes)}(ptr %to, {vector} %value, i64 %count) {{\n{_mask(lanes)}"
+        f"  call void {callee}({vector} %value, ptr %to, i32 4, {mask} %mask)\n"
+        "  ret i32 0\n}\n"
+    )
+
+
+def _mask(lanes: int) -> str:
+    """Return lines that set `%mask` where the number of a lane is below `%count`; that may be any number."""
+    words = f"<{lanes} x i32>"
+    numbers = ", ".join(f"i32 {lane}" for lane in range(lanes))
+    return (
+        f"  %few = call i64 @llvm.smin.i64(i64 %count, i64 {lanes})\n"
+        "  %number = trunc i64 %few to i32\n"
+        f"  %one = insertelement {words} poison, i32 %number, i32 0\n"
+        f"  %all = shufflevector {words} %one, {words} poison, {words} zeroinitializer\n"
+        f"  %mask = icmp slt {words} <{numbers}>, %all\n"
+    )

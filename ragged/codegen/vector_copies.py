@@ -1,0 +1,64 @@
+"""Loops that move whole vectors as TIR: squares that are transposed, rows of pairs, and the first lanes of vectors."""
+
+from __future__ import annotations
+
+from ragged.analysis.masked_copies import MaskedCopy
+from ragged.analysis.row_pairs import pair_row
+from ragged.analysis.transposed_tiles import TransposedTile
+from ragged.codegen.exprs import Expressions
+from ragged.codegen.load_tvm import tirx
+from ragged.codegen.ops import MASKED_LOAD, MASKED_STORE, PAIRED, PAIRS, TRANSPOSE, TirExpr, TirStmt, literal
+from ragged.ir.dtype import INDEX
+from ragged.ir.expr import Const, Load, Var
+from ragged.ir.stmt import For, Store
+
+
+def pair_row_of(loop: For, expressions: Expressions) -> TirStmt | None:
+    """Return a loop that makes pairs of elements side by side as one load and one store; else None."""
+    lanes, store = loop.extent, loop.body
+    first = pair_row(store, loop.var)
+    if first is None or not isinstance(lanes, Const) or lanes.value not in PAIRED:
+        return None
+    assert isinstance(store, Store)
+    count = int(lanes.value)
+    expressions.variables[loop.var] = literal(0, INDEX)
+    one = literal(1, INDEX)
+    read = tirx.Ramp(expressions.offset(first.buffer, first.indices), one, 2 * count)
+    write = tirx.Ramp(expressions.offset(store.buffer, store.indices), one, count)
+    elements = tirx.BufferLoad(expressions.storage[first.buffer], [read])
+    pairs = tirx.call_intrin(f"float32x{count}", PAIRS, elements)
+    return tirx.BufferStore(expressions.storage[store.buffer], pairs, [write])
+
+
+def masked(lane: Var, copy: MaskedCopy, expressions: Expressions) -> TirStmt:
+    """Return a copy of the first lanes of a vector as one load and one store, one of which is masked."""
+    expressions.variables[lane] = literal(0, INDEX)
+    read = expressions.offset(copy.value.buffer, copy.value.indices)
+    write = expressions.offset(copy.out.buffer, copy.out.indices)
+    source, target = expressions.storage[copy.value.buffer], expressions.storage[copy.out.buffer]
+    count, one = expressions.emit(copy.count), literal(1, INDEX)
+    if copy.stores:
+        elements = tirx.BufferLoad(source, [tirx.Ramp(read, one, copy.lanes)])
+        address = tirx.address_of(tirx.BufferLoad(target, [write]))
+        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+    address = tirx.address_of(tirx.BufferLoad(source, [read]))
+    elements = tirx.call_intrin(f"float32x{copy.lanes}", MASKED_LOAD, address, count)
+    return tirx.BufferStore(target, elements, [tirx.Ramp(write, one, copy.lanes)])
+
+
+def transposed(tile: TransposedTile, expressions: Expressions) -> TirStmt:
+    """Return a nest that transposes a square as vectors: loads of its rows, and stores of its columns."""
+    out = Load(tile.out.buffer, tile.out.indices)
+    args: list[TirExpr] = [tirx.IntImm("int32", tile.side)]
+    for element, far in ((tile.rows, tile.column), (out, tile.row)):
+        first, next_one = (_place(element, tile, far, step, expressions) for step in (0, 1))
+        address = tirx.address_of(tirx.BufferLoad(expressions.storage[element.buffer], [first]))
+        args += [address, next_one - first]
+    return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args))
+
+
+def _place(element: Load, tile: TransposedTile, var: Var, step: int, expressions: Expressions) -> TirExpr:
+    """Return where an element of a square's first row and column stands, or that of its second, along `var`."""
+    for each in (tile.row, tile.column):
+        expressions.variables[each] = literal(step if each is var else 0, INDEX)
+    return expressions.offset(element.buffer, element.indices)

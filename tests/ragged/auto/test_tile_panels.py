@@ -1,0 +1,185 @@
+"""Dense products of any sizes are packed and tiled; a result has the bits of the sum in its order."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ragged
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.machine import Machine
+
+AVX512 = Machine(64, 32, 2, 48 << 10, 2 << 20)
+AVX2 = Machine(32, 16, 2, 32 << 10, 1 << 20)
+NEON = Machine(16, 32, 2, 64 << 10, 1 << 20)
+
+PRODUCT = """\
+program("product")
+
+B: call()
+M: call()
+N: call()
+K: call()
+x: payload(float32[{x}])
+w: payload(float32[{w}])
+y: output(float32[B, M, N])
+
+with kernel:
+    for b in parallel(B):
+        for i in parallel(M):
+            for j in parallel(N):
+                y[b, i, j] = 0.0
+                for k in serial(K):
+                    y[b, i, j] += x[{xi}] * w[{wi}]
+"""
+SHAPES = {"b": "B", "i": "M", "j": "N", "k": "K"}
+
+
+def product(left, right):
+    """A batch of products: `left` and `right` are the indices of the operands."""
+    x, w = (", ".join(SHAPES[index] for index in side) for side in (left, right))
+    return parse(PRODUCT.format(x=x, w=w, xi=", ".join(left), wi=", ".join(right)))
+
+
+LAYOUTS = [("bik", "bjk"), ("bik", "bkj"), ("bki", "bjk"), ("bki", "bkj"), ("ik", "bjk"), ("bik", "jk")]
+
+
+CASES = [*((layout, AVX2) for layout in LAYOUTS), (LAYOUTS[0], AVX512), (LAYOUTS[0], NEON)]
+
+
+@pytest.mark.parametrize(("layout", "machine"), CASES)
+def test_the_interpreter_agrees(layout, machine):
+    left, right = layout
+    program = product(left, right)
+    done = DefaultSchedule(machine, threads=2)(program).program
+    assert "y_acc" in to_text(done) and "w_packed" in to_text(done)
+    random = np.random.default_rng(0)
+    for sizes in ((2, 7, 17, 3), (3, 2, 16, 0), (0, 3, 3, 3), (2, 0, 5, 1)):
+        extents = dict(zip("bijk", sizes, strict=True))
+        x, w = (random.standard_normal([extents[i] for i in side], np.float32) for side in (left, right))
+        counts = dict(zip("BMNK", sizes, strict=True))
+        want = interpret(program, counts, {"x": x, "w": w})["y"]
+        got = interpret(done, {**counts, "workers": 2}, {"x": x, "w": w})["y"]
+        # a sum is rounded after each product alone, or in one step with it
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@cache
+def compiled(layout, threads=2):
+    b, i, j, k = (ragged.dim(name) for name in "bijk")
+    dims = dict(zip("bijk", zip((b, i, j, k), map(ragged.size, "BMNK"), strict=True), strict=True))
+    x = ragged.input_tensor("x", [dims[each] for each in layout[0]])
+    w = ragged.input_tensor("w", [dims[each] for each in layout[1]])
+
+    def body(b, i, j):
+        at = {"b": b, "i": i, "j": j}
+        return ragged.sum(
+            dims["k"][1],
+            lambda k: (
+                x[tuple({**at, "k": k}[each] for each in layout[0])]
+                * w[tuple({**at, "k": k}[each] for each in layout[1])]
+            ),
+        )
+
+    y = ragged.compute("y", [dims["b"], dims["i"], dims["j"]], body)
+    return ragged.compile(y, threads=threads)
+
+
+def check(layout, sizes, threads=2):
+    random = np.random.default_rng(sum(sizes))
+    extents = dict(zip("bijk", sizes, strict=True))
+    x, w = (random.standard_normal([extents[i] for i in side], np.float32) for side in layout)
+    got = np.asarray(compiled(layout, threads)(x=x, w=w))
+    want = np.einsum(f"{layout[0]},{layout[1]}->bij", x.astype(np.float64), w.astype(np.float64))
+    np.testing.assert_allclose(
+        got.reshape(want.shape), want, atol=1e-5 * max(1.0, np.abs(want).max(initial=0))
+    )
+    return got.reshape(want.shape)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(LAYOUTS[:2]), st.tuples(*(st.integers(1, high) for high in (3, 40, 130, 40))))
+def test_any_sizes_agree_with_numpy(layout, sizes):
+    check(layout, sizes)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 49, 63, 64, 65, 129])
+def test_columns_around_a_vector_and_a_panel(columns):
+    for layout in LAYOUTS[:2]:
+        check(layout, (1, 7, columns, 33))
+
+
+def test_a_row_has_the_same_bits_among_any_rows_and_for_any_workers():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 61, 70), np.float32)
+    w = random.standard_normal((1, 83, 70), np.float32)
+    layout = LAYOUTS[0]
+    whole = np.asarray(compiled(layout)(x=x, w=w)).reshape(61, 83)
+    for rows in (1, 2, 5, 6, 13, 24, 60):
+        for threads in (1, 2):
+            part = np.asarray(compiled(layout, threads)(x=x[:, :rows], w=w)).reshape(rows, 83)
+            np.testing.assert_array_equal(part, whole[:rows])
+    for columns in (1, 16, 40, 66):
+        part = np.asarray(compiled(layout)(x=x, w=w[:, :columns])).reshape(61, columns)
+        np.testing.assert_array_equal(part, whole[:, :columns])
+
+
+CONVOLUTION = """\
+program("convolution")
+
+count: call()
+height: call()
+x: payload(float32[count, height * 2 + 3, 11, 3])
+w: {role}(float32[20, 3, 2, 3])
+y: output(float32[count, height, 4, 20])
+
+with kernel:
+    for n in parallel(count):
+        for h in parallel(height):
+            for v in parallel(4):
+                for f in serial(20):
+                    y[n, h, v, f] = 0.0
+                    for r in serial(3):
+                        for s in serial(2):
+                            for c in serial(3):
+                                y[n, h, v, f] += x[n, h * 2 + r, v * 2 + s, c] * w[f, r, s, c]
+"""
+
+
+@pytest.mark.parametrize("role", ["parameter", "payload"])
+def test_a_reduction_over_several_axes(role):
+    program = parse(CONVOLUTION.format(role=role))
+    done = DefaultSchedule(AVX512, threads=2)(program).program
+    assert "y_acc = local(float32[12, 2, 16]" in to_text(done)
+    random = np.random.default_rng(0)
+    for count, height in ((1, 1), (2, 4)):
+        x = random.standard_normal((count, 2 * height + 3, 11, 3), np.float32)
+        w = random.standard_normal((20, 3, 2, 3), np.float32)
+        sizes = {"count": count, "height": height}
+        want = interpret(program, sizes, {"x": x, "w": w})["y"]
+        got = interpret(done, {**sizes, "workers": 2}, {"x": x, "w": w})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("y[b, i, j] +=", "y[b, i, j] = reduce(max, "),
+        ("for i in parallel(M)", "for i in parallel(M - b)"),  # rows of different lengths
+        ("w[b, j, k]", "w[b, j + 0 * k, k] * 2.0"),  # no product of two elements
+    ],
+)
+def test_what_is_left_as_it_is(old, new):
+    text = to_text(product("bik", "bjk"))
+    if "reduce" in new:
+        text = text.replace(
+            f"{old} x[b, i, k] * w[b, j, k]", f"{new}x[b, i, k] * w[b, j, k], init=y[b, i, j])"
+        )
+    text = text.replace(old, new)
+    done = DefaultSchedule(AVX512)(parse(text)).program
+    assert "w_packed" not in to_text(done)
