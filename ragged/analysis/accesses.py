@@ -9,9 +9,9 @@ from enum import Enum
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.sites import Branch, Site, held, negated, same, sites, sites_in
+from ragged.ir.sites import Branch, Site, negated, same, sites, sites_in
 from ragged.ir.stmt import For, Reduce, Stmt, Store
-from ragged.ir.walk import operands
+from ragged.ir.walk import held, operands
 
 
 class UseKind(Enum):

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.sites import held
 from ragged.ir.stmt import Alloc, Block, For, If, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, statements, subexpressions
+from ragged.ir.walk import children, held, statements, subexpressions, touches
 
 Indices = tuple[Expr, ...]
 
@@ -41,6 +40,8 @@ def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | Non
     each time that it is bound. Nests of another home may stand under it, before anything at it.
     """
     found: dict[Var, Slices] = {}
+    if not touches(body, buffer):
+        return found
     binders = binders_of(body)
     for indices in accesses(body, buffer):
         index = indices[dimension]
@@ -80,8 +81,12 @@ def home_of(index: Expr, binders: Mapping[Var, int]) -> Var | None:
 
 def accesses(body: Stmt, buffer: Buffer) -> Iterator[Indices]:
     """Yield the indices at which `body` reads and writes a buffer, in the order of the text."""
-    for stmt in statements(body):
-        yield from _direct(stmt, buffer)
+    pending = [body]
+    while pending:
+        stmt = pending.pop()
+        if touches(stmt, buffer):
+            yield from _direct(stmt, buffer)
+            pending.extend(reversed(children(stmt)))
 
 
 def _direct(stmt: Stmt, buffer: Buffer) -> Iterator[Indices]:
@@ -256,6 +261,8 @@ def _below(index: Expr, extent: Expr, loops: Mapping[Var, Expr]) -> bool:
 
 def _first(stmt: Stmt, buffer: Buffer, around: Sequence[Stmt]) -> tuple[Stmt, Sequence[Stmt]] | None:
     """Return the first statement in the text that accesses `buffer`, and what is around it; None if none does."""
+    if not touches(stmt, buffer):
+        return None
     if any(True for _ in _direct(stmt, buffer)):
         return stmt, around
     for child in children(stmt):

@@ -10,7 +10,7 @@ from ragged.ir.expr import Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import For, Let
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements, subexpressions, variables
 
 _FIXED = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
@@ -64,5 +64,7 @@ class _ExpandBindings(Substitution):
     """Substitutes variables, and also the variables in the substituted values."""
 
     def expr(self, expr: Expr) -> Expr:
+        if variables(expr).isdisjoint(self.values):
+            return expr
         new = super().expr(expr)
         return self.expr(new) if isinstance(expr, Ref) and new is not expr else new

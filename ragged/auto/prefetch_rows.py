@@ -8,9 +8,8 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
-from ragged.ir.sites import held
 from ragged.ir.stmt import Alloc, Block, For, LoopKind, Stmt
-from ragged.ir.walk import statements, subexpressions, written
+from ragged.ir.walk import held, statements, subexpressions, written
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.schedule.result import ScheduleResult
 from ragged.transform.code.prefetch import prefetch

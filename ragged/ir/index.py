@@ -6,6 +6,7 @@ that are statements of the program before: each keeps what is in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from ragged.ir.program import Program, Stage
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
-    Block,
     Check,
     Contents,
     For,
@@ -68,17 +68,20 @@ class Index:
     def find(self, loop: Var) -> LoopLocation | None:
         """Return where a loop stands, the first of the text if there are several; None if there is none."""
         for stage in self.stages:
-            found = _find(stage.body, loop, None)
-            if found is not None:
-                return LoopLocation(stage, *found)
+            if loop in contents(stage.body).loops:
+                return LoopLocation(stage, *_find(stage.body, loop))
         return None
 
 
 def index_of(program: Program) -> Index:
-    """Return the index of a program."""
-    parts = [contents(stage.body) for stage in program.stages]
-    labels, loops, buffers = (tuple(chain.from_iterable(each)) for each in zip(*parts, strict=True))
-    return Index(program.stages, labels, loops, buffers)
+    """Return the index of a program, which keeps it."""
+    try:
+        kept: Index = program._index
+        return kept
+    except AttributeError:
+        found = Index(program.stages, *_joined(contents(stage.body) for stage in program.stages))
+        object.__setattr__(program, "_index", found)
+        return found
 
 
 def contents(stmt: Stmt) -> Contents:
@@ -86,44 +89,40 @@ def contents(stmt: Stmt) -> Contents:
     try:
         return stmt._index
     except AttributeError:
-        labels: tuple[Label, ...] = ()
-        loops: tuple[Var, ...] = ()
-        buffers: tuple[Buffer, ...] = ()
         match stmt:
             case Store() | Reduce() | Check() | Barrier() | Intrinsic():
-                labels = (stmt.label,)
-            case For():
-                loops = (stmt.var,)
-            case Alloc():
-                buffers = (stmt.buffer,)
+                found = Contents((stmt.label,), (), ())
+            case For(body=body):
+                labels, loops, buffers = contents(body)
+                found = Contents(labels, (stmt.var, *loops), buffers)
+            case Alloc(body=body):
+                labels, loops, buffers = contents(body)
+                found = Contents(labels, loops, (stmt.buffer, *buffers))
+            case Let(body=body):
+                found = contents(body)
             case _:
-                pass
-        inner = [contents(child) for child in children(stmt)]
-        found = Contents(
-            labels + tuple(chain.from_iterable(each.labels for each in inner)),
-            loops + tuple(chain.from_iterable(each.loops for each in inner)),
-            buffers + tuple(chain.from_iterable(each.buffers for each in inner)),
-        )
+                found = _joined(map(contents, children(stmt)))
         object.__setattr__(stmt, "_index", found)
         return found
 
 
-def _find(stmt: Stmt, loop: Var, path: EnclosingPath | None) -> tuple[For, EnclosingPath | None] | None:
-    """Return a loop in a statement, and the path to it."""
-    if loop not in contents(stmt).loops:
-        return None
-    match stmt:
-        case For(var=var) if var is loop:
-            return stmt, path
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return _find(body, loop, EnclosingPath(stmt, True, path))
-        case Block(body=body):
-            found = (_find(inner, loop, path) for inner in body)
-            return next((each for each in found if each is not None), None)
-        case If(then=then, orelse=orelse):
-            taken = _find(then, loop, EnclosingPath(stmt, True, path))
-            if taken is not None or orelse is None:
-                return taken
-            return _find(orelse, loop, EnclosingPath(stmt, False, path))
-        case _:
-            return None
+def _joined(parts: Iterable[Contents]) -> Contents:
+    """Return what is in statements that stand one after another."""
+    labels, loops, buffers = zip(*parts, strict=True) if (parts := list(parts)) else ((), (), ())
+    return Contents(*(tuple(chain.from_iterable(each)) for each in (labels, loops, buffers)))
+
+
+def _find(stmt: Stmt, loop: Var) -> tuple[For, EnclosingPath | None]:
+    """Return a loop that is in a statement, the first of the text if there are several, and the path to it."""
+    path: EnclosingPath | None = None
+    while not (isinstance(stmt, For) and stmt.var is loop):
+        if isinstance(stmt, For | Let | Alloc):
+            path, stmt = EnclosingPath(stmt, True, path), stmt.body
+        elif isinstance(stmt, If) and (stmt.orelse is None or loop in contents(stmt.then).loops):
+            path, stmt = EnclosingPath(stmt, True, path), stmt.then
+        elif isinstance(stmt, If):
+            assert stmt.orelse is not None
+            path, stmt = EnclosingPath(stmt, False, path), stmt.orelse
+        else:
+            stmt = next(inner for inner in children(stmt) if loop in contents(inner).loops)
+    return stmt, path

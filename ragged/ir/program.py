@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ragged.ir.expr import Buffer, Function
 from ragged.ir.fact import Fact
@@ -13,8 +14,16 @@ from ragged.ir.stage import StageKind as StageKind
 from ragged.ir.stmt import Stmt
 
 
+class _Indexed:
+    """What is computed once of a program, by `ragged.ir.index`, when it is first asked for."""
+
+    __slots__ = ("_index",)
+
+    _index: Any
+
+
 @dataclass(frozen=True, slots=True)
-class Program:
+class Program(_Indexed):
     """Everything that is compiled together.
 
     `functions` and `buffers` are in the order of the compiled function's arguments: sizes and arrays of functions

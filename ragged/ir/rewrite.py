@@ -7,11 +7,12 @@ label of its own with `copied`, so that labels stay unique and the map stays tru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from itertools import chain, repeat
 from operator import is_
-from typing import ClassVar, TypeVar, assert_never
+from typing import ClassVar, TypeAlias, TypeVar, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.index import index_of
@@ -34,23 +35,39 @@ from ragged.ir.stmt import (
 from ragged.ir.walk import variables
 
 _Name = TypeVar("_Name", Label, Var)
+_Map: TypeAlias = Mapping[_Name, tuple[_Name, ...]]
 
 
-@dataclass(frozen=True, slots=True)
 class Forwarding:
-    """What became of a program's labelled statements and loops: each maps to those that stand for it now."""
+    """What became of a program's labelled statements and loops: each maps to those that stand for it now.
 
-    labels: Mapping[Label, tuple[Label, ...]]
-    loops: Mapping[Var, tuple[Var, ...]]
+    The maps are made when they are first asked for: those of most steps of a schedule never are.
+    """
 
-    def then(self, later: Forwarding) -> Forwarding:
-        """Return the map of this rewriting followed by `later`."""
-        return Forwarding(_followed(self.labels, later.labels), _followed(self.loops, later.loops))
+    def __init__(self, labels: Callable[[], _Map[Label]], loops: Callable[[], _Map[Var]]) -> None:
+        """Take what makes the maps."""
+        self._labels = labels
+        self._loops = loops
+
+    @cached_property
+    def labels(self) -> _Map[Label]:
+        """The labels that stand for each label."""
+        return self._labels()
+
+    @cached_property
+    def loops(self) -> _Map[Var]:
+        """The loops that stand for each loop."""
+        return self._loops()
+
+    def then(self, *later: Forwarding) -> Forwarding:
+        """Return the map of this rewriting followed by `later` ones, in order."""
+        return Forwarding(
+            lambda: reduce(_followed, (each.labels for each in later), self.labels),
+            lambda: reduce(_followed, (each.loops for each in later), self.loops),
+        )
 
 
-def _followed(
-    first: Mapping[_Name, tuple[_Name, ...]], later: Mapping[_Name, tuple[_Name, ...]]
-) -> dict[_Name, tuple[_Name, ...]]:
+def _followed(first: _Map[_Name], later: _Map[_Name]) -> _Map[_Name]:
     """Return what stands for each name of `first` later: most stand for themselves all the time."""
     get = later.get
     return {
@@ -126,9 +143,13 @@ class Rewriter:
     def finish(self, old: Program, new: Program) -> Rewritten:
         """Return `new` with the map from `old`: what kept its identity, and the copies that were recorded."""
         before, after = index_of(old), index_of(new)
-        label_map = _kept(before.labels, after.labels, self.label_copies)
-        loop_map = _kept(before.loops, after.loops, self.loop_copies)
-        return Rewritten(new, Forwarding(label_map, loop_map))
+        labels = {label: tuple(copies) for label, copies in self.label_copies.items()}
+        loops = {var: tuple(copies) for var, copies in self.loop_copies.items()}
+        forwarding = Forwarding(
+            lambda: _kept(before.labels, after.labels, labels),
+            lambda: _kept(before.loops, after.loops, loops),
+        )
+        return Rewritten(new, forwarding)
 
     def copied(self, label: Label, suffix: str) -> Label:
         """Return a new label that stands for `label`, named with `suffix`."""

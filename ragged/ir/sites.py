@@ -15,7 +15,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Label, Let, Reduce, Stmt, Store
-from ragged.ir.walk import children, expressions, operands, variables
+from ragged.ir.walk import children, held, operands, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +140,6 @@ def regions(site: Site) -> Regions:
 def regions_of(found: Iterable[Site]) -> Iterator[Regions]:
     """Yield the regions of each site."""
     return (path_to(site).regions(site.stmt) for site in found)
-
-
-def held(stmt: Stmt) -> tuple[Expr, ...]:
-    """Return all of a statement's own expressions, what a reduction starts from too."""
-    return (*expressions(stmt), stmt.init) if isinstance(stmt, Reduce) else expressions(stmt)
 
 
 def negated(condition: Expr) -> Expr:

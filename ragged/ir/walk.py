@@ -106,6 +106,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             assert_never(stmt)
 
 
+def held(stmt: Stmt) -> tuple[Expr, ...]:
+    """Return all of a statement's own expressions, what a reduction starts from too."""
+    return (*expressions(stmt), stmt.init) if isinstance(stmt, Reduce) else expressions(stmt)
+
+
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements directly in a statement, in order."""
     match stmt:
@@ -167,10 +172,15 @@ def read(stmt: Stmt) -> frozenset[Buffer]:
     try:
         return stmt._read
     except AttributeError:
-        parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+        parts = (part for expr in held(stmt) for part in subexpressions(expr))
         own = {part.buffer for part in parts if isinstance(part, Load)}
         if isinstance(stmt, Reduce):
             own.add(stmt.buffer)
         found = frozenset(own).union(*map(read, children(stmt)))
         object.__setattr__(stmt, "_read", found)
         return found
+
+
+def touches(stmt: Stmt, buffer: Buffer) -> bool:
+    """Return whether `stmt`, or a statement in it, reads or writes `buffer`."""
+    return buffer in written(stmt) or buffer in read(stmt)

@@ -12,7 +12,7 @@ from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, For, Let, LoopKind, Stmt
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements, subexpressions, touches
 
 MAX_LOCAL_BYTES = 16 * 1024
 """The largest temporary that is allocated in the loop (bytes); a larger one gets storage for the whole call."""
@@ -194,6 +194,8 @@ class _Contract(Rewriter):
         return self.exprs((*self.worker, *kept))
 
     def stmt(self, stmt: Stmt) -> Stmt:
+        if not touches(stmt, self.old):
+            return stmt  # no home either: under each there is an access
         if isinstance(stmt, For | Let) and stmt.var in self.local:
             inner = super().stmt(stmt)
             assert isinstance(inner, For | Let)

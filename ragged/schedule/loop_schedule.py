@@ -43,7 +43,7 @@ class Checkpoint:
     """A schedule as it was at one time."""
 
     program: Program
-    forwarding: Forwarding
+    forwardings: tuple[Forwarding, ...]
     log: tuple[str, ...]
     assumed: frozenset[Fact]
 
@@ -70,7 +70,7 @@ class LoopSchedule:
         if not trusted:
             verify(program)
         self.program = program
-        self.forwarding = Rewriter().finish(program, program).forwarding
+        self._forwardings = [Rewriter().finish(program, program).forwarding]
         self._log: list[str] = []
         self._refusals: list[Refusal] = []
         recorded = _RECORDED.get()
@@ -78,6 +78,12 @@ class LoopSchedule:
         if recorded is not None:
             recorded.append(self)
         self._assumed: frozenset[Fact] = frozenset()
+
+    @property
+    def forwarding(self) -> Forwarding:
+        """What became of the loops and statements of the program that was given."""
+        first, *later = self._forwardings
+        return first.then(*later)
 
     def loop(self, name: str, nth: int | None = None) -> Var:
         """Return the loop of that name; the `nth` of them, from zero in the order of the text, where there are several.
@@ -156,7 +162,7 @@ class LoopSchedule:
         if self._programs is not None:
             self._programs.append(self.program)
         self._assumed |= facts
-        self.forwarding = self.forwarding.then(rewritten.forwarding)
+        self._forwardings.append(rewritten.forwarding)
         return rewritten.forwarding
 
     def checked(self) -> Program:
@@ -165,12 +171,12 @@ class LoopSchedule:
 
     def checkpoint(self) -> Checkpoint:
         """Return what `restore` goes back to."""
-        return Checkpoint(self.program, self.forwarding, tuple(self._log), self._assumed)
+        return Checkpoint(self.program, tuple(self._forwardings), tuple(self._log), self._assumed)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take back every step since `checkpoint`."""
         self.program = checkpoint.program
-        self.forwarding = checkpoint.forwarding
+        self._forwardings = list(checkpoint.forwardings)
         self._log = list(checkpoint.log)
         if self._programs is not None:
             del self._programs[len(self._log) :]

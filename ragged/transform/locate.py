@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Expr, Var
-from ragged.ir.index import index_of
+from ragged.ir.index import contents, index_of
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Branch, Site
@@ -59,25 +59,16 @@ class Replace(Rewriter):
 
     loop: Var = field(kw_only=True)
     change: Callable[[For, Rewriter], Stmt] = field(kw_only=True)
-    around: set[int] = field(default_factory=set)
-
-    def program(self, program: Program) -> Rewritten:
-        """Rewrite the program: what is not around the loop is shared, not rebuilt."""
-        site = loop_site(program, self.loop, "replace")
-        self.around = {id(outer.branch if isinstance(outer, Branch) else outer) for outer in site.around}
-        return super().program(program)
 
     def expr(self, expr: Expr) -> Expr:
         """Return an expression as it is."""
         return expr
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        """Rewrite a statement: the loop in question as a whole, every other as it is."""
+        """Rewrite a statement: the loop in question as a whole; what is not around it is shared, not rebuilt."""
         if isinstance(stmt, For) and stmt.var is self.loop:
             return self.change(stmt, self)
-        if isinstance(stmt, Block) or id(stmt) in self.around:
-            return super().stmt(stmt)
-        return stmt
+        return super().stmt(stmt) if self.loop in contents(stmt).loops else stmt
 
 
 def with_kind(program: Program, loop: Var, kind: LoopKind) -> Rewritten:

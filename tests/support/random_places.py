@@ -11,9 +11,9 @@ from ragged.analysis.buffers import all_buffers
 from ragged.ir.expr import Buffer, Load, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import labels_of
-from ragged.ir.sites import Site, held, sites
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, Leaf, Let, Stmt
-from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.ir.walk import held, leaves, statements, subexpressions
 
 T = TypeVar("T")
 GONE = Var("gone")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Load, Ref, Role, Var
 from ragged.ir.program import Program
-from ragged.ir.sites import held, sites
+from ragged.ir.sites import sites
 from ragged.ir.stmt import Alloc, For, Label, Let, Reduce, Store
-from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.ir.walk import held, leaves, statements, subexpressions
 
 
 def check_bound_once(program: Program) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Role
 from ragged.ir.program import Program, Stage, StageKind
-from ragged.ir.sites import held
 from ragged.ir.stmt import Reduce, Stmt, Store
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import held, statements, subexpressions
 
 _BIND_READS = (Role.PARAMETER, Role.BOUND, Role.LOCAL)
 _READ_ONLY = (Role.PARAMETER, Role.PAYLOAD)

@@ -15,7 +15,6 @@ from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Fma, Function, Load,
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
-from ragged.ir.sites import held
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -29,7 +28,7 @@ from ragged.ir.stmt import (
     Stmt,
     Store,
 )
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import held, statements, subexpressions
 
 
 def check_declared_types(program: Program) -> None:

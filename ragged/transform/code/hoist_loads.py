@@ -11,9 +11,9 @@ from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Site, held
+from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Intrinsic, Let, Stmt
-from ragged.ir.walk import operands, statements, subexpressions, written
+from ragged.ir.walk import held, operands, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof
 from ragged.transform.legality import answer, require_no_lanes

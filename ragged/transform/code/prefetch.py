@@ -13,7 +13,6 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select,
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import held
 from ragged.ir.stmt import (
     Alloc,
     Block,
@@ -28,7 +27,7 @@ from ragged.ir.stmt import (
     Stmt,
     block,
 )
-from ragged.ir.walk import operands, statements, subexpressions, written
+from ragged.ir.walk import held, operands, statements, subexpressions, written
 from ragged.transform.locate import loop_site
 
 _SHARED = (LoopKind.TEAM, LoopKind.THREADS)

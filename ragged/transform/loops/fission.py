@@ -10,9 +10,9 @@ from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Site, held
+from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Block, For, If, Label, Let, LoopKind, Stmt, block
-from ragged.ir.walk import mentions, read, statements, written
+from ragged.ir.walk import held, mentions, read, statements, written
 from ragged.transform.copy_stmts import Moved
 from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.transform.locate import Replace, is_named, loop_site

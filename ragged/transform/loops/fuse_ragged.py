@@ -14,9 +14,8 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
-from ragged.ir.sites import held
 from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import mentions, statements
+from ragged.ir.walk import held, mentions, statements
 from ragged.passes.assume import assume
 from ragged.transform.copy_stmts import Moved
 from ragged.transform.legality import holds, require_fixed, require_no_team

@@ -12,9 +12,9 @@ from ragged.ir.expr import Buffer, Const, Load, Ref, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import ElementAccess, Regions, Site, held, regions, sites_in
+from ragged.ir.sites import ElementAccess, Regions, Site, regions, sites_in
 from ragged.ir.stmt import For, Leaf, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, subexpressions
+from ragged.ir.walk import children, held, subexpressions
 from ragged.transform.copy_stmts import Moved
 from ragged.transform.locate import Replace, loop_site
 

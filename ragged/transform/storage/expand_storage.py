@@ -8,11 +8,12 @@ from ragged.analysis.buffers import allocation, check_alone
 from ragged.arith.affine import at_most
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Var
+from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements, subexpressions, touches
 from ragged.transform.locate import loop_site, the_loop
 
 _SHARED = (LoopKind.SERIAL, LoopKind.UNROLLED)
@@ -119,6 +120,9 @@ class _ExpandStorage(Rewriter):
         return (self.new, (Ref(self.loop), *inner)) if buffer is self.old else (own, inner)
 
     def stmt(self, stmt: Stmt) -> Stmt:
+        inside = contents(stmt)
+        if not touches(stmt, self.old) and self.loop not in inside.loops and self.old not in inside.buffers:
+            return stmt
         match stmt:
             case For(var=var) if var is self.loop:
                 return Alloc(self.new, super().stmt(stmt), stmt.at)
