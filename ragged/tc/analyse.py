@@ -90,7 +90,8 @@ def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> 
             extent = extent_of(statement.ranges[var])
             if isinstance(extent, Const) and extent.value <= 0:
                 raise empty(statement, var, {}, function)
-    equalities = tuple(_resolved(each, solver) for each in function.equalities)
+    resolved = (_resolved(each, solver) for each in function.equalities)
+    equalities = tuple(each for each in resolved if each.one != each.other)
     found = AnalysedFunction(function, library, tuple(check_accesses(function)), equalities)
     _refuse_constants(found)
     return found
