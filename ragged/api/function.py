@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ from ragged.data.parts import Parts
 from ragged.data.ragged_array import with_parts
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
+from ragged.machine import this_machine
+
+if TYPE_CHECKING:
+    from ragged.auto.variant_table import ShapePlan, VariantTable
 
 
 class RaggedFunction(CompiledFunction[RaggedSignature]):
@@ -31,8 +35,8 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
     later calls with the same lengths.
     """
 
-    form = artifact_form("ragged function", 4, Artifact[RaggedSignature])
-    stages = ("ragged", "schedule", "loops", "prelude", "tir", "asm")
+    form = artifact_form("ragged function", 5, Artifact[RaggedSignature])
+    stages = ("ragged", "schedule", "variants", "loops", "prelude", "tir", "asm")
     loader = "ragged.load"
 
     def __init__(self, parts: CompiledParts[RaggedSignature], params: Mapping[str, object]) -> None:
@@ -69,6 +73,35 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
             value = found[name]
             values[argument] = value.values if isinstance(value, RaggedArray) else value
         return bound, values
+
+    def plan(self, **sizes: int) -> ShapePlan:
+        """Return what a call at these sizes runs: its variants, their tiles, and the predicted time.
+
+        Raises:
+            UserError: a size is missing, or nothing of the kernel was planned by sizes.
+
+        Example::
+
+            print(f.plan(T=77))
+        """
+        return self._table().at(sizes)
+
+    def show(self, stage: str) -> str:
+        """Return the text of a stage of the compilation, as `CompiledFunction.show` does.
+
+        "variants" are the kernel's variants by numbers of rows, with their bytes of code and predicted times, and what
+        more or fewer bytes would gain or lose.
+        """
+        return str(self._table()) if stage == "variants" else super().show(stage)
+
+    def _table(self) -> VariantTable:
+        from ragged.auto.variant_table import (  # here: calls do without the compiler
+            VariantTable,
+            table_from_json,
+        )
+
+        text = self._parts.kernel.kernel.listings["variants"]
+        return table_from_json(text) if text else VariantTable(this_machine(), self._parts.workers, ())
 
     @property
     def signature(self) -> RaggedSignature:

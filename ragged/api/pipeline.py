@@ -23,7 +23,7 @@ from ragged.machine import Machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.pipeline import Pass, Step
 from ragged.passes.serialize_loops import serialize_loops
-from ragged.schedule.result import rules_of
+from ragged.schedule.result import ScheduleResult, rules_of
 
 
 def passes_for(threads: int, machine: Machine, options: CompileOptions = NOTHING_SET) -> tuple[Pass, ...]:
@@ -60,4 +60,5 @@ def _listings(steps: Sequence[Step]) -> dict[str, str]:
     return {
         "steps": "\n".join(notes_of(steps, "pair_products_bf16", "default_schedule")),
         "rules": rules_to_json(rules_of(step.result for step in steps)),
+        "variants": "".join(s.result.variants for s in steps if isinstance(s.result, ScheduleResult)),
     }

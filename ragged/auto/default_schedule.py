@@ -13,7 +13,7 @@ from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
-from ragged.auto.row_variants import RowPlan, options_for, plan_rows, tile_rows
+from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
@@ -22,6 +22,7 @@ from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
+from ragged.auto.variant_table import table_to_json
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Var
@@ -80,7 +81,8 @@ class DefaultSchedule:
         log = (*self.options.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         sliced = state.columns.sliced
-        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, sliced, rules)
+        table = table_to_json(table_of(state.rows, self.machine, self.threads)) if state.rows else ""
+        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, sliced, rules, table)
 
 
 @dataclass(slots=True)

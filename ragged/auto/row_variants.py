@@ -8,6 +8,7 @@ from math import log
 
 from ragged.analysis.contractions import Contraction, contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of
+from ragged.arith.affine import affine
 from ragged.auto.columns import outermost
 from ragged.auto.cost import Product
 from ragged.auto.cover import (
@@ -32,8 +33,9 @@ from ragged.auto.tile_batches import (
     product_by_product,
 )
 from ragged.auto.tile_sizes import extent_of
+from ragged.auto.variant_table import PlannedLoop, VariantTable
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Const, Expr, Var
+from ragged.ir.expr import Call, Const, Expr, Var
 from ragged.ir.frame_size import frame_bytes
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, LoopKind
@@ -76,7 +78,8 @@ def plan_rows(
 
     That is for programs in which all that is summed are products of such rows with parameters: no batches (their length
     changes within a call), and no products of two inputs. Options that say how large tiles are leave nothing to plan,
-    nor does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated.
+    nor does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated, and grows no
+    more where that gains less than 1 %.
     """
     loops = list(_row_loops(program))
     summed = {each.update for each in contractions(program)}
@@ -86,7 +89,10 @@ def plan_rows(
         return ()
     usual = CODE_BYTES if shapes else SMALL_CODE_BYTES
     budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
-    sides = [_LoopSpace(machine, threads, loop, tuple(inside), shapes, budget) for loop, inside in loops]
+    tolerance = ENOUGH if code_bytes is None else 0.0
+    sides = [
+        _LoopSpace(machine, threads, loop, tuple(inside), shapes, budget, tolerance) for loop, inside in loops
+    ]
     widths = [width for width in range(1, MOST_VECTORS + 1) if all(width in side.points for side in sides)]
     if not widths:
         return ()
@@ -98,6 +104,23 @@ def options_for(plans: Sequence[RowPlan], options: ScheduleOptions) -> ScheduleO
     """Return options with tiles of the planned panels."""
     rows, vectors = max(each.most_rows for each in plans), plans[0].vectors
     return replace(options, tile=(rows, vectors), slice_vectors=vectors)
+
+
+def table_of(plans: Sequence[RowPlan], machine: Machine, workers: int) -> VariantTable:
+    """Return what a compiled kernel keeps of its plans."""
+    return VariantTable(machine, workers, tuple(map(_planned, plans)))
+
+
+def _planned(plan: RowPlan) -> PlannedLoop:
+    form = affine(plan.extent)
+    sizes: dict[str, int] | None = {}
+    for term, many in form.terms.items():
+        if sizes is not None and isinstance(term, Call) and term.function.is_size:
+            sizes[term.function.name] = many
+        else:
+            sizes = None
+    products, points = plan.products, plan.points
+    return PlannedLoop(plan.loop.name, sizes, form.constant, products, plan.vectors, plan.cover, points)
 
 
 def tile_rows(schedule: LoopSchedule, plans: Sequence[RowPlan], options: ScheduleOptions) -> None:
@@ -126,8 +149,9 @@ class _LoopSpace:
         inside: tuple[Contraction, ...],
         shapes: Sequence[Shape],
         budget: int,
+        tolerance: float,
     ) -> None:
-        self._loop, self._budget = loop, budget
+        self._loop, self._budget, self._tolerance = loop, budget, tolerance + 1e-9
         self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
         rows = extents(shapes, loop.extent) or usual_rows()
         spaces = {width: list(candidates(machine, width)) for width in self._widths()}
@@ -159,11 +183,14 @@ class _LoopSpace:
         return tuple(found)
 
     def choose(self, vectors: int) -> tuple[float, Cover]:
-        """Return the cover of the fewest bytes that loses little, and what it loses beyond that, as a logarithm."""
+        """Return the cover of the fewest bytes that loses little, and what it loses beyond that, as a logarithm.
+
+        A stated number of bytes may be used up: then the cover that loses least.
+        """
         points = fitting(self.points[vectors], self._budget)
-        good = [each for each in points if log(each.loss / self._least) <= ENOUGH]
+        good = [each for each in points if log(each.loss / self._least) <= self._tolerance]
         cover = good[0] if good else min(points, key=lambda each: each.loss)
-        return max(0.0, log(cover.loss / self._least) - ENOUGH), cover
+        return max(0.0, log(cover.loss / self._least) - self._tolerance), cover
 
     def plan(self, vectors: int) -> RowPlan:
         """Return the plan with panels of so many vectors."""

@@ -16,15 +16,20 @@ def undefined_symbols(data: bytes) -> frozenset[str]:
 
     Raises `InternalError` for what is no such file.
     """
-    return frozenset(name for name, section in _symbols(data) if section == _UNDEFINED)
+    return frozenset(name for name, section, _ in _symbols(data) if section == _UNDEFINED)
 
 
 def defined_symbols(data: bytes) -> frozenset[str]:
     """Return the names of the symbols that an object file or shared library defines. Raises as the other does."""
-    return frozenset(name for name, section in _symbols(data) if section != _UNDEFINED)
+    return frozenset(name for name, section, _ in _symbols(data) if section != _UNDEFINED)
 
 
-def _symbols(data: bytes) -> list[tuple[str, int]]:
+def symbol_bytes(data: bytes) -> dict[str, int]:
+    """Return the bytes of each function or object that an object file or shared library defines. Raises likewise."""
+    return {name: size for name, section, size in _symbols(data) if section != _UNDEFINED and size}
+
+
+def _symbols(data: bytes) -> list[tuple[str, int, int]]:
     if data[:6] != b"\x7fELF\x02\x01":
         raise InternalError("not a 64-bit little-endian ELF file")
     try:
@@ -33,8 +38,8 @@ def _symbols(data: bytes) -> list[tuple[str, int]]:
         raise InternalError(f"not an ELF file that can be read: {error}") from None
 
 
-def _read(data: bytes) -> Iterator[tuple[str, int]]:
-    """Yield each symbol's name, and the number of the section that it is in."""
+def _read(data: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield each symbol's name, the number of the section that it is in, and its bytes."""
     table, entry_size, count = struct.unpack_from("<Q", data, 0x28)[0], *struct.unpack_from("<HH", data, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)]
     for _, kind, _, _, offset, size, link, _, _, _ in sections:
@@ -42,5 +47,5 @@ def _read(data: bytes) -> Iterator[tuple[str, int]]:
             continue
         strings = sections[link][4]
         for symbol in range(offset, min(offset + size, len(data)), 24):
-            name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", data, symbol)
-            yield data[strings + name : data.index(b"\0", strings + name)].decode(), section
+            name, _, _, section, _, length = struct.unpack_from("<IBBHQQ", data, symbol)
+            yield data[strings + name : data.index(b"\0", strings + name)].decode(), section, length

@@ -13,11 +13,12 @@ from ragged.ir.rule_record import RuleRecord
 class ScheduleResult(Rewritten):
     """A scheduled program. `shares_columns`: workers compute slices of columns, not only of nodes or rows.
 
-    `rules` are the records of the default schedule's rules.
+    `rules` are the records of the default schedule's rules; `variants` is the table of its variants as JSON text.
     """
 
     shares_columns: bool = False
     rules: tuple[RuleRecord, ...] = ()
+    variants: str = ""
 
 
 def rules_of(results: Iterable[Rewritten | None]) -> tuple[RuleRecord, ...]:

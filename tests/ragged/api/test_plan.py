@@ -1,0 +1,89 @@
+"""What a compiled function says of its variants, and that shapes and bytes decide them and no bit."""
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged.errors import UserError
+
+COLUMNS, DEPTH = 96, 24
+W = np.random.default_rng(0).standard_normal((COLUMNS, DEPTH)).astype(np.float32)
+
+
+def dense(rows):
+    r, c, k = ragged.dim("r"), ragged.dim("c"), ragged.dim("k")
+    x = ragged.input_tensor("X", [(r, rows), (k, DEPTH)])
+    w = ragged.parameter("W", [(c, COLUMNS), (k, DEPTH)])
+    return ragged.compute(
+        "Y", [(r, rows), (c, COLUMNS)], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q])
+    )
+
+
+def compiled(rows, **options):
+    return ragged.compile(dense(rows), {"W": W}, threads=1, **options)
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return compiled(ragged.size("T"))
+
+
+def test_a_plan_says_variant_tiles_and_time(usual):
+    plan = usual.plan(T=77)
+    (part,) = plan.parts
+    assert (part.rows, part.product.columns, part.product.depth) == (77, COLUMNS, DEPTH)
+    assert sum(rows * times for rows, times in part.tiles.items()) >= 77
+    assert 0 < plan.nanoseconds < 1e6 and 0 < plan.gflops < plan.core_gflops
+    assert str(plan).startswith("T=77: ") and part.variant in str(plan)
+    assert usual.plan(T=0).nanoseconds == 0
+    assert usual.plan(T=10**7).parts[0].rows == 10**7
+
+
+def test_rows_are_solved_from_an_affine_extent():
+    f = compiled(16 * ragged.size("T", 1, 8))
+    assert f.plan(T=3).parts[0].rows == 48
+    assert "16 * T rows by 96 x 24" in f.show("variants")
+
+
+def test_a_missing_size_is_refused(usual):
+    with pytest.raises(UserError, match="no size 'T'"):
+        usual.plan()
+
+
+def test_what_was_not_planned_is_refused():
+    r = ragged.dim("r")
+    x = ragged.input_tensor("X", [(r, ragged.size("T"))])
+    f = ragged.compile(ragged.compute("Y", x.dims, lambda i: 2 * x[i]), threads=1)
+    assert f.show("variants") == "no variants"
+    with pytest.raises(UserError, match="nothing of this kernel was planned"):
+        f.plan(T=3)
+
+
+def test_points_of_the_trade_off_can_be_built_and_have_the_same_bits(usual):
+    table = usual._table()
+    (loop,) = table.loops
+    first, *_, last = loop.points
+    x = np.random.default_rng(1).standard_normal((23, DEPTH)).astype(np.float32)
+    want = usual(X=x)
+    for point in (first, loop.points[len(loop.points) // 2], last):
+        f = compiled(ragged.size("T"), code_bytes=point.code_bytes)
+        (built,) = f._table().loops
+        assert built.cover == point
+        for rows in (0, 1, 2, 5, 7, 8, 9, 15, 23):
+            np.testing.assert_array_equal(f(X=x[:rows]), want[:rows])
+
+
+def test_a_saved_function_keeps_its_table(usual, tmp_path):
+    usual.save(tmp_path / "f.ragged")
+    other = ragged.load(tmp_path / "f.ragged")
+    assert other.show("variants") == usual.show("variants")
+    assert other.plan(T=5) == usual.plan(T=5)
+
+
+def test_rows_have_the_same_bits_in_every_call_and_for_all_threads(usual):
+    x = np.random.default_rng(2).standard_normal((70, DEPTH)).astype(np.float32)
+    both = ragged.compile(dense(ragged.size("T")), {"W": W}, threads=2)
+    want = usual(X=x)
+    for rows in range(1, 70, 3):
+        np.testing.assert_array_equal(usual(X=x[:rows]), want[:rows])
+        np.testing.assert_array_equal(both(X=x[:rows]), want[:rows])
