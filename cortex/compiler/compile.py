@@ -10,6 +10,7 @@ from cortex.compiler.options import DEFAULT, RecursionOptions, scheduled
 from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Linearizer, Vocab
+from cortex.linearize.options import check_words
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
 from ragged.auto import options as loops
@@ -50,7 +51,8 @@ def compile(
             compiles the kernel for GPUs, on a machine without one too: see docs/concepts/gpu.md. Needs nvcc.
         threads: the most threads that a call may use, the calling one among them; None is one for each core that
             this process may use. The results have the same bits for any number. See `ragged.runtime.team`.
-        vocab: the numbers of the words in bracketed strings; without it strings are refused.
+        vocab: the numbers of the words in bracketed strings; where the model reads words, strings need it. It has at
+            most as many words as the model's table has rows.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
         precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16, of which half as
             many bytes are read and several are multiplied by one instruction where the processor has a quick one. The
@@ -70,8 +72,8 @@ def compile(
 
     Raises:
         ModelError: the parameters are not the model's.
-        UserError: the target, `threads`, `keep`, `precision` or `table_bytes` is not known; or there is no nvcc for
-            "cuda".
+        UserError: `vocab` is given and the model reads no word, or has a table with fewer rows; the target, `threads`,
+            `keep`, `precision` or `table_bytes` is not known; or there is no nvcc for "cuda".
         ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; or `options`
             are not possible for this machine or this model. A `UserError`.
 
@@ -91,6 +93,8 @@ def compile(
     _check_tables(model, table_bytes)
     workers = check_workers(threads)
     schedule = scheduled(model, options, table_bytes)
+    if vocab is not None:
+        check_words(vocab, schedule.plan(roots_alone=keep == "roots"))
     program = schedule.lower(roots_alone=keep == "roots")
     kernel = _kernel(program, target, workers, precision, options.of_loops, cache=cache)
     signature = signature_of(

@@ -12,6 +12,7 @@ from cortex.linearize import faults
 from cortex.linearize.faults import Names
 from cortex.linearize.options import check_max_nodes, check_names, check_vocab
 from cortex.linearize.result import Linearized
+from cortex.linearize.unread import report_unread
 from cortex.linearize.vocab import Vocab
 
 try:
@@ -38,7 +39,7 @@ class Linearizer:
     Calls share nothing, so many threads may use one.
     """
 
-    __slots__ = ("_engine", "_options", "plan")
+    __slots__ = ("_engine", "_options", "_reported", "plan")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Linearizer:
     ) -> None:
         self.plan = plan
         self._options = (vocab, children)
+        self._reported = False  # what the model does not read
         self._engine = _native.Engine(
             plan,
             index_arrays(plan),
@@ -63,7 +65,7 @@ class Linearizer:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
         if isinstance(data, Linearized):
             return data if data.plan is self.plan else _of_plan(data, self.plan)
-        return self._engine.linearize(data, ())
+        return self.borrow(data, ())
 
     def with_max_nodes(self, max_nodes: int) -> Linearizer:
         """Return this linearizer with another limit; `DataError` where `max_nodes` is not in 1 to 2**31 - 1."""
@@ -77,7 +79,13 @@ class Linearizer:
         lowest of its values on, of which only the elements from `begin_of_` on may be read. It is kept alive by the
         result, and must not be changed before it is read.
         """
-        return self(data) if isinstance(data, Linearized) else self._engine.linearize(data, names)
+        if isinstance(data, Linearized):
+            return self(data)
+        linearized = self._engine.linearize(data, names)
+        if not self._reported:
+            self._reported = True
+            report_unread(self.plan, self._options[0], data)
+        return linearized
 
 
 def _of_plan(data: Linearized, plan: Plan) -> Linearized:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cortex.ilir.plan import Plan
 from cortex.linearize.faults import MOST_NODES, Names
 from cortex.linearize.vocab import Vocab
-from ragged.errors import DataError
+from ragged.errors import DataError, UserError
 
 
 def check_names(children: Names) -> Names:
@@ -41,3 +42,26 @@ def check_vocab(vocab: Vocab | None) -> Vocab | None:
         because="a vocabulary also says what becomes of unknown words",
         fix='vocab=cortex.Vocab(words, unk="<unk>")',
     )
+
+
+def check_words(vocab: Vocab | None, plan: Plan) -> None:
+    """Refuse a vocabulary where the model reads no word, or has a smaller table of words, with a `UserError`."""
+    known = check_vocab(vocab)
+    if known is None:
+        return
+    word = plan.payload("word")
+    if word is None:
+        read = ", ".join(f"`{payload.name}`" for payload in plan.payloads) or "no payload"
+        raise UserError(
+            "compile: vocab= is given, and the model reads no word",
+            because=f"a vocabulary numbers the payload `word`, and the model reads {read}",
+            fix='leave vocab= out, or make the model with input="word"',
+        )
+    rows = len(known) if word.range is None else word.range[1]
+    if len(known) > rows:
+        raise UserError(
+            f"compile: the vocabulary has {len(known)} words, and the model a table of {rows} rows",
+            because="a word's number is its row",
+            example=f"the word {[*known][rows]!r} has the number {rows}",
+            fix="make the model with vocab=len(vocab)",
+        )

@@ -22,6 +22,7 @@ class NodeOrder(NamedTuple):
 
     num_structures: int
     roots: Ints
+    root_begin: Ints
     rows: Ints
     row_begin: Ints
     row_keys: list[object] | Ints

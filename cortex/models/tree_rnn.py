@@ -11,6 +11,7 @@ from cortex.models.states import child_sum
 from cortex.ra.expr import Expr, ExprLike
 from cortex.ra.structure import Structure
 from cortex.ra.tensor import Indexed
+from ragged.errors import Location, ModelError
 
 
 def tree_rnn(
@@ -32,21 +33,28 @@ def dag_rnn(
     hidden: int,
     embed: int | None = None,
     activation: str = "relu",
-    input: str = "vector",
+    input: str | None = None,
     vocab: int | None = None,
 ) -> ra.Model:
     """Return the model h = act(W x + U h~ + b), h~ = Σ_k h_k, over DAGs; children are predecessors.
 
     Parameters: W (hidden, embed) unless input="projected"; U (hidden, hidden), b (hidden,); emb (vocab, embed)
-    for input="word". Payload: x (embed,), or word, or x_h (hidden,). Output: h (hidden,). `activation` is "relu"
-    or "tanh". `ModelError` for another activation, or if an extent that `input` needs
-    is missing.
+    for input="word". Payload: x (embed,), or word, or x_h (hidden,); without `input` it is x, and `vocab` is refused.
+    Output: h (hidden,). `activation` is "relu" or "tanh". `ModelError` for another activation, or if an extent that
+    `input` needs is missing.
 
     Example:
         >>> model = dag_rnn(hidden=256, activation="tanh", input="projected")
     """
     act = activation_function(activation)
-    return _rnn(projection(input, hidden, embed, vocab), hidden, act, ra.Dag())
+    if input is None and vocab is not None:
+        raise ModelError(
+            "dag_rnn: vocab= is given, and nodes carry vectors",
+            at=Location.capture(),
+            because="a DAG's nodes carry a vector `x` each, unless input= says otherwise",
+            fix='input="word", or leave vocab= out',
+        )
+    return _rnn(projection(input or "vector", hidden, embed, vocab), hidden, act, ra.Dag())
 
 
 def _rnn(Wx: Indexed, hidden: int, act: Callable[[ExprLike], Expr], structure: Structure) -> ra.Model:

@@ -171,3 +171,23 @@ def test_inputs_need_not_be_hoisted():
             for choice in (DEFAULT, RecursionOptions(hoist_inputs=False))
         ]
     )
+
+
+def test_a_vocabulary_that_is_not_read_or_too_large():
+    vectors, words = models.dag_rnn(hidden=2, embed=3), cortex.Vocab(["a", "b"])
+    with pytest.raises(UserError) as unread:
+        cortex.compile(vectors, vectors.init_params(), vocab=words)
+    assert str(unread.value) == (
+        "compile: vocab= is given, and the model reads no word\n"
+        "  because: a vocabulary numbers the payload `word`, and the model reads `x`\n"
+        '  fix: leave vocab= out, or make the model with input="word"'
+    )
+    small = models.tree_sum(hidden=2, vocab=2)
+    with pytest.raises(UserError) as large:
+        cortex.compile(small, small.init_params(), vocab=words)
+    assert str(large.value) == (
+        "compile: the vocabulary has 3 words, and the model a table of 2 rows\n"
+        "  because: a word's number is its row\n"
+        "  example: the word '<unk>' has the number 2\n"
+        "  fix: make the model with vocab=len(vocab)"
+    )

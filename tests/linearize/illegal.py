@@ -99,10 +99,12 @@ CASES: dict[str, Illegal] = {
     "overflow.float": one(carrying(vector()), x=[1.0, 1e39, 3.0]),
     "out_of_range": one(NUMBERS, word=10),
     "out_of_range.default": one(NUMBERS, word=-1),
-    "out_of_range.text": Illegal(
-        carrying(word(rows=2)), lambda: "(3 (2 good)\n  (1 rare))", {"vocab": VOCAB}
-    ),
+    "no_row": Illegal(carrying(word(rows=2)), lambda: "(3 (2 good)\n  (1 rare))", {"vocab": VOCAB}),
     "out_of_range.deep": Illegal(TREE, lambda: deep(1000)),
+    "carried_nowhere": Illegal(TREE, lambda: [Node([Node(wrod=1)]), Node([Node(wrod=2)])]),
+    "carried_nowhere.unnamed": Illegal(TREE, lambda: [Node([Node()])]),
+    "carried_nowhere.tuples": Illegal(carrying(word(), vector()), lambda: (1, 2)),
+    "carried_nowhere.forest": Illegal(TREE, lambda: Forest.from_parents([1, -1], wrod=[1, 2])),
     "no_array": one(MATRIX, x="abc"),
     "no_conversion": one(MATRIX, x=Broken()),
     "wrong_dtype": one(MATRIX, x=np.zeros(3)),

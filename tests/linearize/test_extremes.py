@@ -32,13 +32,13 @@ CHAINS = {
     "tuple": tuple_chain,
     "text": lambda: "(1 " * MANY + "w" + ")" * MANY,
     "array": lambda: np.ones(MANY, np.int32),
-    "forest": lambda: Forest.from_parents(np.arange(-1, MANY - 1)),
+    "forest": lambda: Forest.from_parents(np.arange(-1, MANY - 1), word=np.zeros(MANY, np.int32)),
 }
 STARS = {
     "node": lambda: Node([Node(word=1) for _ in range(MANY - 1)]),
     "tuple": lambda: (1,) * (MANY - 1),
     "text": lambda: "(1" + " (2 w)" * (MANY - 1) + ")",
-    "forest": lambda: Forest.from_parents(np.r_[-1, np.zeros(MANY - 1, int)]),
+    "forest": lambda: Forest.from_parents(np.r_[-1, np.zeros(MANY - 1, int)], word=np.zeros(MANY, np.int32)),
 }
 
 
@@ -95,8 +95,8 @@ def scattered(length: int) -> Forest:
 
 def test_free_rows_that_are_scattered():
     """As many ranges of free rows as there are nodes: to search them all for each batch would take minutes."""
-    check_against_reference(replace(DAG, recycled=True), scattered(1200))
-    result = linearize(replace(DAG, recycled=True), scattered(200_000))
+    check_against_reference(replace(DAG, payloads=(), recycled=True), scattered(1200))
+    result = linearize(replace(DAG, payloads=(), recycled=True), scattered(200_000))
     assert result.num_nodes == 600_002
     assert 200_000 < result.storage_rows < 200_020
 
@@ -114,6 +114,6 @@ def grids(count: int, side: int) -> Forest:
 
 def test_rows_of_many_small_batches_are_used_again():
     """A thousand batches in turn free a range each, of which more than 64 are free at a time."""
-    result = linearize(replace(DAG, recycled=True, widest=96), grids(1000, 10))
+    result = linearize(replace(DAG, payloads=(), recycled=True, widest=96), grids(1000, 10))
     assert (result.num_batches, result.num_nodes) == (1041, 100_000)
     assert result.storage_rows < 21_000

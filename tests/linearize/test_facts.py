@@ -156,9 +156,9 @@ def test_facts_of_forests(data):
     ("batch", "word", "tag"),
     [
         ([], ([], 0), ([], 0)),
-        ([Node(())], ([], 0), ([], 0)),
+        ([Node((), word=None, tag=None)], ([], 0), ([], 0)),
         ([Node((), word=0, tag=0)], ([0], 0), ([0], 0)),
-        ([Node((), tag=-1)], ([], 0), ([], 0)),
+        ([Node((), word=-1, tag=-1)], ([], 0), ([], 0)),
         ([Node((Node((), word=3), Node((), tag=2**40)), word=1, tag=-(2**63))], ([0, 1], 1), ([2], 0)),
         ([Node((Node(()),), word=9), Node((Node(()),), tag=5), Node((), word=0)], ([0, 4], 1), ([1], 1)),
     ],
@@ -183,7 +183,7 @@ def test_a_forest_and_a_chain():
     assert isinstance(linearized, Linearized)
     assert_carriers(linearized)
     assert_facts(linearized)
-    chain = Node((), word=1)
+    chain = Node((), word=1, tag=None)
     for step in range(1000):
         chain = Node((chain,), **({"word": step % 10} if step % 3 else {}))
     linearized = check_against_reference(LISTED, chain)

@@ -86,7 +86,7 @@ def test_one_that_cannot_stay_has_all_of_them_copied(odd):
 
 def test_nodes_without_and_no_nodes_at_all():
     linearize = Linearizer(X)
-    bare = linearize.borrow(Node([Node(), Node()]), ("x",))
+    bare = linearize.borrow(Node([Node(x=None), Node()]), ("x",))
     assert stays(bare)
     assert gathered(bare, "x").tolist() == [[0, 0, 0]] * 3
     nothing = linearize.borrow([], ("x",))

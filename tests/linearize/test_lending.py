@@ -69,7 +69,7 @@ def trees(draw: st.DrawFn) -> Node:
             made.append(draw(st.sampled_from([Writes(kids, into=[]), Node(kids, x=[1.0, 2.0, 3.0])])))
         else:
             made.append(Node(kids, x=draw(xs()), m=draw(matrices()), word=draw(st.integers(0, 9))))
-    return Node(made)
+    return Node(made, x=None, m=None, word=None)
 
 
 @settings(deadline=None)

@@ -9,10 +9,11 @@ import weakref
 import numpy as np
 import pytest
 
+from cortex.ilir.plan import Presence
 from cortex.linearize import Linearizer, Node
 from ragged.errors import DataError
 from tests.linearize.illegal import CASES
-from tests.linearize.support import TREE, carrying, vector
+from tests.linearize.support import BARE, TREE, carrying, vector, word
 
 
 def test_objects_live_as_long_as_the_result_that_names_them():
@@ -30,7 +31,7 @@ def test_counts_of_references_are_what_they_were():
     x = np.zeros(3, np.float32)
     leaf, pair = Node(x=x, word=3), (1, 2)
     batch = [Node([leaf, Node()]), pair, "(1 (2 a))"]
-    linearize = Linearizer(carrying(vector()))
+    linearize = Linearizer(carrying(vector(), word(Presence.NOWHERE)))
     with pytest.raises(DataError):
         linearize(batch)
     del batch[-1]
@@ -72,7 +73,7 @@ def test_children_made_on_the_fly_are_kept_apart():
         def children(self):
             return [Fresh(self.depth - 1), Fresh(self.depth - 1)] if self.depth else []
 
-    assert Linearizer(TREE)(Fresh(8)).num_nodes == 2**9 - 1
+    assert Linearizer(BARE)(Fresh(8)).num_nodes == 2**9 - 1
 
 
 def test_a_list_that_shrinks_while_it_is_read():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
+from difflib import get_close_matches
 from typing import Any
 
 import numpy.typing as npt
@@ -27,6 +28,26 @@ def missing(place: Place, payload: Payload, value: object) -> DataError:
         example=short(value),
         fix=f"give the node `{payload.name}`, {_wanted(payload)}",
     )
+
+
+def carried_nowhere(payload: Payload, first: object) -> DataError:
+    """A payload that each node may lack, and that no node of a batch has; `first` is one of the nodes, or None."""
+    name = payload.name
+    has = [other for other in _public_names(first) if other != "children"]
+    similar = get_close_matches(name, has, 1)
+    return DataError(
+        f"linearize: no node of the batch carries the payload `{name}`",
+        because=f"a node may do without `{name}`, but where all do its name may be wrong",
+        example=short(first) if has else None,
+        fix=f"rename `{similar[0]}` to `{name}`"
+        if similar
+        else f"give nodes `{name}`, {_wanted(payload)}; or {name}=None to one, if the batch has none",
+    )
+
+
+def _public_names(node: object) -> list[str]:
+    slots = (name for each in type(node).__mro__ for name in getattr(each, "__slots__", ()))
+    return sorted(name for name in {*getattr(node, "__dict__", {}), *slots} if not name.startswith("_"))
 
 
 def _wanted(payload: Payload) -> str:
@@ -73,6 +94,17 @@ def out_of_range(place: Place, payload: Payload, value: object) -> DataError:
         f"linearize: {place}: payload `{payload.name}` is {short(value)}, outside {low} <= {payload.name} < {high}",
         because=f"the model looks `{payload.name}` up in a table of {high - low} rows",
         fix=f"give {_wanted(payload)}",
+    )
+
+
+def no_row(place: Place, payload: Payload, word: str, number: int) -> DataError:
+    """A word of the vocabulary with a number outside the table that it indexes."""
+    rows = (payload.range or (0, 0))[1]
+    return DataError(
+        f"linearize: {place}: the word {short(word)} has the number {number} in the vocabulary, and the model's table "
+        f"has {count(rows, 'row')}",
+        because="a word's number is its row",
+        fix="make the model with vocab=len(vocab)",
     )
 
 

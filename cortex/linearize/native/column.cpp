@@ -48,6 +48,7 @@ void release(const GrowingArray<PyObject*>& vectors, const GrowingArray<PyObject
 
 void Column::clear() {
   values_.clear();
+  unnamed_ = 0;
   borrows_ = can_borrow_;
   borrowed_.clear();
   if (vectors_.empty() && owners_.empty()) return;

@@ -38,8 +38,9 @@ class Column {
   char* take(std::size_t bytes) { return values_.take(bytes); }
   const char* scalars() const { return values_.data(); }
 
-  // What a node has that carries nothing.
-  void append_default() {
+  // What a node has that carries nothing; `named` if it says so itself, with None.
+  void append_default(bool named) {
+    unnamed_ += !named;
     if (borrows_) return borrow(payload_->default_bytes.data());
     if (payload_->bytes == 4) {  // a copy of known length is no call
       std::memcpy(values_.append(4), payload_->default_bytes.data(), 4);
@@ -47,6 +48,9 @@ class Column {
       std::memcpy(values_.append(payload_->bytes), payload_->default_bytes.data(), payload_->bytes);
     }
   }
+
+  // The rows of nodes that do not have the payload, not even as None.
+  std::size_t unnamed() const { return unnamed_; }
 
   bool can_borrow() const { return can_borrow_; }
   bool borrows() const { return borrows_; }
@@ -83,6 +87,7 @@ class Column {
 
   const PayloadSpec* payload_;
   bool can_borrow_, borrows_;
+  std::size_t unnamed_ = 0;
   GrowingArray<char> values_;         // empty as long as it borrows
   GrowingArray<const char*> borrowed_;    // where each row's value is
   GrowingArray<PyObject*> vectors_;   // the array that is the row, which we hold, or nullptr

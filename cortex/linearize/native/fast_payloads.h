@@ -45,7 +45,7 @@ inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf,
   using Plain = PayloadSpec::Plain;
   if (value == nullptr || value == Py_None) {
     if (payload.required(leaf)) return false;
-    column.append_default();
+    column.append_default(value != nullptr);
     return true;
   }
   if (payload.plain == Plain::None) return column.borrow_vector(value);

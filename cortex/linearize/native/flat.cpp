@@ -32,7 +32,7 @@ void append_absent(const PayloadSpec& payload, const FlatMember& member, Column&
     bool leaf = is_leaf(member, i);
     FlatLocation location(member, i);
     if (payload.required(leaf)) fault("missing", location.place(), payload.payload, key_of(member, i));
-    column.append_default();
+    column.append_default(false);
   }
 }
 

@@ -29,6 +29,8 @@ class Keys {
   // The numbers 0 to count - 1.
   void push_range(std::size_t count);
 
+  // The first object; None where there is none, or where all are numbers.
+  nb::object first() const { return objects_.empty() ? nb::object(nb::none()) : nb::borrow(*objects_.begin()); }
   // An int32 array where all are numbers, else a list. No object is left.
   nb::object release(Arrays& arrays);
   void clear();

@@ -161,7 +161,7 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
   bool required = payload.required(leaf);
   if (value == nullptr || value == Py_None) {
     if (required) fault("missing", location.place(), payload.payload, key);
-    column.append_default();
+    column.append_default(value != nullptr);
     return;
   }
   if (column.borrow_vector(value)) return;
@@ -181,6 +181,13 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
     append_array(payload, value, required, location, to);
   } else {
     fault("no_array", location.place(), payload.payload, nb::handle(value));
+  }
+}
+
+void check_carried(const PlanSpec& plan, const Rows& rows) {
+  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
+    if (rows.count() == 0 || rows.columns[i].unnamed() < rows.count()) continue;
+    fault("carried_nowhere", plan.payloads[i].payload, rows.keys.first());
   }
 }
 

@@ -13,6 +13,9 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
 // Append the only payload that words carry, `word`, and the defaults of the others.
 void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Location& location, Rows& rows);
 
+// Refuse a batch in which no node carries a payload that each may lack: its name may be misspelled.
+void check_carried(const PlanSpec& plan, const Rows& rows);
+
 // Check and append one integer of an array.
 void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_large, bool required,
                     const Location& location, char* to);

@@ -46,7 +46,7 @@ bool is_labelled(nb::handle item) {
 }
 
 void read_labelled(const Context& context, nb::handle root, Rows& rows) {
-  if (context.vocab.is_none()) fault("labelled_vocabulary", WholeStructure(rows.structures()).place(), root);
+  if (context.vocab.is_none() && context.plan.word >= 0) fault("labelled_vocabulary", WholeStructure(rows.structures()).place(), root);
   Labelled source(context);
   ObjectWalk(context, source, rows).read(root);
 }

@@ -57,16 +57,23 @@ class RowSink final : public TreeSink {
 
 nb::object word_number(const Context& context, nb::handle word, const Location& location) {
   nb::object number = nb::borrow(PyDict_GetItemWithError(context.words.ptr(), word.ptr()));
-  if (number.is_valid()) return number;
-  if (PyErr_Occurred()) throw nb::python_error();
-  if (!context.unknown.is_none()) return nb::borrow(context.unknown);
+  if (!number.is_valid() && PyErr_Occurred()) throw nb::python_error();
+  if (!number.is_valid() && !context.unknown.is_none()) number = nb::borrow(context.unknown);
+  if (number.is_valid()) {
+    const PayloadSpec& payload = context.plan.payloads[static_cast<std::size_t>(context.plan.word)];
+    std::int64_t row;
+    if (payload.has_range && (!read_small(number.ptr(), row) || row >= payload.high)) {
+      fault("no_row", location.place(), payload.payload, word, number);
+    }
+    return number;
+  }
   nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", location.place().ptr()));
   fault("unknown_word", origin, word);
 }
 
 void read_text(const Context& context, nb::handle object, Rows& rows) {
   nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: structure %zu", rows.structures()));
-  if (context.vocab.is_none()) fault("no_vocabulary", origin, object);
+  if (context.vocab.is_none() && context.plan.word >= 0) fault("no_vocabulary", origin, object);
   Text text(object);
   RowSink sink(context, text, rows);
   BracketParser(text, std::move(origin), false, sink).parse();

@@ -53,6 +53,7 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
         else:
             read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit))
         structures += read
+    _check_carried(plan, [node for structure in structures for node in structure.nodes])
     return number(plan, structures, values)
 
 
@@ -63,6 +64,13 @@ def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.
     """
     place = place_of(structure, node)
     return read_payload(payload, node.payload(payload.name), node.is_leaf, node.key, place)
+
+
+def _check_carried(plan: Plan, nodes: list[StructureNode]) -> None:
+    """Refuse a batch in which no node carries a payload that each may lack."""
+    for payload in plan.payloads:
+        if nodes and not any(node.names_payload(payload.name) for node in nodes):
+            raise faults.carried_nowhere(payload, nodes[0].key)
 
 
 def _check_arity(plan: Plan, structure: int, node: StructureNode) -> None:

@@ -12,7 +12,14 @@ from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
 from cortex.linearize.forest import Forest
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    finish,
+    place_of,
+)
 
 Columns = dict[str, npt.NDArray[Any]]
 """Payloads by name, row by row of what they were given with; `StructureNode.key` is a node's index there."""
@@ -46,7 +53,7 @@ def _vector_name(plan: Plan, place: Place) -> str:
 
 
 def _carried(columns: Columns, index: int) -> Callable[[str], object]:
-    return lambda name: columns[name][index] if name in columns else None
+    return lambda name: columns[name][index] if name in columns else ABSENT
 
 
 def read_forest(forest: Forest, structure: int, context: ReadContext) -> tuple[list[Structure], Columns]:

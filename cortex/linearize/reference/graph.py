@@ -9,7 +9,14 @@ from typing import Any
 from cortex.ilir.plan import StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    finish,
+    place_of,
+)
 
 
 def is_graph(value: object) -> bool:
@@ -42,7 +49,7 @@ def read_graph(graph: Any, structure: int, context: ReadContext) -> Structure:
 
 
 def _carried(attributes: dict[str, object]) -> Callable[[str], object]:
-    return attributes.get
+    return lambda name: attributes.get(name, ABSENT)
 
 
 def _descend(

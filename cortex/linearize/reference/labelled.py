@@ -5,7 +5,14 @@ from __future__ import annotations
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
 from cortex.linearize.reference.objects import PendingNode, descend
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    place_of,
+    word_row,
+)
 
 
 def is_labelled(value: object) -> bool:
@@ -15,7 +22,7 @@ def is_labelled(value: object) -> bool:
 
 def read_labelled(root: object, structure: int, context: ReadContext) -> Structure:
     """Read one tree, keyed by its labelled subtrees; the vocabulary numbers its words as in a text."""
-    if context.vocab is None:
+    if context.vocab is None and context.plan.payload("word") is not None:
         raise faults.labelled_vocabulary(Place(structure, None, ""), root)
     return descend(root, structure, context, _enter)
 
@@ -33,12 +40,9 @@ def _enter(value: object, node: StructureNode, structure: int, context: ReadCont
             return PendingNode(node, [(f"[{i}]", child) for i, child in enumerate(value)])
 
 
-def _number(name: str, word: str, node: StructureNode, structure: int, context: ReadContext) -> int | None:
+def _number(name: str, word: str, node: StructureNode, structure: int, context: ReadContext) -> object:
     """Return the leaf's number as its payload `word`; whatever is asked for, the word must have one."""
     if context.plan.payload("word") is None:
-        return None
-    assert context.vocab is not None
-    row = context.vocab.rows.get(word, context.vocab.unknown)
-    if row is None:
-        raise faults.unknown_word(f"linearize: {place_of(structure, node)}", word)
-    return row if name == "word" else None
+        return ABSENT
+    row = word_row(word, node, structure, context)
+    return row if name == "word" else ABSENT

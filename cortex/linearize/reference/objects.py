@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 from cortex.ilir.plan import StructureKind
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    carries_nothing,
+    finish,
+    place_of,
+)
 
-_ABSENT = object()
 Steps = list[tuple[str, object]]
 """The children of an object, None for a missing one, each with its step from the parent."""
 
@@ -38,10 +45,10 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
     if names is None:
         return _attributes(value, "children") or _attributes(value, ("left", "right"))
     if isinstance(names, str):
-        children = getattr(value, names, _ABSENT)
-        return None if children is _ABSENT else (names, children)
-    steps: Steps = [(f".{name}", getattr(value, name, _ABSENT)) for name in names]
-    return None if any(child is _ABSENT for _, child in steps) else steps
+        children = getattr(value, names, ABSENT)
+        return None if children is ABSENT else (names, children)
+    steps: Steps = [(f".{name}", getattr(value, name, ABSENT)) for name in names]
+    return None if any(child is ABSENT for _, child in steps) else steps
 
 
 def read_object(root: object, structure: int, context: ReadContext) -> Structure:
@@ -53,7 +60,7 @@ def descend(root: object, structure: int, context: ReadContext, enter: Enter) ->
     """Read one structure depth first on a stack of its own; objects met twice are one node."""
     nodes: list[StructureNode] = []
     seen: dict[int, StructureNode] = {}
-    top = enter(root, StructureNode(root, _nothing, "root"), structure, context)
+    top = enter(root, StructureNode(root, carries_nothing, "root"), structure, context)
     seen[id(root)] = top.node
     stack = [top]
     while stack:
@@ -68,7 +75,7 @@ def descend(root: object, structure: int, context: ReadContext, enter: Enter) ->
             frame.children.append(None)
             continue
         known = seen.get(id(child))
-        node = StructureNode(child, _nothing, step, frame.node)
+        node = StructureNode(child, carries_nothing, step, frame.node)
         if known is None:
             stack.append(enter(child, node, structure, context))
             seen[id(child)] = known = node
@@ -80,12 +87,8 @@ def descend(root: object, structure: int, context: ReadContext, enter: Enter) ->
     return Structure(nodes, nodes[-1:])
 
 
-def _nothing(name: str) -> object:
-    return None
-
-
 def _enter(value: object, node: StructureNode, structure: int, context: ReadContext) -> PendingNode:
-    node.carried = lambda name: getattr(value, name, None)
+    node.carried = lambda name: getattr(value, name, ABSENT)
     found = _attributes(value, context.names)
     if found is None:
         raise faults.not_a_node(place_of(structure, node), value, context.names)

@@ -6,8 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cortex.ilir.plan import Plan
+from cortex.linearize import faults
 from cortex.linearize.faults import Names, Place, path
 from cortex.linearize.vocab import Vocab
+
+ABSENT = object()
+"""A payload that a node does not have, not even as None."""
+
+
+def carries_nothing(name: str) -> object:
+    """Return `ABSENT` for every payload."""
+    return ABSENT
 
 
 @dataclass(slots=True, eq=False)
@@ -15,7 +24,7 @@ class StructureNode:
     """A node: its children in order (None where one is missing and later ones are not), and what it carries.
 
     `key` is what the caller knows it by. `row` is its post-order row in its structure. `carried(name)` gives a
-    payload as the caller wrote it, or None.
+    payload as the caller wrote it, or `ABSENT`.
     """
 
     key: object
@@ -32,7 +41,12 @@ class StructureNode:
 
     def payload(self, name: str) -> object:
         """Return the payload of that name as the caller wrote it, or None if the node carries none."""
-        return self.carried(name)
+        value = self.carried(name)
+        return None if value is ABSENT else value
+
+    def names_payload(self, name: str) -> bool:
+        """Whether the node has a payload of that name, if only as None."""
+        return self.carried(name) is not ABSENT
 
     def where(self) -> str:
         """Say where the node is: the path of the first visit, or a place in a text, array or Forest."""
@@ -82,3 +96,15 @@ def finish(context: ReadContext, structure: int, nodes: list[StructureNode], nod
 def place_of(structure: int, node: StructureNode) -> Place:
     """Return where a node is, with its row if it has one."""
     return Place(structure, None if node.row < 0 else node.row, node.where())
+
+
+def word_row(word: str, node: StructureNode, structure: int, context: ReadContext) -> int:
+    """Return the number that the vocabulary gives a leaf's word; the model reads words."""
+    vocab, payload = context.vocab, context.plan.payload("word")
+    assert vocab is not None and payload is not None
+    row = vocab.rows.get(word, vocab.unknown)
+    if row is None:
+        raise faults.unknown_word(f"linearize: {place_of(structure, node)}", word)
+    if payload.range is not None and row >= payload.range[1]:
+        raise faults.no_row(place_of(structure, node), payload, word, row)
+    return row

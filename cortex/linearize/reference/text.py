@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, field
 
 from cortex.linearize import faults
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    carries_nothing,
+    finish,
+    word_row,
+)
 
 _TOKEN = re.compile(r"[()]|[^ \t\n\r\v\f()]+")
 
@@ -24,7 +32,7 @@ class _Open:
 def read_text(text: str, structure: int, context: ReadContext) -> Structure:
     """Read one tree. Brackets without a label around the whole tree, as in the Penn Treebank, are dropped."""
     origin = f"linearize: structure {structure}"
-    if context.vocab is None:
+    if context.vocab is None and context.plan.payload("word") is not None:
         raise faults.no_vocabulary(origin, text)
     reader = _Reader(text, structure, origin, context)
     for token in _TOKEN.finditer(text):
@@ -96,7 +104,7 @@ class _Reader:
             return
         if top.word is None and not top.children:
             raise faults.no_content(self.origin, *place, top.label)
-        node = StructureNode(top.label, lambda name: None, f"line {place[0]}, column {place[1]}")
+        node = StructureNode(top.label, carries_nothing, f"line {place[0]}, column {place[1]}")
         node.set_children(top.children)
         if top.word is not None:
             self.fill_leaf(node, top.word)
@@ -111,10 +119,6 @@ class _Reader:
         node.key = word
         if self.context.plan.payload("word") is None:
             return
-        vocab = self.context.vocab
-        assert vocab is not None
-        row = vocab.rows.get(word, vocab.unknown)
-        if row is None:
-            node.row = len(self.nodes)
-            raise faults.unknown_word(f"linearize: {place_of(self.structure, node)}", word)
-        node.carried = lambda name: row if name == "word" else None
+        node.row = len(self.nodes)
+        row = word_row(word, node, self.structure, self.context)
+        node.carried = lambda name: row if name == "word" else ABSENT

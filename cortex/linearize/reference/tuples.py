@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cortex.linearize import faults
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, finish, place_of
+from cortex.linearize.reference.structures import (
+    ABSENT,
+    ReadContext,
+    Structure,
+    StructureNode,
+    carries_nothing,
+    finish,
+    place_of,
+)
 
 
 @dataclass(slots=True)
@@ -26,7 +34,7 @@ def read_tuple(root: object, structure: int, context: ReadContext) -> Structure:
     """Read one structure of nested tuples, or of a single int."""
     nodes: list[StructureNode] = []
     stack: list[_Frame] = []
-    _enter(root, StructureNode(root, _nothing, "root"), stack, nodes, structure, context)
+    _enter(root, StructureNode(root, carries_nothing, "root"), stack, nodes, structure, context)
     while stack:
         frame = stack[-1]
         if len(frame.children) == len(frame.elements):
@@ -38,7 +46,7 @@ def read_tuple(root: object, structure: int, context: ReadContext) -> Structure:
         if element is None:
             frame.children.append(None)
             continue
-        node = StructureNode(element, _nothing, f"[{len(frame.children)}]", frame.node)
+        node = StructureNode(element, carries_nothing, f"[{len(frame.children)}]", frame.node)
         frame.children.append(node)
         _enter(element, node, stack, nodes, structure, context)
     return Structure(nodes, nodes[-1:])
@@ -53,7 +61,7 @@ def _enter(
     context: ReadContext,
 ) -> None:
     if is_int(value):
-        node.carried = lambda name: value if name == "word" else None
+        node.carried = lambda name: value if name == "word" else ABSENT
         finish(context, structure, nodes, node)
     elif type(value) is not tuple:
         raise faults.tuple_element(place_of(structure, node), value)
@@ -61,7 +69,3 @@ def _enter(
         raise faults.empty_tuple(place_of(structure, node))
     else:
         stack.append(_Frame(node, value))
-
-
-def _nothing(name: str) -> object:
-    return None

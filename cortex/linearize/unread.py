@@ -1,0 +1,65 @@
+"""What the first structure of a function's first batch has and the model does not read: reported once, in the log.
+
+The logger is `cortex.inputs`, the level WARNING, which Python prints unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from cortex.ilir.plan import Plan
+from cortex.linearize.forest import Forest
+from cortex.linearize.vocab import Vocab
+
+INPUTS = logging.getLogger("cortex.inputs")
+_LOOKED_AT = 100
+"""The most edges, and nodes of a labelled tree, that are looked at."""
+
+
+def report_unread(plan: Plan, vocab: Vocab | None, data: object) -> None:
+    """Log a warning for each kind of value in the batch's first structure that the model does not read."""
+    first = (data[0] if data else None) if type(data) is list else data
+    for what in _unread(plan, vocab, first):
+        INPUTS.warning("%s; the model reads %s", what, _payloads(plan))
+
+
+def _unread(plan: Plan, vocab: Vocab | None, structure: Any) -> Iterator[str]:
+    names = {payload.name for payload in plan.payloads}
+    networkx: Any = sys.modules.get("networkx")
+    if isinstance(structure, Forest):
+        more = [name for name in structure.payloads if name not in names]
+        if more:
+            yield f"a Forest's {_quoted(more)} is not read"
+    elif networkx is not None and isinstance(structure, networkx.Graph):
+        attributes = {name for *_, data in islice(structure.edges(data=True), _LOOKED_AT) for name in data}
+        if attributes:
+            yield f"attributes of a graph's edges are not read: {_quoted(sorted(map(str, attributes)))}"
+    elif isinstance(structure, list) and hasattr(type(structure), "label"):
+        labels = [*_inner_labels(structure)]
+        if vocab is not None and labels and all(label in vocab for label in labels):
+            yield f"labels of inner nodes are not read, and are words of the vocabulary: {_quoted(labels[:3])}"
+
+
+def _inner_labels(tree: Any) -> Iterator[str]:
+    """Yield the labels, with a letter in them, of the first inner nodes of a labelled tree."""
+    waiting, looked_at = [tree], 0
+    while waiting and looked_at < _LOOKED_AT:
+        node = waiting.pop()
+        looked_at += 1
+        below = [child for child in islice(node, _LOOKED_AT) if isinstance(child, list)]
+        label = node.label if isinstance(node.label, str) or not callable(node.label) else node.label()
+        if below and isinstance(label, str) and any(map(str.isalpha, label)):
+            yield label
+        waiting += reversed(below)
+
+
+def _payloads(plan: Plan) -> str:
+    return _quoted([payload.name for payload in plan.payloads]) if plan.payloads else "no payload"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
