@@ -119,7 +119,8 @@ def main() -> None:
     fn = cortex.compile(model, params, vocab=vocab)
     out = fn(SENTENCES)
     print(
-        f"{len(out)} sentences, {[len(rows) for rows in out.nodes('h')]} nodes; h of the roots {out['h'].shape}"
+        f"{out.num_structures} sentences, {[len(rows) for rows in out.nodes('h')]} nodes; "
+        f"h of the roots {out['h'].shape}"
     )
     for number, text in enumerate(SENTENCES):
         oracle: Any = ra.evaluate(model, params, text, vocab=vocab)

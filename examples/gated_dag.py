@@ -97,7 +97,7 @@ def main() -> None:
     model = gated_dag(hidden=24, embed=8, ops=len(OPS))
     params = model.init_params(seed=0)
     out = cortex.compile(model, params)(graphs)
-    print(f"{len(out)} programs with {len(out['h'])} results")
+    print(f"{out.num_structures} programs with {len(out['h'])} results")
     for number, graph in enumerate(graphs):
         keys = out.keys(number)  # the graph's nodes, in the order of the rows
         print(" ".join(f"{key}={OPS[graph.nodes[key]['op']]}" for key in keys))

@@ -96,7 +96,7 @@ def main() -> None:
     params = model.init_params(seed=0)
     out = cortex.compile(model, params)(forest)
     oracle: Any = ra.evaluate(model, params, forest)
-    for number in range(len(out)):
+    for number in range(out.num_structures):
         rows: Any = out.keys(number)  # which node each row is
         share = out["s"][number].mean()
         print(f"tree of nodes {rows}: {share:.0%} of what its root carries comes from its leaves")

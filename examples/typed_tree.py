@@ -88,7 +88,7 @@ def main() -> None:
     params = model.init_params(seed=0)
     fn = cortex.compile(model, params)
     out = fn(terms)
-    print(f"{len(out)} expressions of {[len(rows) for rows in out.nodes('h')]} terms")
+    print(f"{out.num_structures} expressions of {[len(rows) for rows in out.nodes('h')]} terms")
     for row, term in enumerate(terms):
         want = by_hand(params, term)
         oracle: Any = ra.evaluate(model, params, term)

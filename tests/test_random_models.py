@@ -153,4 +153,6 @@ def _rows(function: cortex.RecursiveFunction, data: Any, *, roots_alone: bool) -
     if roots_alone:
         return roots_by_structure({name: output[name] for name in output}, linearized)
     nodes = {name: output.nodes(name) for name in output}
-    return [{name: rows[structure] for name, rows in nodes.items()} for structure in range(len(output))]
+    return [
+        {name: rows[structure] for name, rows in nodes.items()} for structure in range(output.num_structures)
+    ]

@@ -57,7 +57,7 @@ def check(
         for name in model.results:
             expected = oracle[name]
             for out, rows, agreement in zip(outs, nodes, agreements, strict=True):
-                if index < len(out):
+                if index < out.num_structures:
                     root = relative_error(out[name][index : index + 1], expected[-1:])
                     agreement.add(index, name, max(root, relative_error(rows[name][index], expected)))
         advance()

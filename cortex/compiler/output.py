@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize import Linearized
-from cortex.linearize.result import NodeOrder
+from cortex.linearize.result import Ints, NodeOrder
 
 Array = npt.NDArray[Any]
 
 _NODE_ORDER = attrgetter(*NodeOrder._fields)
 
 
-class Output:
-    """The results of one call. It owns its memory: no later call changes it.
+class Output(Mapping[str, Array]):
+    """The results of one call, a mapping from the outputs' names. It owns its memory: no later call changes it.
 
     `out["h"]` is an array (roots, ...) with a row for each root, structure by structure in the order given; a tree has
-    one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order.
+    one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order. `dict(out)` and
+    `{**out}` hold the roots' arrays; `len(out)` is the number of outputs, `out.num_structures` that of structures.
     """
 
     __slots__ = ("_arrays", "_order_values", "_roots")
+    __eq__ = object.__eq__  # two mappings of arrays have no truth value
+    __hash__ = object.__hash__
 
     def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
         """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root."""
@@ -50,8 +53,28 @@ class Output:
         return iter(self._roots)
 
     def __len__(self) -> int:
+        """The number of outputs."""
+        return len(self._roots)
+
+    @property
+    def num_structures(self) -> int:
         """The number of structures."""
         return self._order.num_structures
+
+    @property
+    def root_begin(self) -> Ints:
+        """The first root's row of each structure, and the number of rows: (structures + 1,), int32."""
+        return self._order.root_begin
+
+    @property
+    def structure_of(self) -> Ints:
+        """The structure of each root's row: (roots,), int32."""
+        counts = np.diff(self._order.root_begin)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    def roots(self, name: str) -> list[Array]:
+        """Return, for each structure, the rows of its roots: (roots, ...), float32, views of `out[name]`."""
+        return np.split(self[name], self.root_begin[1:-1]) if self.num_structures else []
 
     def nodes(self, name: str) -> list[Array]:
         """Return, for each structure, the rows of all its nodes in post-order: (nodes, ...), float32, new arrays.
@@ -63,10 +86,18 @@ class Output:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
         self._check(name)
         rows = _rows_of(self._arrays[name], self._order.rows)
-        return np.split(rows, self._order.row_begin[1:-1]) if len(self) else []
+        return np.split(rows, self._order.row_begin[1:-1]) if self.num_structures else []
 
-    def keys(self, structure: int) -> list[object]:
-        """Return the caller's node, key or token behind each row of `nodes(...)[structure]`."""
+    @overload
+    def keys(self) -> KeysView[str]: ...
+
+    @overload
+    def keys(self, structure: int) -> list[object]: ...
+
+    def keys(self, structure: int | None = None) -> KeysView[str] | list[object]:
+        """Return the outputs' names; or the caller's node, key or token behind each row of `nodes(...)[structure]`."""
+        if structure is None:
+            return self._roots.keys()
         order = self._order
         return order.keys_between(*order.row_begin[structure : structure + 2])
 
@@ -80,7 +111,7 @@ class Output:
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {self[name].shape}" for name in self)
-        return f"Output({len(self)} structures, {shapes})"
+        return f"Output({self.num_structures} structures, {shapes})"
 
 
 def _rows_of(array: Array, rows: Array) -> Array:

@@ -31,6 +31,7 @@ from cortex.ra.functions import (
     sum_children,
     where,
 )
+from cortex.ra.layers import layer_norm, linear, log_softmax, softmax
 from cortex.ra.model import Model, recursion_op
 from cortex.ra.oracle import evaluate
 from cortex.ra.schedule import RecursionSchedule as Schedule
@@ -56,6 +57,9 @@ __all__ = [
     "if_then_else",
     "input_tensor",
     "isleaf",
+    "layer_norm",
+    "linear",
+    "log_softmax",
     "max",
     "max_children",
     "maximum",
@@ -64,6 +68,7 @@ __all__ = [
     "num_children",
     "placeholder",
     "recursion_op",
+    "softmax",
     "sum",
     "sum_children",
     "where",

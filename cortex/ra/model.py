@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.ilir.plan import Plan
+from cortex.ra.base import K
 from cortex.ra.check import check
 from cortex.ra.collect import Recursion
 from cortex.ra.demands import derive_plan
 from cortex.ra.structure import Structure, Tree
-from cortex.ra.tensor import Body, Compute, IfThenElse, Placeholder
+from cortex.ra.tensor import Body, Compute, IfThenElse, Placeholder, UnreadPlaceholder
 from cortex.ra.text import listing
 from ragged.errors import Location, ModelError
+from ragged.ir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +75,7 @@ class Model(Recursion):
 
 
 def recursion_op(
-    placeholder: Placeholder | Mapping[str, tuple[Placeholder, Body]],
+    placeholder: Placeholder | Mapping[str, tuple[Placeholder, Body] | Body],
     body: Body | None = None,
     structure: Structure | None = None,
 ) -> Model:
@@ -81,7 +83,8 @@ def recursion_op(
 
     Args:
         placeholder: the placeholder of the only result, then named "h"; or, for each result by name, its placeholder
-            and the compute that defines it.
+            and the compute that defines it; or the compute alone, where no node reads the result of a child. A model
+            of such results only is a layer without recursion.
         body: the compute that defines the only result.
         structure: `ra.Tree(max_children=None)` unless given, or `ra.Dag()`, `ra.Sequence()`.
 
@@ -102,11 +105,13 @@ def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
     match pair:
         case (Placeholder() as placeholder, (Compute() | IfThenElse()) as body):
             return placeholder, body
+        case (Compute() | IfThenElse()) as body if K not in body.shape:
+            return UnreadPlaceholder(f"{name}_ph", body.shape, DType.FLOAT32, at=body.at), body
         case _:
             raise ModelError(
                 f"recursion_op: output '{name}' is not a placeholder and its compute",
                 at=Location.capture(),
-                fix='recursion_op({"h": (h_ph, h)}), where h is what ra.compute or ra.if_then_else returned',
+                fix='recursion_op({"h": (h_ph, h)}), where h is a compute; {"y": y} if nothing reads y at a child',
             )
 
 

@@ -83,6 +83,11 @@ class Placeholder(Indexed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class UnreadPlaceholder(Placeholder):
+    """The placeholder of an output that was declared without one: no node reads it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Compute(Indexed):
     """`body` at each `node` and each of `indices`; with K in the shape, also at each `child` of the node."""
 

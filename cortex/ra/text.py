@@ -5,7 +5,7 @@ from __future__ import annotations
 from cortex.ra.base import ModelTensor
 from cortex.ra.collect import Recursion
 from cortex.ra.shapes import described
-from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput, Placeholder
+from cortex.ra.tensor import Body, Compute, IfThenElse, NodeInput, Placeholder, UnreadPlaceholder
 
 
 def listing(recursion: Recursion) -> str:
@@ -29,7 +29,10 @@ def listing(recursion: Recursion) -> str:
     lines = [f"recursion over {recursion.structure}"]
     lines += _section("parameters", [_declared(t, t.shape) for t in recursion.inputs.values()])
     lines += _section("payloads", [_payload(t) for t in recursion.payloads.values()])
-    lines += _section("placeholders", [_placeholder(recursion, p) for p in recursion.placeholders])
+    lines += _section(
+        "placeholders",
+        [_placeholder(recursion, p) for p in recursion.placeholders if not isinstance(p, UnreadPlaceholder)],
+    )
     lines += _section("at each node", [_definition(recursion, tensor) for tensor in recursion.computes])
     states = [
         f"{recursion.name(placeholder)} = {recursion.name(body)}"

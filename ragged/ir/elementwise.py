@@ -159,6 +159,12 @@ COMPOSED: dict[str, Composed] = {
             _gelu,
             lambda f, x: 0.5 * x * (1.0 + f.erf(x * 0.5**0.5)),
         ),
+        Composed(
+            "leaky_relu",
+            "x where x is above 0, slope * x elsewhere; the slope is 0.01 unless given",
+            lambda x, slope=0.01: np.where(x > 0, x, slope * x),
+            lambda f, x, slope=0.01: f.where(x > 0.0, x, slope * x),
+        ),
         Composed("silu", "x * sigmoid(x)", lambda x: x / (1.0 + np.exp(-x)), lambda f, x: x * f.sigmoid(x)),
         Composed(
             "softplus",
@@ -181,8 +187,8 @@ def front_end_function(module: Functions, name: str, apply: Callable[[Elementwis
     if row is None:
         raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
 
-    def function(x: Any, *exponent: float) -> Any:
-        return apply(row, x) if isinstance(row, Elementwise) else row.expand(module, x, *exponent)
+    def function(x: Any, *constants: float) -> Any:
+        return apply(row, x) if isinstance(row, Elementwise) else row.expand(module, x, *constants)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return {row.doc}."

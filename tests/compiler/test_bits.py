@@ -136,7 +136,7 @@ def structures(name: str, rng: np.random.Generator) -> list[Node]:
 def bits(output: cortex.Output) -> list[dict[str, bytes]]:
     """Return what each structure's nodes hold."""
     names = list(output)
-    return [{name: output.nodes(name)[k].tobytes() for name in names} for k in range(len(output))]
+    return [{name: output.nodes(name)[k].tobytes() for name in names} for k in range(output.num_structures)]
 
 
 def scheduled(fn):

@@ -111,6 +111,8 @@ def test_every_kind_of_structure_in_one_batch(tree_lstm, trees, vocab):
     for word in words[1:]:
         chain = cortex.Node([chain], word=word)
     text = sample_treebank().read_text(encoding="utf-8").splitlines()[0]
+    graph = networkx.DiGraph([("root", "leaf")])
+    graph.nodes["leaf"]["word"] = 2
     batch = [
         trees[0],
         text,
@@ -121,7 +123,7 @@ def test_every_kind_of_structure_in_one_batch(tree_lstm, trees, vocab):
         chain,
         fn.linearize(trees[0]) and trees[0],
         Tree.fromstring(text),
-        networkx.DiGraph([("root", "leaf")]),
+        graph,
     ]
     out = fn(batch)
     alone = [fn(item)["h"][0] for item in batch]
@@ -170,7 +172,7 @@ def test_keep_roots(vocab, trees, tree_lstm):
 def test_empty_batch_and_single_leaf(tree_lstm):
     _, _, fn = tree_lstm
     empty = fn([])
-    assert empty["h"].shape == (0, 8) and empty.nodes("h") == [] and len(empty) == 0
+    assert empty["h"].shape == (0, 8) and empty.nodes("h") == [] and empty.num_structures == 0
     assert fn(3)["h"].shape == (1, 8) and fn(3).keys(0) == [3]
 
 

@@ -75,7 +75,7 @@ def check(case, batch, expected, **options):
     """Run a batch, and compare each structure with what is expected: compiled, and by the oracle."""
     model, params, fn = case
     out = fn(batch)
-    results = [{name: out.nodes(name)[at] for name in out} for at in range(len(out))]
+    results = [{name: out.nodes(name)[at] for name in out} for at in range(out.num_structures)]
     wanted = [want(out.keys(at)) if callable(want) else want for at, want in enumerate(expected)]
     check_agreement(results, wanted, "compiled")
     check_agreement(ra.evaluate(model, params, batch, **options), wanted, "oracle")

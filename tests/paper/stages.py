@@ -80,7 +80,7 @@ def check_compiled(model: ra.Model, schedule: ra.Schedule) -> None:
     for batch in BATCHES:
         out = function(batch)
         rows = {name: out.nodes(name) for name in out}
-        found = [{name: rows[name][s] for name in rows} for s in range(len(out))]
+        found = [{name: rows[name][s] for name in rows} for s in range(out.num_structures)]
         check_agreement(found, ra.evaluate(model, params, batch), "machine code")
 
 

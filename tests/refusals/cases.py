@@ -148,6 +148,13 @@ CASES: dict[str, Callable[[Path], object]] = {
     "hoist_no_constants": lambda _: ra.Schedule(fc).hoist_constants(),
     "refactor_what_another_model_has": lambda _: ra.Schedule(fc).refactor(arity[1]),
     "arity_of_none": lambda _: models.nary_tree_lstm(H, H, 5, arity=0),
+    "vocabulary_of_vectors": lambda _: models.dag_rnn(H, H, vocab=5),
+    "linear_of_other_extents": lambda _: ra.linear(
+        x, ra.input_tensor("W", (2, 4)), ra.input_tensor("b", (4,))
+    ),
+    "layer_norm_of_another_extent": lambda _: ra.layer_norm(x, ra.input_tensor("g", (4,))),
+    "softmax_of_a_placeholder": lambda _: ra.softmax(ra.placeholder((N, H), name="h_ph")),
+    "softmax_of_a_number": lambda _: ra.softmax(3),  # type: ignore[arg-type]
     "oracle_beyond_a_table": lambda _: ra.evaluate(fc, fc.init_params(seed=0), (1, 9)),
     "call_beyond_a_loop": lambda _: padded("for f in serial(total):\n        y[f] = z[row(f + 1)]"),
     "write_of_a_check": lambda _: checked(),
@@ -160,3 +167,4 @@ CASES: dict[str, Callable[[Path], object]] = {
 """Each by what is wrong with it; it may write to a folder of its own."""
 
 fc, arity, counting_model = models.tree_fc(H, 5), by_arity(), counting()
+x = ra.node_input("x", (H,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cortex.ra.collect import Recursion
 from cortex.ra.shapes import described
 from cortex.ra.sites import all_reads
-from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder, UnreadPlaceholder
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
 
@@ -92,13 +92,14 @@ def check_output_shapes(recursion: Recursion) -> None:
 
 
 def check_recursive(recursion: Recursion) -> None:
-    """The result of some child is read."""
-    if any(isinstance(read.tensor, Placeholder) for _, read in all_reads(recursion.computes)):
+    """The result of some child is read, if any output has a placeholder that was declared."""
+    declared = [each for each in recursion.placeholders if not isinstance(each, UnreadPlaceholder)]
+    if not declared or any(isinstance(read.tensor, Placeholder) for _, read in all_reads(recursion.computes)):
         return
-    unread = ", ".join(f"'{recursion.name(placeholder)}'" for placeholder in recursion.placeholders)
+    unread = ", ".join(f"'{recursion.name(placeholder)}'" for placeholder in declared)
     raise ModelError(
         f"no recursion: nothing reads {unread}",
-        at=recursion.placeholders[0].at,
+        at=declared[0].at,
         because="no node uses what its children returned",
-        fix="read the placeholder at a child: ra.sum_children(n, lambda k: h_ph[k, i])",
+        fix='read the placeholder at a child: h_ph[k, i]; a layer without recursion is recursion_op({"y": y})',
     )

@@ -10,5 +10,5 @@ MESSAGE = """\
 ModelError: no recursion: nothing reads 'h_ph'
   at placeholder_never_read.py:5
   because: no node uses what its children returned
-  fix: read the placeholder at a child: ra.sum_children(n, lambda k: h_ph[k, i])
+  fix: read the placeholder at a child: h_ph[k, i]; a layer without recursion is recursion_op({"y": y})
 """

@@ -1,0 +1,161 @@
+"""Layers over features: tensors made of several computes, as torch.nn writes them.
+
+Each takes a tensor with a value for each node, (ra.N, ..., F), or for each child, (ra.N, ra.K, ..., F), and returns one
+over the same nodes or children. `F` is the last extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# The elementwise functions of the table are found by name.
+from cortex.ra import functions as _f
+from cortex.ra.base import K, ModelTensor, own_name
+from cortex.ra.declare import compute
+from cortex.ra.expr import Expr
+from cortex.ra.functions import max_, sum_
+from cortex.ra.shapes import assigned_name, described
+from cortex.ra.tensor import Compute, Indexed, InputTensor, Placeholder
+from ragged.errors import Location, ModelError
+
+
+def linear(x: Indexed, W: InputTensor, b: InputTensor | None = None, name: str | None = None) -> Compute:
+    """Return W x + b at each node, or for each child: (ra.N, ..., out), as `torch.nn.Linear` computes it.
+
+    Args:
+        x: a tensor (ra.N, ..., in), or (ra.N, ra.K, ..., in). A placeholder is read at each child, and gives
+            (ra.N, ra.K, ..., out).
+        W: (out, in), as torch stores it.
+        b: (out,), or None.
+        name: the tensor's name in listings; guessed from the assignment otherwise.
+
+    Raises:
+        ModelError: the extents do not agree.
+
+    Example:
+        >>> Wx = linear(x, W, b)
+    """
+    at = Location.capture()
+    extent = _features("linear", x, at)
+    if len(W.shape) != 2 or W.shape[1] != extent or (b is not None and b.shape != W.shape[:1]):
+        bias = "" if b is None else f", b {described(b.shape)}"
+        raise ModelError(
+            f"linear: x has shape {described(x.shape)}, W {described(W.shape)}{bias}",
+            at=at,
+            because="W is (out, in), as in torch.nn.Linear: x ends with `in`, and b is (out,)",
+            fix=f"W = ra.input_tensor(..., (out, {extent}))",
+        )
+    rows = int(str(W.shape[0]))
+
+    def element(*index: Any) -> Expr:
+        *place, i = index
+        total = sum_(extent, lambda j: W[i, j] * x[(*_read_at(x, place), j)])
+        return total if b is None else total + b[i]
+
+    children = isinstance(x, Placeholder)
+    shape = (x.shape[0], *((K,) if children else ()), *x.shape[1:-1], rows)
+    return compute(shape, element, name or assigned_name(at, "linear") or "linear")
+
+
+def softmax(x: Indexed, name: str | None = None) -> Compute:
+    """Return the softmax over the last extent: exp(x - m) / sum(exp(x - m)), where m is the largest element.
+
+    A softmax over a node's children is made with `ra.max_children` and `ra.sum_children`.
+    """
+    at = Location.capture()
+    extent = _features("softmax", x, at)
+    label = name or assigned_name(at, "softmax") or "softmax"
+    exp: Callable[[Any], Expr] = _f.exp
+    top = _over(x, lambda *p: max_(extent, lambda j: x[(*p, j)]), f"{label}_max")
+    e = _each(x, lambda *p: exp(x[p] - top[p[:-1]]), f"{label}_exp")
+    total = _over(x, lambda *p: sum_(extent, lambda j: e[(*p, j)]), f"{label}_sum")
+    return _each(x, lambda *p: e[p] / total[p[:-1]], label)
+
+
+def log_softmax(x: Indexed, name: str | None = None) -> Compute:
+    """Return the logarithm of `softmax(x)`, x - m - log(sum(exp(x - m))), finite where x is."""
+    at = Location.capture()
+    extent = _features("log_softmax", x, at)
+    label = name or assigned_name(at, "log_softmax") or "log_softmax"
+    top = _over(x, lambda *p: max_(extent, lambda j: x[(*p, j)]), f"{label}_max")
+    total = _over(x, lambda *p: _f.log(sum_(extent, lambda j: _f.exp(x[(*p, j)] - top[p]))), f"{label}_log")
+    return _each(x, lambda *p: x[p] - top[p[:-1]] - total[p[:-1]], label)
+
+
+def layer_norm(
+    x: Indexed,
+    weight: InputTensor | None = None,
+    bias: InputTensor | None = None,
+    eps: float = 1e-5,
+    name: str | None = None,
+) -> Compute:
+    """Return (x - mean) / sqrt(variance + eps) * weight + bias over the last extent, as `torch.nn.LayerNorm`.
+
+    Args:
+        x: a tensor (ra.N, ..., F), or (ra.N, ra.K, ..., F).
+        weight: (F,), or None for ones.
+        bias: (F,), or None for zeros.
+        eps: what is added to the variance, which is divided by F.
+        name: the tensor's name in listings; guessed from the assignment otherwise.
+
+    Raises:
+        ModelError: the extents do not agree.
+    """
+    at = Location.capture()
+    extent = _features("layer_norm", x, at)
+    for what, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != (extent,):
+            raise ModelError(
+                f"layer_norm: {what} has shape {described(tensor.shape)}, x {described(x.shape)}",
+                at=at,
+                fix=f"{what} = ra.input_tensor(..., ({extent},))",
+            )
+    label = name or assigned_name(at, "layer_norm") or "layer_norm"
+    mean = _over(x, lambda *p: sum_(extent, lambda j: x[(*p, j)]) / extent, f"{label}_mean")
+    centred = _each(x, lambda *p: x[p] - mean[p[:-1]], f"{label}_centred")
+    scale = _over(
+        x,
+        lambda *p: _f.rsqrt(sum_(extent, lambda j: centred[(*p, j)] * centred[(*p, j)]) / extent + eps),
+        f"{label}_scale",
+    )
+
+    def element(*p: Any) -> Expr:
+        value = centred[p] * scale[p[:-1]]
+        if weight is not None:
+            value = value * weight[p[-1]]
+        return value if bias is None else value + bias[p[-1]]
+
+    return _each(x, element, label)
+
+
+def _each(x: Indexed, function: Callable[..., Expr], name: str) -> Compute:
+    return compute(x.shape, function, name)
+
+
+def _over(x: Indexed, function: Callable[..., Expr], name: str) -> Compute:
+    """Return a tensor without the last extent of `x`."""
+    return compute(x.shape[:-1], function, name)
+
+
+def _read_at(x: Indexed, place: list[Any]) -> list[Any]:
+    """Return the indices of `x` before its last: a placeholder is read at the child, not at the node."""
+    return place[1:] if isinstance(x, Placeholder) else place
+
+
+def _features(what: str, x: object, at: Location | None) -> int:
+    """Return the last extent of `x`; `ModelError` if it is no tensor over nodes with one."""
+    if isinstance(x, Indexed) and not isinstance(x, InputTensor):
+        last = x.shape[-1]
+        if isinstance(last, int) and (what == "linear" or not isinstance(x, Placeholder)):
+            return last
+    shape = f"has shape {described(x.shape)}" if isinstance(x, ModelTensor) else f"is {x!r}"
+    shown = f"'{own_name(x)}' {shape}" if isinstance(x, ModelTensor) else f"it {shape}"
+    raise ModelError(
+        f"{what}: {shown}",
+        at=at,
+        because="it is computed over the last extent of a tensor at nodes or children",
+        fix="copy what children return to a tensor of its own: ra.compute((ra.N, ra.K, H), lambda n, k, i: h_ph[k, i])"
+        if isinstance(x, Placeholder)
+        else f"{what}(x) of a tensor x (ra.N, ..., F)",
+    )
