@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
-    from ragged.api.values import Value
+    from ragged.api.values import Value, cast
     from ragged.auto.options import ScheduleOptions
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Tensor",
     "abs",
     "array",
+    "cast",
     "compile",
     "compute",
     "dim",
@@ -69,6 +70,7 @@ _PLACES = {
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
     "load": ("ragged.api.function", "load"),
     "Schedule": ("ragged.api.schedule", "RaggedSchedule"),
+    "cast": ("ragged.api.values", "cast"),
     "ScheduleOptions": ("ragged.auto.options", "ScheduleOptions"),
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),

@@ -294,5 +294,5 @@ class _Guarded(Rewriter):
         for condition in self.missing[expr]:
             inside = both(inside, condition)
         assert inside is not None
-        zero = Const(0.0 if expr.dtype is DType.FLOAT32 else 0, expr.dtype)
+        zero = Const(False if expr.dtype is DType.BOOL else 0.0 if expr.dtype.is_float else 0, expr.dtype)
         return Select(inside, super().expr(expr), zero)

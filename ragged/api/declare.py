@@ -8,7 +8,7 @@ from typing import Any
 from ragged.api.dims import RaggedDim, extent_of
 from ragged.api.reductions import Scoped, normal_form, parameter_names
 from ragged.api.tensors import DimLike, Kind, RaggedTensor, Reduction, TensorDim
-from ragged.api.values import Value, ValueLike, as_float, lift
+from ragged.api.values import Value, ValueLike, as_float, lift, read_dtype, stored
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.dtype import INDEX, DType
@@ -22,7 +22,8 @@ def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float
         name: the keyword that calls give it by.
         dims: a (dimension, extent) for each of its dimensions, outermost first. An extent is a number, a `size`, or
             an expression of integers over outer dimensions and `length_fn`s of them.
-        dtype: "float32", or "int32" or "int64" for integers.
+        dtype: of its elements: "bool", "int8" to "int64", "uint8" to "uint32", "float16", "float32" or "float64".
+            Integers are computed with in int64, float16 in float32.
 
     Example:
         >>> A = input_tensor("A", [(batch, size("B")), (length, n(batch)), (wide, 512)])
@@ -49,13 +50,17 @@ def parameter(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32"
     return made
 
 
-def compute(name: str, dims: Sequence[DimLike], function: Callable[..., ValueLike]) -> RaggedTensor:
+def compute(
+    name: str, dims: Sequence[DimLike], function: Callable[..., ValueLike], dtype: str | DType | None = None
+) -> RaggedTensor:
     """Compute a value for each index.
 
     Args:
         name: how the tensor is called in listings, and among the outputs.
         dims: its dimensions, as for `input_tensor`; those of another tensor may be given as they are.
         function: called once, with an index for each dimension; returns the value there.
+        dtype: of its elements, as for `input_tensor`; None is what the value is computed in. A value is converted as by
+            `ragged.cast`.
 
     Example:
         >>> B = compute("B", A.dims, lambda b, t, w: 2 * A[b, t, w])
@@ -67,7 +72,10 @@ def compute(name: str, dims: Sequence[DimLike], function: Callable[..., ValueLik
     indices = tuple(map(ir.Var, names))
     given = function(*(Value(ir.Ref(index)) for index in indices))
     value = lift(given)
-    value = value if isinstance(given, Value) and value.dtype is INDEX else as_float(value)
+    if not isinstance(given, Value) and dtype is None and value.dtype is INDEX:
+        value = as_float(value)
+    if dtype is not None:
+        value = stored(value, read_dtype(what, dtype))
     scope = tuple(Scoped(each, index) for each, index in zip(own, indices, strict=True))
     body = normal_form(name, value, scope)
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
@@ -78,10 +86,8 @@ def _declared(what: str, kind: Kind, name: str, dims: Sequence[DimLike], dtype: 
     at = Location.capture()
     if not str(name).isidentifier():
         raise ModelError(f"{what}: {name!r} is no name", at=at, fix="a name that a call can give it by")
-    stored = dtype if isinstance(dtype, DType) else next((d for d in DType if d.value == str(dtype)), None)
-    if stored not in (DType.FLOAT32, DType.INT32, DType.INT64):
-        raise ModelError(f"{what} '{name}': dtype {dtype!r} is none of float32, int32, int64", at=at)
-    return RaggedTensor(name, kind, stored, _dims(f"{what} '{name}'", dims, at), at=at)
+    what = f"{what} '{name}'"
+    return RaggedTensor(name, kind, read_dtype(what, dtype), _dims(what, dims, at), at=at)
 
 
 def _dims(what: str, dims: Sequence[DimLike], at: Location | None) -> tuple[TensorDim, ...]:

@@ -179,7 +179,7 @@ class _OperatorLowering:
         target: tuple[Expr, ...],
         at: dict[Var, Expr],
     ) -> Stmt:
-        start: Expr = Const(own.combiner.identity, buffer.dtype)
+        start: Expr = Const(own.combiner.identity_of(buffer.dtype), buffer.dtype)
         checks: list[Stmt] = []
         before = dict(at)
         if own.init is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragged.api.dims import RaggedDim, extent_of
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
-from ragged.api.values import FLOAT, Value, ValueLike, as_float
+from ragged.api.values import Value, ValueLike, agree, as_number
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.ops import Combiner
@@ -39,7 +39,11 @@ def reduction(
     at, what = Location.capture(), f"ragged.{combiner.value}"
     extents = extent if isinstance(extent, tuple) else (extent,)
     indices = [ir.Var(name) for name in parameter_names(what, function, len(extents), at)]
-    body = as_float(function(*(Value(ir.Ref(index)) for index in indices)))
+    body = as_number(function(*(Value(ir.Ref(index)) for index in indices)))
+    if init is not None:
+        body, start = agree(body, as_number(init))
+    else:
+        start = None
     axes = tuple(
         Axis(
             index,
@@ -47,8 +51,8 @@ def reduction(
         )
         for index, each in zip(indices, extents, strict=True)
     )
-    start = None if init is None else as_float(init)
-    made = Reduction(combiner, axes, body, ir.Buffer(combiner.value, FLOAT, (), ir.Role.WORKSPACE), at, start)
+    buffer = ir.Buffer(combiner.value, body.dtype, (), ir.Role.WORKSPACE)
+    made = Reduction(combiner, axes, body, buffer, at, start)
     return Value(ir.Load(made.buffer, (), at), {made.buffer: made})
 
 
@@ -138,7 +142,7 @@ def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
         made = RaggedTensor(
             f"{name}_{source.combiner.value}",
             Kind.COMPUTED,
-            FLOAT,
+            source.buffer.dtype,
             tuple(each.dim for each in needed),
             indices,
             body,

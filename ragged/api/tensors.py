@@ -10,7 +10,7 @@ from ragged.api.dims import RaggedDim
 from ragged.api.values import Value, ValueLike, ValueSource, as_index
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
-from ragged.ir.dtype import INDEX, DType
+from ragged.ir.dtype import DType
 from ragged.ir.ops import Combiner
 
 
@@ -102,8 +102,8 @@ class RaggedTensor(ValueSource):
         values = [as_index(each, f"an index of '{self.name}'") for each in given]
         sources = {key: source for value in values for key, source in value.sources.items()}
         load: ir.Expr = ir.Load(self.buffer, tuple(value.expr for value in values), Location.capture())
-        if self.dtype.is_int and self.dtype is not INDEX:
-            load = ir.Cast(INDEX, load)
+        if self.dtype.computed is not self.dtype:
+            load = ir.Cast(self.dtype.computed, load)
         return Value(load, {**sources, self.buffer: self})
 
     @property

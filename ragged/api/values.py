@@ -69,7 +69,7 @@ class Value(Symbol):
 
     @property
     def dtype(self) -> DType:
-        """BOOL, INDEX for all integers, or FLOAT32."""
+        """BOOL, INDEX for all integers, FLOAT32 or FLOAT64."""
         return self.expr.dtype
 
     def text(self) -> str:
@@ -89,14 +89,59 @@ def lift(value: ValueLike) -> Value:
     return value.value if isinstance(value, Symbol) else Value(Const(*typed_number(value, repr, "A[b, t]")))
 
 
-def as_float(value: ValueLike) -> Value:
-    """Return the value as a float32: integers are cast, truth values refused."""
+def as_number(value: ValueLike) -> Value:
+    """Return the value, a number; truth values are refused."""
     own = lift(value)
     if own.dtype is DType.BOOL:
         raise mixes_types(own.text(), "a number is needed here", "ragged.where(condition, 1.0, 0.0)")
-    if isinstance(own.expr, Const):
-        return Value(Const(float(own.expr.value), FLOAT))
-    return own if own.dtype.is_float else Value(Cast(FLOAT, own.expr), own.sources)
+    return own
+
+
+def as_float(value: ValueLike) -> Value:
+    """Return the value as a float: integers are cast to float32, truth values refused."""
+    own = as_number(value)
+    return own if own.dtype.is_float else converted(own, FLOAT)
+
+
+def converted(value: Value, dtype: DType) -> Value:
+    """Return a value in another type that is computed in."""
+    if value.dtype is dtype:
+        return value
+    if isinstance(value.expr, Const) and dtype is not DType.BOOL:
+        number = value.expr.value
+        return Value(Const(float(number) if dtype.is_float else int(number), dtype))
+    return Value(Cast(dtype, value.expr), value.sources)
+
+
+def cast(value: ValueLike, dtype: str | DType) -> Value:
+    """Return the value in another type, as C converts: to integers toward zero, to narrower ones by dropping bits.
+
+    float16 and narrow integers round, or wrap, and are computed with in float32 and int64.
+
+    Example:
+        >>> wide = cast(A[i], "float64")
+    """
+    stored, own = read_dtype("cast", dtype), lift(value)
+    narrow = own if own.dtype is stored else Value(Cast(stored, own.expr, Location.capture()), own.sources)
+    return converted(narrow, stored.computed)
+
+
+def stored(value: Value, dtype: DType) -> Value:
+    """Return a value as elements of a type are stored; `ModelError` for a number as a truth value, or the reverse."""
+    if (value.dtype is DType.BOOL) != (dtype is DType.BOOL):
+        raise mixes_types(
+            value.text(), f"it is stored as {dtype.value}", "compare a number, or choose by `where`"
+        )
+    return value if value.dtype is dtype else Value(Cast(dtype, value.expr), value.sources)
+
+
+def read_dtype(what: str, dtype: str | DType) -> DType:
+    """Return the type of that name; `ModelError` if arrays cannot have it."""
+    found = dtype if isinstance(dtype, DType) else next((d for d in DType if d.value == str(dtype)), None)
+    if found is None or found is DType.BFLOAT16X2:
+        names = ", ".join(each.value for each in DType if each is not DType.BFLOAT16X2)
+        raise ModelError(f"{what}: dtype {dtype!r} is none of {names}", at=Location.capture())
+    return found
 
 
 def as_index(value: ValueLike, what: str) -> Value:
@@ -109,7 +154,9 @@ def as_index(value: ValueLike, what: str) -> Value:
 
 def binary(op: BinaryOp, lhs: ValueLike, rhs: ValueLike) -> Value:
     """Return `lhs op rhs`; `/` is of floats, `//` and `%` are of integers, `&` and `|` of truth values."""
-    left, right = (as_float(lhs), as_float(rhs)) if op is BinaryOp.DIV else agree(lhs, rhs)
+    left, right = agree(lhs, rhs)
+    if op is BinaryOp.DIV:
+        left, right = as_float(left), as_float(right)
     made = Binary(op, left.expr, right.expr, Location.capture())
     divisor = right.expr.value if isinstance(right.expr, Const) else None
     binary_type(op, left.dtype, divisor, lambda: expr_text(made))
@@ -134,6 +181,14 @@ def select(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Val
 
 
 def agree(lhs: ValueLike, rhs: ValueLike) -> tuple[Value, Value]:
-    """Return both sides in one type: as integers if both are, as floats otherwise; truth values stay."""
+    """Return both sides in one type: as integers if both are, in float64 if one is, else in float32.
+
+    A literal takes the other side's type of floats; truth values stay.
+    """
     left, right = lift(lhs), lift(rhs)
-    return (left, right) if left.dtype is right.dtype else (as_float(left), as_float(right))
+    if left.dtype is right.dtype:
+        return left, right
+    left, right = as_number(left), as_number(right)
+    sides = [one.dtype for one in (left, right) if not isinstance(one.expr, Const)]
+    dtype = DType.FLOAT64 if DType.FLOAT64 in sides else FLOAT
+    return converted(left, dtype), converted(right, dtype)

@@ -82,7 +82,8 @@ class Expressions:
             case Ref(var=var):
                 return self.variables[var]
             case Load(buffer=buffer, indices=indices):
-                return tirx.BufferLoad(self.storage[buffer], [self.offset(buffer, indices)])
+                element = tirx.BufferLoad(self.storage[buffer], [self.offset(buffer, indices)])
+                return tirx.Cast("bool", element) if buffer.dtype is DType.BOOL else element
             case Call(function=function, args=args):
                 return self._call(function, args)
             case Unary(op=op, operand=operand):

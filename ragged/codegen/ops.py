@@ -58,6 +58,11 @@ def stored_as(dtype: DType) -> str:
     return "float32" if dtype is DType.BFLOAT16X2 else dtype.value
 
 
+def element_type(dtype: DType) -> str:
+    """Return the TIR type of an element in memory: a bool is a byte there."""
+    return "int8" if dtype is DType.BOOL else stored_as(dtype)
+
+
 def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     """Return a constant."""
     return tirx.FloatImm(dtype.value, float(value)) if dtype.is_float else _integer(int(value), dtype)

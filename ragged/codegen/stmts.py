@@ -13,12 +13,7 @@ from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import (
-    TirExpr,
-    TirStmt,
-    literal,
-    stored_as,
-)
+from ragged.codegen.ops import TirExpr, TirStmt, element_type, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
@@ -118,6 +113,8 @@ class Statements:
         return bound
 
     def _store(self, buffer: Buffer, indices: tuple[Expr, ...], value: TirExpr) -> TirStmt:
+        if buffer.dtype is DType.BOOL:
+            value = tirx.Cast(element_type(DType.BOOL), value)
         return tirx.BufferStore(
             self.expressions.storage[buffer], value, [self.expressions.offset(buffer, indices)]
         )
@@ -163,7 +160,7 @@ class Statements:
             return []
         elements = self._stack_elements(buffer)
         size, shape = elements * buffer.dtype.bytes, (elements,)
-        name, dtype = identifier(buffer.name), stored_as(buffer.dtype)
+        name, dtype = identifier(buffer.name), element_type(buffer.dtype)
         if size <= STACK_ALIGN:
             flat = tirx.decl_buffer(shape, dtype, name, data_alignment=buffer.align, scope="local")
             allocated = [tirx.AllocBuffer(flat)]

@@ -9,7 +9,7 @@ from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
 from ragged.codegen.load_tvm import PointerType, PrimType, tirx
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr, stored_as
+from ragged.codegen.ops import TirExpr, element_type
 from ragged.codegen.stmts import Statements, sequence
 from ragged.codegen.team import Team, check_team, has_team, shared_buffers
 from ragged.codegen.vector import root
@@ -128,7 +128,7 @@ class _Builder:
         return self.params[-1]
 
     def _param_pointer(self, name: str, dtype: DType) -> TirExpr:
-        self.params.append(tirx.Var(identifier(name), PointerType(PrimType(stored_as(dtype)))))
+        self.params.append(tirx.Var(identifier(name), PointerType(PrimType(element_type(dtype)))))
         return self.params[-1]
 
     def _pointer(self, argument: Argument) -> TirExpr:
@@ -140,7 +140,7 @@ class _Builder:
 
     def _flat(self, name: str, dtype: DType, size: TirExpr, pointer: TirExpr, align: int) -> TirBuffer:
         buffer = tirx.decl_buffer(
-            (size,), stored_as(dtype), identifier(name), data=pointer, data_alignment=align
+            (size,), element_type(dtype), identifier(name), data=pointer, data_alignment=align
         )
         self.declarations.append(tirx.DeclBuffer(buffer, data=pointer))
         return buffer

@@ -62,7 +62,7 @@ def as_numpy(value: Any) -> NDArray[Any]:
 
 
 def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
-    wanted = "iu" if tensor.dtype.is_int else "f"
+    wanted = "iu" if tensor.dtype.is_int else "f" if tensor.dtype.is_float else "b"
     if array.dtype.kind not in wanted:
         return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
     if array.shape != tensor.shape:

@@ -10,14 +10,22 @@ import numpy as np
 class DType(Enum):
     """An element type; its value is the name that programs print.
 
+    Programs compute in INT64, FLOAT32 and FLOAT64; narrower integers and FLOAT16 are what arrays hold.
+
     BFLOAT16X2 is two floats of sixteen bits side by side, each the upper half of a float32: what processors multiply in
     pairs. `BinaryOp.PAIR` makes it, `BinaryOp.DOT` and `Fma` take it.
     """
 
     BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
     BFLOAT16X2 = "bfloat16x2"
+    FLOAT16 = "float16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
@@ -31,12 +39,24 @@ class DType(Enum):
     @property
     def is_float(self) -> bool:
         """True for floating-point types."""
-        return self in (DType.FLOAT32, DType.FLOAT64)
+        return self in _FLOATS
 
     @property
     def is_int(self) -> bool:
         """True for integer types; BOOL is none."""
-        return self in (DType.INT32, DType.INT64)
+        return self in _INTEGERS
+
+    @property
+    def is_unsigned(self) -> bool:
+        """True for integers from 0 up."""
+        return self in (DType.UINT8, DType.UINT16, DType.UINT32)
+
+    @property
+    def computed(self) -> DType:
+        """The type that its elements are computed in: INT64 for integers, FLOAT32 for FLOAT16, else itself."""
+        if self.is_int:
+            return DType.INT64
+        return DType.FLOAT32 if self is DType.FLOAT16 else self
 
     @property
     def bytes(self) -> int:
@@ -44,5 +64,9 @@ class DType(Enum):
         return self.numpy.itemsize
 
 
+_FLOATS = frozenset((DType.FLOAT16, DType.FLOAT32, DType.FLOAT64))
+_INTEGERS = frozenset(
+    (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32)
+)
 INDEX = DType.INT64
 """What indices are computed in; the arrays that hold them may be narrower (`Function.storage`)."""

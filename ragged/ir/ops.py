@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
+
+from ragged.ir.dtype import DType
+
 
 class UnaryOp(Enum):
     """An operator of one operand that is not a function of `ragged.ir.elementwise`; its value is how it prints."""
@@ -97,3 +101,10 @@ class Combiner(Enum):
                 return float("-inf")
             case Combiner.MIN:
                 return float("inf")
+
+    def identity_of(self, dtype: DType) -> float | int:
+        """Return the identity in a type: of integers the least or largest one for MAX and MIN."""
+        if dtype.is_float or self in (Combiner.SUM, Combiner.PROD):
+            return self.identity if dtype.is_float else int(self.identity)
+        limits = np.iinfo(dtype.value)
+        return int(limits.min if self is Combiner.MAX else limits.max)

@@ -153,8 +153,16 @@ def literal(value: float | int | bool, dtype: DType) -> str:
             return text if int(value) >= 0 else f"({text})"
         case DType.FLOAT32 | DType.FLOAT64:
             return _float(float(dtype.numpy.type(value)), dtype)
-        case DType.BFLOAT16X2:
-            raise InternalError("a pair is no constant")
+        case (
+            DType.BFLOAT16X2
+            | DType.FLOAT16
+            | DType.INT8
+            | DType.INT16
+            | DType.UINT8
+            | DType.UINT16
+            | DType.UINT32
+        ):
+            raise InternalError(f"{dtype.value} is no constant on a GPU")
         case _:
             assert_never(dtype)
 

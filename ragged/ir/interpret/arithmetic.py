@@ -42,8 +42,9 @@ def cast(value: Value, source: DType, target: DType) -> Value:
 
 def fit(value: int, dtype: DType) -> int:
     """Return `value`, which must fit `dtype`."""
-    bits = 8 * dtype.bytes - 1
-    if not -(1 << bits) <= value < 1 << bits:
+    bits = 8 * dtype.bytes
+    low, high = (0, 1 << bits) if dtype.is_unsigned else (-(1 << bits - 1), 1 << bits - 1)
+    if not low <= value < high:
         raise Overflow(f"{value} does not fit {dtype.value}")
     return value
 

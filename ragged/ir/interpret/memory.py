@@ -20,11 +20,13 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def poison(dtype: DType) -> Value:
-    """Return what an element holds that was never written: NaN, two of them in a pair, or the least integer."""
+    """Return what an element holds that was never written: NaN, two of them in a pair, the least or largest integer."""
     if dtype is DType.BFLOAT16X2:
         return 0x7FC07FC0
     if dtype.is_float:
         return float("nan")
+    if dtype.is_unsigned:
+        return (1 << 8 * dtype.bytes) - 1
     return -(1 << 8 * dtype.bytes - 1) if dtype.is_int else False
 
 

@@ -1,0 +1,145 @@
+"""Tensors of every element type: read, computed with, converted and stored as NumPy does it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ragged
+from ragged.errors import DataError, ModelError
+
+r, k = ragged.dim("r"), ragged.dim("k")
+M = ragged.size("M")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+FLOATS = ("float16", "float32", "float64")
+
+
+def some(dtype: str, *shape: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        return rng.integers(max(limits.min, -300), min(limits.max, 300), shape, dtype, endpoint=True)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTEGERS, *FLOATS))
+def test_a_copy_has_the_same_bits(dtype):
+    x = ragged.input_tensor("X", [(r, M), (k, 5)], dtype)
+    f = ragged.compile(ragged.compute("Y", x.dims, lambda i, j: x[i, j], dtype), threads=2)
+    for rows in (0, 1, 37):
+        given = some(dtype, rows, 5)
+        found = f(X=given)
+        assert found.dtype == np.dtype(dtype) and found.tobytes() == given.tobytes()
+    with pytest.raises(DataError, match=f"holds {'float32' if dtype == 'bool' else 'bool'}, not {dtype}"):
+        f(X=some("float32" if dtype == "bool" else "bool", 3, 5))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_are_computed_in_int64_and_wrap_where_they_are_stored(dtype):
+    x = ragged.input_tensor("X", [(r, M)], dtype)
+    z = ragged.input_tensor("Z", [(r, M)], dtype)
+    wide = ragged.compute("wide", x.dims, lambda i: x[i] * z[i] - 7)
+    narrow = ragged.compute("narrow", x.dims, lambda i: x[i] * z[i] - 7, dtype)
+    halves = ragged.compute("halves", x.dims, lambda i: x[i] // 3 + x[i] % 3, "int64")
+    f = ragged.compile(ragged.Schedule(wide, narrow, halves), threads=1)
+    a, b = some(dtype, 40), some(dtype, 40)[::-1].copy()
+    want = a.astype(np.int64) * b.astype(np.int64) - 7
+    found = f(X=a, Z=b)
+    assert found["wide"].dtype == np.int64
+    np.testing.assert_array_equal(found["wide"], want)
+    np.testing.assert_array_equal(found["narrow"], want.astype(dtype))
+    np.testing.assert_array_equal(found["halves"], a.astype(np.int64) // 3 + a.astype(np.int64) % 3)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sums_of_products_in_the_type_of_the_operands(dtype):
+    x = ragged.input_tensor("X", [(r, M), (k, 33)], dtype)
+    w = ragged.parameter("W", [(ragged.dim("c"), 20), (k, 33)], dtype)
+    y = ragged.compute(
+        "Y", [x.dims[0], w.dims[0]], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q]), dtype
+    )
+    a, b = some(dtype, 9, 33), some(dtype, 20, 33)
+    found = ragged.compile(y, {"W": b}, threads=2)(X=a)
+    assert found.dtype == np.dtype(dtype)
+    tolerance = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-14}[dtype]
+    exact = a.astype(np.float64) @ b.astype(np.float64).T
+    assert abs(found - exact).max() / abs(exact).max() < tolerance
+
+
+def test_float64_wins_and_literals_follow():
+    x, z = (ragged.input_tensor(n, [(r, M)], d) for n, d in (("X", "float64"), ("Z", "float32")))
+    n = ragged.input_tensor("N", [(r, M)], "int32")
+    values = {
+        "third": lambda i: x[i] / 3.0,
+        "mixed": lambda i: x[i] * z[i] + n[i],
+        "chosen": lambda i: ragged.where(x[i] > 0.1, x[i], z[i]),
+        "function": lambda i: ragged.exp(x[i]) + ragged.tanh(x[i]) * ragged.sqrt(abs(x[i])),
+    }
+    f = ragged.compile(
+        ragged.Schedule(*(ragged.compute(name, x.dims, value) for name, value in values.items()))
+    )
+    a, b, c = some("float64", 21), some("float32", 21), some("int32", 21)
+    found = f(X=a, Z=b, N=c)
+    want = {
+        "third": a / 3.0,
+        "mixed": a * b + c,
+        "chosen": np.where(a > 0.1, a, b),
+        "function": np.exp(a) + np.tanh(a) * np.sqrt(abs(a)),
+    }
+    for name, value in want.items():
+        assert found[name].dtype == np.float64, name
+        np.testing.assert_allclose(found[name], value, rtol=1e-15, atol=1e-15, err_msg=name)
+
+
+def test_truth_values():
+    x, z = (ragged.input_tensor(n, [(r, M)], "bool") for n in "XZ")
+    n = ragged.input_tensor("N", [(r, M)], "int16")
+    y = ragged.compute("Y", x.dims, lambda i: (x[i] & ~z[i]) | (n[i] > 0))
+    number = ragged.compute("number", x.dims, lambda i: ragged.where(x[i], n[i], -1), "int16")
+    found = ragged.compile(ragged.Schedule(y, number))(
+        X=some("bool", 50), Z=some("bool", 50)[::-1].copy(), N=some("int16", 50)
+    )
+    a, b, c = some("bool", 50), some("bool", 50)[::-1], some("int16", 50)
+    assert found["Y"].dtype == np.bool_
+    np.testing.assert_array_equal(found["Y"], (a & ~b) | (c > 0))
+    np.testing.assert_array_equal(found["number"], np.where(a, c, -1).astype(np.int16))
+
+
+@pytest.mark.parametrize(
+    ("reduce", "want", "empty"),
+    [
+        (ragged.sum, np.sum, 0),
+        (ragged.prod, np.prod, 1),
+        (ragged.max, np.max, np.iinfo(np.int64).min),
+        (ragged.min, np.min, np.iinfo(np.int64).max),
+    ],
+    ids=["sum", "prod", "max", "min"],
+)
+def test_reductions_of_integers_are_integers(reduce, want, empty):
+    x = ragged.input_tensor("X", [(r, M), (k, ragged.size("K"))], "int8")
+    f = ragged.compile(ragged.compute("Y", [x.dims[0]], lambda i: reduce(k, lambda q: x[i, q])))
+    a = some("int8", 6, 7)
+    np.testing.assert_array_equal(f(X=a), want(a.astype(np.int64), axis=1))
+    assert f(X=a[:, :0]).tolist() == [empty] * 6
+
+
+def test_casts_convert_as_c_does():
+    x = ragged.input_tensor("X", [(r, M)])
+    y = ragged.compute("Y", x.dims, lambda i: ragged.cast(ragged.cast(x[i] * 100.0, "int32"), "int8"))
+    half = ragged.compute("half", x.dims, lambda i: ragged.cast(x[i], "float16"))
+    found = ragged.compile(ragged.Schedule(y, half))(X=some("float32", 40))
+    a = some("float32", 40)
+    np.testing.assert_array_equal(found["Y"], (a * np.float32(100)).astype(np.int32).astype(np.int8))
+    np.testing.assert_array_equal(found["half"], a.astype(np.float16).astype(np.float32))
+
+
+def test_what_is_no_element_type():
+    with pytest.raises(ModelError, match="input_tensor 'X': dtype 'complex64' is none of bool, int8, int16"):
+        ragged.input_tensor("X", [(r, M)], "complex64")
+    x = ragged.input_tensor("X", [(r, M)])
+    with pytest.raises(ModelError, match=r"'X\[i\] > 0.0' mixes types"):
+        ragged.compute("Y", x.dims, lambda i: x[i] > 0.0, "float32")
+    with pytest.raises(ModelError, match="mixes types"):
+        ragged.compute("Y", x.dims, lambda i: x[i], "bool")
