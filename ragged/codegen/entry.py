@@ -21,7 +21,7 @@ import numpy as np
 
 from ragged.errors import DataError, Location
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Expr, Function
+from ragged.ir.expr import Buffer, Expr, Function, Role
 from ragged.ir.program import Program, StageKind
 
 Value: TypeAlias = "int | np.ndarray[Any, Any]"
@@ -162,7 +162,9 @@ def signature_of(program: Program, workers: Function | None = None) -> tuple[Arg
 def _argument(symbol: Function | Buffer, name: str) -> Argument:
     if isinstance(symbol, Buffer):
         shape = tuple(symbol.shape[d] for d in symbol.order)
-        return Argument(name, ArgumentKind.BUFFER, symbol.dtype, shape, symbol, symbol.align)
+        # the caller may have an output's memory, which is aligned to its elements
+        align = symbol.dtype.bytes if symbol.role is Role.OUTPUT else symbol.align
+        return Argument(name, ArgumentKind.BUFFER, symbol.dtype, shape, symbol, align)
     if symbol.is_size:
         return Argument(name, ArgumentKind.SIZE, INDEX, (), symbol)
     extents = tuple(param.extent for param in symbol.params)

@@ -21,7 +21,7 @@ def frame(
 def call(
     frame: Frame,
     values: Sequence[Any],
-    shapes: tuple[tuple[int, ...], ...],
+    shapes: tuple[Any, ...],
     sizes: tuple[int, ...],
     spin_ns: int,
     times: list[tuple[int, int]] | None,

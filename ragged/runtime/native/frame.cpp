@@ -58,7 +58,7 @@ bool Frame::read_array(std::size_t index, PyObject* value, std::int64_t& address
   return is_number;
 }
 
-// Return a tuple of new arrays.
+// Return a tuple of arrays: new ones of the shapes in `shapes`, and the arrays that stand there in place of shapes.
 PyObject* Frame::make_outputs(PyObject* shapes, std::vector<Value>& arguments) const {
   if (!PyTuple_CheckExact(shapes) || PyTuple_GET_SIZE(shapes) != static_cast<Py_ssize_t>(outputs.size())) {
     PyErr_SetString(PyExc_TypeError, "a call makes one array for each output");
@@ -69,8 +69,13 @@ PyObject* Frame::make_outputs(PyObject* shapes, std::vector<Value>& arguments) c
     std::int64_t address = 0;
     const auto at = static_cast<Py_ssize_t>(i);
     const Output& output = outputs[i];
-    PyObject* array =
-        new_array(PyTuple_GET_ITEM(shapes, at), output.dtype.ptr(), output.item, output.blocks, address);
+    PyObject* shape = PyTuple_GET_ITEM(shapes, at);
+    PyObject* array = nullptr;
+    if (PyTuple_CheckExact(shape)) {
+      array = new_array(shape, output.dtype.ptr(), output.item, output.blocks, address);
+    } else if (output_address(shape, output.item, address)) {
+      array = Py_NewRef(shape);
+    }
     if (array == nullptr) {
       Py_CLEAR(results);
     } else {

@@ -122,6 +122,16 @@ PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, const s
   return array;
 }
 
+bool output_address(PyObject* array, std::int64_t item, std::int64_t& address) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) != 0) return false;
+  address = reinterpret_cast<std::int64_t>(buffer.buf);
+  const bool fits = buffer.itemsize == item && address % item == 0;
+  PyBuffer_Release(&buffer);
+  if (!fits) PyErr_SetString(PyExc_BufferError, "an output's array has other elements, or is not aligned to them");
+  return fits;
+}
+
 bool append_pair(PyObject* list, std::int64_t first, std::int64_t second) {
   PyObject* pair = Py_BuildValue("LL", static_cast<long long>(first), static_cast<long long>(second));
   const bool appended = pair != nullptr && PyList_Append(list, pair) == 0;

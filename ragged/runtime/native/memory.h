@@ -29,6 +29,9 @@ bool address_of(PyObject* array, const char* format, std::int64_t& address);
 PyObject* new_array(PyObject* shape, PyObject* dtype, std::int64_t item, const std::shared_ptr<Blocks>& blocks,
                     std::int64_t& address);
 
+// The address of an array that an output is written to: C-contiguous, writable, with elements of `item` bytes.
+bool output_address(PyObject* array, std::int64_t item, std::int64_t& address);
+
 bool append_pair(PyObject* list, std::int64_t first, std::int64_t second);
 
 }  // namespace ragged

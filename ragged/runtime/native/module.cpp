@@ -57,7 +57,8 @@ nb::object make_frame(const nb::list& numbers, const nb::bytes& kinds, std::size
 }
 
 // call(frame, values, shapes, sizes, spin_ns, times): run the frame's stages on `values`, its sizes and then its input
-// arrays, with new outputs of these shapes and workspaces of these sizes in bytes; return a tuple of outputs. For each
+// arrays, with new outputs of these shapes and workspaces of these sizes in bytes; return a tuple of outputs. An array in
+// place of a shape is that output: it is C-contiguous, writable, and large enough. For each
 // stage (nanoseconds, workers) is appended to the list `times`, unless it is None.
 //
 // No Python code runs while the workspaces are in use, so no signal's exception can interrupt.
