@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ragged.api.tensors import RaggedTensor as Tensor
     from ragged.api.values import Value, cast
     from ragged.auto.options import ScheduleOptions
+    from ragged.tuning import Tuning, tune
 
 __all__ = [
     "Dim",
@@ -41,6 +42,7 @@ __all__ = [
     "Schedule",
     "ScheduleOptions",
     "Tensor",
+    "Tuning",
     "abs",
     "array",
     "cast",
@@ -59,6 +61,7 @@ __all__ = [
     "prod",
     "size",
     "sum",
+    "tune",
     "where",
     *FUNCTIONS,
     *COMPOSED,
@@ -74,6 +77,7 @@ _PLACES = {
     "ScheduleOptions": ("ragged.auto.options", "ScheduleOptions"),
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),
+    **{name: ("ragged.tuning", name) for name in ("Tuning", "tune")},
     "Tensor": ("ragged.api.tensors", "RaggedTensor"),
     **{name: ("ragged.api.declare", name) for name in ("compute", "input_tensor", "parameter")},
     **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},

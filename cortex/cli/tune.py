@@ -14,8 +14,9 @@ from cortex.cli.report import json_option, print_json, print_table, print_text
 from cortex.cli.trees import read_trees, trees_option
 from cortex.compiler.options import DEFAULT, RecursionOptions
 from cortex.tuning import Tuning, tune
-from cortex.tuning.grid import Grid, count_points, default_grid
-from cortex.tuning.result import HEADINGS
+from cortex.tuning.grid import default_grid
+from ragged.tuning.result import HEADINGS
+from ragged.tuning.space import Grid, count_points
 
 
 def _read_values(
@@ -81,7 +82,7 @@ def command(
     options = {"embed": embed}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=len(vocab)))
     values: Grid = grid or default_grid(model, DEFAULT)
-    with counting(f"{name}: compiling and timing", count_points(values, full=full)) as advance:
+    with counting(f"{name}: compiling and timing", count_points(values, DEFAULT, full=full)) as advance:
         found = tune(
             model,
             model.init_params(seed=0),
@@ -99,14 +100,14 @@ def command(
         _print(found)
 
 
-def _print(found: Tuning) -> None:
+def _print(found: Tuning[RecursionOptions]) -> None:
     print_table(HEADINGS, found.rows(), text=(HEADINGS[0], HEADINGS[-1]))
     for refused in found.refused:
         print_text(f"not timed: {refused}")
     print_text(f"\n{found.advice}")
 
 
-def _document(found: Tuning) -> dict[str, object]:
+def _document(found: Tuning[RecursionOptions]) -> dict[str, object]:
     return {
         "points": [
             {

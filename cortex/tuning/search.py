@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from cortex.compiler import Output, RecursiveFunction, compile
+import numpy as np
+
+from cortex.compiler import Output, compile
 from cortex.compiler.options import DEFAULT, RecursionOptions
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
 from cortex.tuning.answers import disagreement
-from cortex.tuning.grid import Grid, check_grid, default_grid, one_by_one, whole
-from cortex.tuning.result import Refused, Timed, Tuning
-from cortex.tuning.rounds import Times, take_turns
-from ragged.errors import ScheduleError, UserError
+from cortex.tuning.grid import default_grid
+from ragged.errors import UserError
+from ragged.tuning.contest import Contest, Subject, TunedKernel
+from ragged.tuning.result import Tuning
+from ragged.tuning.space import Grid, check_grid, one_by_one, whole
 
-CLEARLY = 0.98
-"""What a point's time over another's has to be less than, for it to be the better one: less is noise."""
+_CALLS = 5
+"""Timed calls of a kernel in a round."""
 
 
 def tune(
@@ -30,7 +33,7 @@ def tune(
     seconds: float = 2.0,
     advance: Callable[[], None] = lambda: None,
     **compile_args: Any,
-) -> Tuning:
+) -> Tuning[RecursionOptions]:
     """Look for options that make a model faster on a batch, and return all that was tried (CORTEX, section 6).
 
     The parameters of the grid are gone through one after another, each from the best options so far, which makes few
@@ -63,81 +66,43 @@ def tune(
                 f"tune: {name} is not for its user to say", because="it compares all nodes for all options"
             )
     values = default_grid(model, DEFAULT) if grid is None else grid
-    check_grid(values)
-    search = _Search(model, params, trees, seconds, compile_args)
+    check_grid(values, DEFAULT)
+    contest = Contest(_ModelSubject(model, params, trees, compile_args))
     best = DEFAULT
     if full:
-        best = search.best_of(whole(values, DEFAULT), best, advance)
+        best = contest.best_of(whole(values, DEFAULT), best, seconds, advance)
     else:
         for name in values:
-            best = search.best_of(one_by_one(values, name, best), best, advance)
-    timed = sorted(search.timed.values(), key=lambda each: each.relative.median)
-    return Tuning(best, tuple(timed), tuple(search.refused.values()))
+            best = contest.best_of(one_by_one(values, name, best), best, seconds, advance)
+    timed = sorted(contest.timed.values(), key=lambda each: each.relative.median)
+    return Tuning(best, tuple(timed), tuple(contest.refused.values()), front_end="cortex")
 
 
-@dataclass(slots=True)
-class _Search:
-    """What has been compiled and timed so far, by its options: the times are a point's, and the default's beside it."""
+@dataclass(frozen=True, slots=True)
+class _ModelSubject(Subject[RecursionOptions]):
+    """A model with the batch that is timed; its results are compared at all nodes."""
 
     model: Model | RecursionSchedule
     params: Mapping[str, object]
     trees: object
-    seconds: float
     compile_args: Mapping[str, Any]
-    times: dict[RecursionOptions, tuple[Times, Times]] = field(default_factory=dict)
-    timed: dict[RecursionOptions, Timed] = field(default_factory=dict)
-    refused: dict[RecursionOptions, Refused] = field(default_factory=dict)
-    functions: dict[RecursionOptions, RecursiveFunction] = field(default_factory=dict)
-    loops: dict[str, RecursionOptions] = field(default_factory=dict)
-    expected: Output | None = None
 
-    def best_of(
-        self, points: Iterable[RecursionOptions], best: RecursionOptions, advance: Callable[[], None]
-    ) -> RecursionOptions:
-        """Time points beside the best so far and the default; return the fastest, if it is clearly so."""
-        self._function(DEFAULT)
-        found = []
-        for options in points:
-            if self._function(options):
-                found.append(options)
-            advance()
-        group = list(dict.fromkeys((DEFAULT, best, *found)))
-        if not found and DEFAULT in self.timed:
-            return best
-        times = take_turns([self.functions[each] for each in group], self.trees, self.seconds)
-        of = dict(zip(group, times, strict=True))
-        for options in group:
-            own, default = self.times.get(options, (Times(), Times()))
-            own, default = self.times[options] = (own + of[options], default + of[DEFAULT])
-            self.timed[options] = Timed(options, own.microseconds, own.relative_to(default))
-        return _fastest(of, best)
+    @property
+    def default(self) -> RecursionOptions:
+        """See `Subject`."""
+        return DEFAULT
 
-    def _function(self, options: RecursionOptions) -> bool:
-        """Compile a point that is new; return whether it has a kernel of its own, with right results."""
-        if options in self.functions or options in self.refused:
-            return options in self.functions
-        try:
-            fn = compile(self.model, self.params, options=options, **self.compile_args)
-        except ScheduleError as refusal:
-            self.refused[options] = Refused(options, refusal.what)
-            return False
-        same = self.loops.setdefault(fn.show("loops"), options)
-        if same is not options:
-            text = "the default" if same == DEFAULT else repr(same)
-            self.refused[options] = Refused(options, f"the same kernel as {text}")
-            return False
-        out = fn(self.trees)
-        self.expected = self.expected or out
-        why = disagreement(options, out, DEFAULT, self.expected)
-        if why is not None:
-            self.refused[options] = Refused(options, why)
-            return False
-        self.functions[options] = fn
-        return True
+    def compile(self, options: RecursionOptions) -> TunedKernel[RecursionOptions]:
+        """See `Subject`."""
+        fn = compile(self.model, self.params, options=options, **self.compile_args)
+        batch = fn.linearize(self.trees)
+        return TunedKernel(
+            options,
+            fn.show("loops"),
+            fn(self.trees),
+            lambda: [float(np.median(fn.kernel_times(batch, _CALLS)))],
+        )
 
-
-def _fastest(times: Mapping[RecursionOptions, Times], best: RecursionOptions) -> RecursionOptions:
-    """Return the point that takes least of the best one's time, if that is clearly less."""
-    over = {options: each.relative_to(times[best]).median for options, each in times.items()}
-    fastest = min(over, key=lambda options: over[options])
-    return fastest if over[fastest] < CLEARLY else best
+    def disagreement(self, options: RecursionOptions, answers: Output, expected: Output) -> str | None:
+        """See `Subject`."""
+        return disagreement(options, answers, DEFAULT, expected)

@@ -78,9 +78,19 @@ def compile(
         default_schedule=schedule is not None,
     )
     workers = check_workers(threads) if chosen.default_schedule else 1
-    recipe = Recipe(programs_of(own), target, workers, "ragged operators", options=repr(chosen))
-    kernel = find_or_make(recipe, lambda: _generate(recipe, chosen), cache=cache)
+    recipe = recipe_of(own, chosen, target, workers)
+    kernel = find_or_generate(recipe, chosen, cache=cache)
     return RaggedFunction(CompiledParts(kernel, own.signature, threads, workers), params or {})
+
+
+def recipe_of(schedule: RaggedSchedule, options: CompileOptions, target: TargetLike, workers: int) -> Recipe:
+    """Return what the kernel of a schedule is compiled from."""
+    return Recipe(programs_of(schedule), target, workers, "ragged operators", options=repr(options))
+
+
+def find_or_generate(recipe: Recipe, options: CompileOptions, *, cache: bool) -> LoadedKernel:
+    """Return the kernel of a recipe, from this user's cache or compiled."""
+    return find_or_make(recipe, lambda: _generate(recipe, options), cache=cache)
 
 
 def _generate(recipe: Recipe, options: CompileOptions) -> LoadedKernel:

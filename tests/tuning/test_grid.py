@@ -5,7 +5,8 @@ from __future__ import annotations
 from cortex import RecursionOptions, models
 from cortex.compiler.options import DEFAULT
 from cortex.ra.schedule import default_schedule
-from cortex.tuning.grid import count_points, default_grid, one_by_one, whole
+from cortex.tuning.grid import default_grid
+from ragged.tuning.space import count_points, one_by_one, whole
 
 
 def test_the_default_grid_is_small_and_knows_the_model():
@@ -13,7 +14,7 @@ def test_the_default_grid_is_small_and_knows_the_model():
     grid = default_grid(model, DEFAULT)
     assert grid["refactor"] == [("Uh_f",), ("Uh_o", "Uh_i", "Uh_u", "Uh_f")]
     assert grid["hoist_inputs"] == [False] and None not in grid["reduction_unroll"]
-    assert count_points(grid, full=False) <= 25
+    assert count_points(grid, DEFAULT, full=False) <= 25
     assert DEFAULT not in [each for name in grid for each in one_by_one(grid, name, DEFAULT)]
     assert default_grid(models.tree_sum(4, 7), DEFAULT)["refactor"] == []
     assert "hoist_inputs" not in default_grid(models.tree_sum(4, 7), DEFAULT)
@@ -41,4 +42,4 @@ def test_a_whole_grid_has_all_but_the_default():
         RecursionOptions(share_columns=False),
         RecursionOptions(reduction_unroll=2, share_columns=False),
     }
-    assert count_points(grid, full=True) == 5
+    assert count_points(grid, DEFAULT, full=True) == 5

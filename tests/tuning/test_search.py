@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,9 @@ from cortex import RecursionOptions, models
 from cortex.compiler.options import DEFAULT
 from cortex.tuning import Tuning, search
 from cortex.tuning.answers import disagreement
-from cortex.tuning.rounds import LEAST_ROUNDS, Times, take_turns
 from ragged.errors import InternalError, UserError
+from ragged.tuning.contest import Contest
+from ragged.tuning.rounds import LEAST_ROUNDS, Times, take_turns
 
 MODEL = models.tree_fc(hidden=4, vocab=7)
 PARAMS = MODEL.init_params(seed=1)
@@ -23,15 +26,13 @@ GRID = {"reduction_unroll": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8
 def pretended(monkeypatch):
     """Two steps in a turn take half the time, a tile of six rows takes a hundredth more."""
 
-    def pretend(functions, data, seconds):
-        texts = [fn.show("schedule") for fn in functions]
-        times = [
-            100 / (1 + ("# reduction_unroll=2" in text)) * (1 + ("# tile=(5, 4)" in text) / 100)
-            for text in texts
-        ]
-        return [Times(np.full(LEAST_ROUNDS, 1000 * time)) for time in times]
+    compiled = search._ModelSubject.compile
 
-    monkeypatch.setattr(search, "take_turns", pretend)
+    def pretend(subject, options):
+        time = 100_000 / (1 + (options.reduction_unroll == 2)) * (1 + (options.tile == (5, 4)) / 100)
+        return replace(compiled(subject, options), time=lambda: [time])
+
+    monkeypatch.setattr(search._ModelSubject, "compile", pretend)
 
 
 FOUND = """\
@@ -46,23 +47,25 @@ Faster than the default by 2.00: cortex.compile(..., options=cortex.RecursionOpt
 
 def test_parameters_are_searched_one_after_another(pretended):
     points = []
-    found = cortex.tune(MODEL, PARAMS, TREES, grid=GRID, threads=1, advance=lambda: points.append(1))
+    found = cortex.tune(
+        MODEL, PARAMS, TREES, grid=GRID, threads=1, seconds=0, advance=lambda: points.append(1)
+    )
     assert found.best == RecursionOptions(reduction_unroll=2) and found.gain == 2
     assert str(found) == FOUND
     assert len(points) == 4
 
 
 def test_a_full_grid_is_timed_at_once(pretended):
-    found = cortex.tune(MODEL, PARAMS, TREES, grid={"reduction_unroll": [2]}, full=True, threads=1)
+    found = cortex.tune(MODEL, PARAMS, TREES, grid={"reduction_unroll": [2]}, full=True, threads=1, seconds=0)
     assert [each.options for each in found.timed] == [RecursionOptions(reduction_unroll=2), DEFAULT]
 
 
 def test_what_is_a_hundredth_faster_is_not_better():
     own, close, better = (Times(np.full(LEAST_ROUNDS, time)) for time in (100.0, 99.0, 97.0))
-    assert search._fastest({DEFAULT: own, RecursionOptions(reduction_unroll=2): close}, DEFAULT) == DEFAULT
-    assert search._fastest(
-        {DEFAULT: own, RecursionOptions(reduction_unroll=2): better}, DEFAULT
-    ) == RecursionOptions(reduction_unroll=2)
+    contest = Contest(search._ModelSubject(MODEL, PARAMS, TREES, {}))
+    two = RecursionOptions(reduction_unroll=2)
+    assert contest._fastest({DEFAULT: own, two: close}, DEFAULT) == DEFAULT
+    assert contest._fastest({DEFAULT: own, two: better}, DEFAULT) == two
     nothing = Tuning(DEFAULT, (), ())
     assert nothing.advice == "Nothing is clearly faster than the default."
 
@@ -89,27 +92,25 @@ def test_what_cannot_be_searched(arguments, message):
     assert str(error.value).startswith(message)
 
 
-class Recorded:
-    """A function that says when it was timed."""
-
-    def __init__(self, name, turns):
-        self.name, self.turns = name, turns
-
-    def linearize(self, data):
-        return data
-
-    def kernel_times(self, data, repeats):
-        self.turns.append(self.name)
-        return [*[10 * len(self.turns)] * (repeats - 1), 10**9]
-
-
-def test_functions_take_turns_there_and_back():
+def test_kernels_take_turns_there_and_back():
     turns = []
-    one, two = take_turns([Recorded("a", turns), Recorded("b", turns)], TREES, 0.0)
+
+    def timer(name):
+        return lambda: [10 * (turns.append(name) or len(turns))]
+
+    one, two = take_turns([timer("a"), timer("b")], 0.0)
     assert "".join(turns) == "abbaabbaab"
-    assert one.rounds.tolist() == [10, 40, 50, 80, 90] and two.rounds.tolist() == [20, 30, 60, 70, 100]
+    assert one.rounds.ravel().tolist() == [10, 40, 50, 80, 90]
+    assert two.rounds.ravel().tolist() == [20, 30, 60, 70, 100]
     assert one.microseconds.median == 0.05
     assert two.relative_to(one).median == pytest.approx(100 / 90)
+
+
+def test_shapes_count_by_their_weights():
+    own, other = Times(np.array([[4.0, 1.0]])), Times(np.array([[1.0, 1.0]]))
+    assert own.relative_to(other, (1.0, 1.0)).median == pytest.approx(2.0)
+    assert own.relative_to(other, (1.0, 3.0)).median == pytest.approx(4**0.25)
+    assert (Times() + own).microseconds.median == pytest.approx(0.005)
 
 
 SUM = models.tree_sum(hidden=2, vocab=7)

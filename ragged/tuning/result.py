@@ -1,33 +1,35 @@
-"""What a search has found: each point of the grid with its times, and the best."""
+"""What a search has found: each point of the space with its times, and the best."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from cortex.compiler.options import DEFAULT, RecursionOptions
+from ragged.auto.options import ScheduleOptions
 from ragged.compiled.profile import Spread
 
 HEADINGS = ("options", "kernel, us", "10-90 %", "of the default", "")
+O = TypeVar("O", bound=ScheduleOptions)  # noqa: E741
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """A point of the grid that was timed.
+class Timed(Generic[O]):
+    """A point of the space that was timed.
 
     `kernel_us` is the kernel's time; `relative` that time over the default's, round by round: 0.9 is a tenth faster.
     Points are compared by it: not all were timed in the same rounds, and a machine has slow moments.
     """
 
-    options: RecursionOptions
+    options: O
     kernel_us: Spread
     relative: Spread
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Generic[O]):
     """A point that was not timed, and the reason."""
 
-    options: RecursionOptions
+    options: O
     because: str
 
     def __str__(self) -> str:
@@ -35,21 +37,25 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
-    """What `cortex.tune` returns: `best` is what `cortex.compile` takes as `options`.
+class Tuning(Generic[O]):
+    """What `ragged.tune` and `cortex.tune` return: `best` is what `compile` takes as `options`.
 
     `timed` are the points with their times, fastest first, and `refused` those that there is no kernel of their own
-    for. Where nothing was clearly faster than the default, that is the best.
+    for. Where nothing was clearly faster than the default, that is the best. `interrupted` says that Ctrl-C ended the
+    search,
+    `front_end` is the package with the `compile` that takes the options.
     """
 
-    best: RecursionOptions
-    timed: tuple[Timed, ...]
-    refused: tuple[Refused, ...]
+    best: O
+    timed: tuple[Timed[O], ...]
+    refused: tuple[Refused[O], ...]
+    interrupted: bool = False
+    front_end: str = "ragged"
 
     @property
     def gain(self) -> float:
         """How many times as fast as the default the best is; 1 where it is the default."""
-        return next(1 / each.relative.median for each in self.timed if each.options == self.best)
+        return next((1 / each.relative.median for each in self.timed if each.options == self.best), 1.0)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return a row of text for each point that was timed, fastest first, under `HEADINGS`."""
@@ -80,13 +86,12 @@ class Tuning:
     @property
     def advice(self) -> str:
         """What to do with the result, in a sentence."""
-        if self.best == DEFAULT:
+        if self.best == type(self.best)():
             return "Nothing is clearly faster than the default."
-        return (
-            f"Faster than the default by {self.gain:.2f}: cortex.compile(..., options=cortex.{self.best!r})"
-        )
+        own = self.front_end
+        return f"Faster than the default by {self.gain:.2f}: {own}.compile(..., options={own}.{self.best!r})"
 
 
-def point_text(options: RecursionOptions) -> str:
+def point_text(options: ScheduleOptions) -> str:
     """Return what differs from the default, in a line."""
     return repr(options).partition("(")[2][:-1] or "default"

@@ -1,0 +1,194 @@
+"""`ragged.tune`: a measured search over options of the default schedule, for the shapes of a caller."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ragged.api.compile_options import CompileOptions, Precision, read_options
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
+from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.auto.shapes import ShapesLike
+from ragged.errors import UserError
+from ragged.machine import this_machine
+from ragged.runtime.cores import usable_cores
+from ragged.runtime.team import check_workers
+from ragged.tuning.calls import drawn_call, representatives, shapes_text
+from ragged.tuning.compile_ahead import CompileAhead
+from ragged.tuning.contest import Contest
+from ragged.tuning.records import Record, RecordKey, append_record, changed_options, key_for, records_of
+from ragged.tuning.result import Tuning
+from ragged.tuning.space import Grid, Point, Space, default_space
+from ragged.tuning.strategies import Strategy, StrategyLike, strategy_of
+from ragged.tuning.subject import RaggedSubject
+
+_POINTS_PER_CORE = 2
+"""Points of a batch that is compiled in parallel and then timed."""
+
+
+def tune(
+    program: RaggedSchedule | RaggedTensor,
+    params: Mapping[str, object] | None = None,
+    *,
+    shapes: ShapesLike = None,
+    calls: Sequence[Mapping[str, object]] | None = None,
+    seconds: float = 60.0,
+    strategy: StrategyLike = "genetic",
+    space: Grid | None = None,
+    records: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    code_bytes: int | None = None,
+    precision: Precision = "float32",
+    cache: bool = True,
+    seed: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> Tuning[ScheduleOptions]:
+    """Look for options that make ragged operators faster on this machine, and return all that was tried.
+
+    Points are compiled in parallel processes, which fill the user's cache of kernels; then they are timed one after
+    another, in turns with the default schedule. All results must have the default's bits. Ctrl-C ends the search and
+    keeps the best so far.
+
+    Args:
+        program: what `ragged.compile` takes.
+        params: its parameters by name.
+        shapes: the sizes that calls bring, as for `ragged.compile`, such as `f.observed()`; at most five that stand for
+            them are timed, on random arrays, each with the weight of those it stands for. By default the ranges that
+            sizes are declared with.
+        calls: the arguments of calls to time instead, by name, with equal weights: for ragged arrays and integers.
+        seconds: for how long to search; the points that are at work then are finished.
+        strategy: "genetic" (Tensor Comprehensions, section 6), "random", "grid", "optuna" (an extra), or a function of
+            the space's extents and the seed that makes a `ragged.tuning.strategies.Strategy`.
+        space: the values to try besides the defaults, by the name of an option of `ragged.ScheduleOptions`.
+        records: a file to keep each point's result in. Points that it has for this program, processor, number of
+            threads and shapes are not timed again, but for the best. Files are merged by concatenation.
+        threads: as for `ragged.compile`.
+        code_bytes: as for `ragged.compile`.
+        precision: as for `ragged.compile`.
+        cache: whether to use the user's cache of kernels; without it points are compiled one after another.
+        seed: of the arrays and the strategy.
+        advance: called after each point.
+
+    Raises:
+        UserError: `space` names what is no option; a strategy is not known; arrays cannot be drawn.
+        DataError: `records` is no file of records.
+        InternalError: a point has other results than the default: a fault of the compiler.
+
+    Example::
+
+        found = ragged.tune(Y, {"W": w}, shapes={"T": range(1, 129)}, seconds=60)
+        f = ragged.compile(Y, {"W": w}, options=found.best)
+    """
+    own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    options = read_options(
+        own, options=DEFAULT, shapes=shapes, code_bytes=code_bytes, precision=precision, default_schedule=True
+    )
+    points = Space.of(default_space(this_machine()) if space is None else space, DEFAULT)
+    workers, jobs = check_workers(threads), usable_cores()
+    with CompileAhead(jobs if cache else 0) as ahead:
+        subject = RaggedSubject(own, params or {}, options, threads, cache=cache, ahead=ahead)
+        key = _give_calls(subject, own, options, calls, workers, seed)
+        made = strategy_of(strategy, points.extents, seed)
+        search = _Search(subject, points, made, None if records is None else Path(records), key, advance)
+        return search.run(seconds, _POINTS_PER_CORE * jobs)
+
+
+def _give_calls(
+    subject: RaggedSubject,
+    own: RaggedSchedule,
+    options: CompileOptions,
+    calls: Sequence[Mapping[str, object]] | None,
+    workers: int,
+    seed: int,
+) -> RecordKey:
+    """Give a subject the calls to time and their weights; return the key of their records."""
+    if calls is not None:
+        subject.set_calls(calls, (1.0,) * len(calls))
+        return key_for(subject.programs, workers, shapes_text(calls))
+    missing = set(own.signature.sizes) - {name for shape in options.shapes for name, _ in shape.sizes}
+    if missing:
+        raise UserError(
+            f"tune: no shapes are given for size '{min(missing)}'",
+            fix=f"shapes={{{min(missing)!r}: [...]}}, a range where it is declared, or calls=[...]",
+        )
+    chosen = representatives(options.shapes or ())
+    drawn = [drawn_call(own.signature, shape, seed) for shape in chosen]
+    subject.set_calls(drawn, tuple(shape.weight for shape in chosen))
+    return key_for(subject.programs, workers, chosen)
+
+
+class _Search:
+    """A search under way."""
+
+    def __init__(
+        self,
+        subject: RaggedSubject,
+        space: Space[ScheduleOptions],
+        strategy: Strategy,
+        records: Path | None,
+        key: RecordKey,
+        advance: Callable[[], None],
+    ) -> None:
+        self._contest = Contest(subject)
+        self._subject, self._space, self._strategy = subject, space, strategy
+        self._records, self._key, self._advance = records, key, advance
+
+        self._best = DEFAULT
+
+    def run(self, seconds: float, batch: int) -> Tuning[ScheduleOptions]:
+        """Search for about so many seconds, in batches of points."""
+        end, interrupted = time.monotonic() + seconds, False
+        try:
+            self._contest.admit(DEFAULT)
+            self._try(self._known())
+            while time.monotonic() < end and (points := self._strategy.ask(batch)):
+                self._try(points)
+            if self._best != DEFAULT:  # the fastest of many is so by luck as well: it has to win once more
+                self._best = self._contest.best_of([self._best], DEFAULT, 0.0, lambda: None)
+        except KeyboardInterrupt:
+            interrupted = True
+        timed = sorted(self._contest.timed.values(), key=lambda each: each.relative.median)
+        return Tuning(self._best, tuple(timed), tuple(self._contest.refused.values()), interrupted)
+
+    def _known(self) -> list[Point]:
+        """Tell the strategy what records say; return the best of them, which is timed again."""
+        if self._records is None:
+            return []
+        costs = {}
+        for options, record in records_of(self._records, self._key):
+            point = self._space.point(options)
+            if point is not None:
+                self._strategy.tell(point, record.cost)
+                costs[point] = record.cost
+        fastest = min(costs, key=lambda point: costs[point], default=None)
+        return [fastest] if fastest is not None and costs[fastest] < 1 else []
+
+    def _try(self, points: Sequence[Point]) -> None:
+        """Compile and time points beside the best so far; tell the strategy, and keep records."""
+        found = {self._space.options(point): point for point in points}
+        self._subject.prepare(list(found))
+        admitted = []
+        for options in found:
+            if self._contest.admit(options):
+                admitted.append(options)
+            self._advance()
+        self._best = self._contest.race(admitted, self._best)
+        for options, point in found.items():
+            self._strategy.tell(point, self._contest.cost(options))
+            if self._records is not None:
+                append_record(self._records, self._record(options))
+
+    def _record(self, options: ScheduleOptions) -> Record:
+        cost, changed = self._contest.cost(options), changed_options(options)
+        refused, timed = self._contest.refused.get(options), self._contest.timed.get(options)
+        return Record(
+            self._key,
+            changed,
+            None if math.isinf(cost) else cost,
+            None if timed is None else timed.kernel_us.median,
+            None if refused is None else refused.because,
+        )

@@ -1,0 +1,115 @@
+"""A ragged program as the subject of a search: points compiled, results compared bit by bit, calls timed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from ragged.api.compile import find_or_generate, recipe_of
+from ragged.api.compile_options import CompileOptions
+from ragged.api.function import RaggedFunction
+from ragged.api.schedule import RaggedSchedule
+from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.compiled.key import Recipe
+from ragged.compiled.parts import CompiledParts
+from ragged.data import RaggedArray
+from ragged.errors import InternalError
+from ragged.ir.program import Program
+from ragged.runtime.team import check_workers
+from ragged.tuning.compile_ahead import CompileAhead
+from ragged.tuning.contest import Subject, TunedKernel
+
+_CALLS = 3
+"""Timed calls of a round, after one to warm up; the median counts."""
+
+
+class RaggedSubject(Subject[ScheduleOptions]):
+    """A program with its parameters and the calls that are timed; `ahead` compiles points in parallel."""
+
+    def __init__(
+        self,
+        schedule: RaggedSchedule,
+        params: Mapping[str, object],
+        options: CompileOptions,
+        threads: int | None,
+        *,
+        cache: bool,
+        ahead: CompileAhead | None = None,
+    ) -> None:
+        self._schedule, self._params, self._options = schedule, params, options
+        self._threads, self._workers = threads, check_workers(threads)
+        self._cache, self._ahead = cache, ahead
+        self._calls: Sequence[Mapping[str, object]] = ()
+
+    @property
+    def default(self) -> ScheduleOptions:
+        """See `Subject`."""
+        return DEFAULT
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The lowered programs."""
+        return self._recipe(DEFAULT)[0].programs
+
+    def set_calls(self, calls: Sequence[Mapping[str, object]], weights: tuple[float, ...]) -> None:
+        """Set the arguments of the calls that are timed, and how much each counts."""
+        self._calls, self.weights = calls, weights
+
+    def prepare(self, points: Sequence[ScheduleOptions]) -> None:
+        """See `Subject`."""
+        if self._ahead is not None and len(points) > 1:
+            self._ahead([self._recipe(options) for options in points])
+
+    def compile(self, options: ScheduleOptions) -> TunedKernel[ScheduleOptions]:
+        """See `Subject`."""
+        recipe, chosen = self._recipe(options)
+        kernel = find_or_generate(recipe, chosen, cache=self._cache)
+        parts = CompiledParts(kernel, self._schedule.signature, self._threads, self._workers)
+        function = RaggedFunction(parts, self._params)
+        answers = [_bits(function(**call)) for call in self._calls]
+        return TunedKernel(
+            options, function.show("loops"), answers, lambda: [_time(function, c) for c in self._calls]
+        )
+
+    def disagreement(self, options: ScheduleOptions, answers: Any, expected: Any) -> str | None:
+        """See `Subject`: no option may change a bit."""
+        if answers != expected:
+            raise InternalError(
+                f"tune: {options!r} changes the bits of {self._schedule.name}", because="no option may"
+            )
+        return None
+
+    def _recipe(self, options: ScheduleOptions) -> tuple[Recipe, CompileOptions]:
+        chosen = replace(self._options, schedule=options)
+        return recipe_of(self._schedule, chosen, "cpu", self._workers), chosen
+
+
+def _bits(result: object) -> bytes:
+    if isinstance(result, dict):
+        return b"".join(_bits(each) for each in result.values())
+    values = result.values if isinstance(result, RaggedArray) else result
+    return np.ascontiguousarray(values).tobytes()
+
+
+def _time(function: RaggedFunction, call: Mapping[str, object]) -> float:
+    """Return the median nanoseconds of calls. As in `timeit`, no garbage is collected meanwhile."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        function(**call)
+        times = []
+        for _ in range(_CALLS):
+            begin = perf_counter_ns()
+            kept = function(**call)
+            times.append(perf_counter_ns() - begin)
+            del kept
+        return median(times)
+    finally:
+        if enabled:
+            gc.enable()
