@@ -46,6 +46,12 @@ def _show() -> click.Command:
     return show
 
 
+def _tc() -> click.Command:
+    from cortex.cli.comprehensions import command
+
+    return command
+
+
 def _tune() -> click.Command:
     from cortex.cli.tune import command
 
@@ -60,6 +66,7 @@ _COMMANDS: dict[str, Callable[[], click.Command]] = {
     "explain": _explain,
     "run": _run,
     "show": _show,
+    "tc": _tc,
     "tune": _tune,
 }
 

@@ -13,7 +13,6 @@ from ragged.api.compile import compile as compile_ragged
 from ragged.api.function import RaggedFunction
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Sized
-from ragged.codegen.target import TargetLike
 from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.lower import LoweredFunction, lower
@@ -23,13 +22,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TcOptions:
-    """What a function is compiled with: fixed sizes, bound arguments, and the arguments of `ragged.compile`."""
+    """What a function is compiled with: fixed sizes, bound arrays, and arguments of `ragged.compile` by name."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, Array] = field(default_factory=dict)
-    target: TargetLike = "cpu"
-    threads: int | None = None
-    cache: bool = True
+    compile: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,7 @@ def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> Compiled
     lowered = lower(analysed, options.sizes, options.parameters)
     schedule = RaggedSchedule(*lowered.outputs, name=function.name)
     params = {lowered.inputs[name]: np.asarray(value) for name, value in options.parameters.items()}
-    made = compile_ragged(
-        schedule, params, target=options.target, threads=options.threads, cache=options.cache
-    )
+    made = compile_ragged(schedule, params, **options.compile)
     signature = made.signature
     read_off = {rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)}
     asked = set(signature.sizes) - read_off

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ragged.codegen.target import TargetLike
 from ragged.errors import UserError
 from ragged.ir.expr import Ref, Var
 from ragged.tc.analyse import AnalysedFunction
@@ -23,8 +22,10 @@ from ragged.tc.arguments import (
     sizes_of,
     write_result,
 )
+from ragged.tc.checked import TensorVersion
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
-from ragged.tc.listing import checks_text
+from ragged.tc.intervals import value_of
+from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.lower import stored
 from ragged.tc.text import definition_text
 
@@ -54,6 +55,26 @@ class TcFunction:
     def name(self) -> str:
         """The function's name."""
         return self._function.name
+
+    @property
+    def parameters(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
+        """The dtype and the dimensions of each parameter that is no integer scalar."""
+        return {name: (each.type, _dims(each)) for name, each in self._function.parameters.items()}
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the sizes and of the integer scalars."""
+        return (*self._function.sizes, *self._function.scalars)
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """The names of the integer scalars, which calls are given."""
+        return tuple(self._function.scalars)
+
+    @property
+    def read_first(self) -> tuple[str, ...]:
+        """The outputs that are read before they are written, and are no parameters: calls give them as `out=`."""
+        return tuple(self._function.initial)
 
     def infer(self, **shapes: Any) -> Domains:
         """Return the lower bound and the extent of each dimension of each output, for the shapes of arguments.
@@ -128,18 +149,14 @@ class TcFunction:
         *,
         sizes: Mapping[str, int] | None = None,
         parameters: Mapping[str, object] | None = None,
-        target: TargetLike = "cpu",
-        threads: int | None = None,
-        cache: bool = True,
+        **options: Any,
     ) -> TcFunction:
         """Return this function compiled now, for a target, with sizes fixed and arguments bound.
 
         Args:
             sizes: sizes by name, and integer scalars; calls with others are refused.
             parameters: arrays that all calls share. They are copied, their sizes are fixed, and calls do not give them.
-            target: as for `ragged.compile`.
-            threads: the most threads that a call may use.
-            cache: whether to look for the code in this user's cache on disk.
+            options: those of `ragged.compile`: target, threads, shapes, code_bytes, precision, schedule, cache.
 
         Raises:
             TcError: a size or a parameter is not of the function, or they do not fit together.
@@ -154,14 +171,15 @@ class TcFunction:
                 raise refuse(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
             self._fix(fixed, name, bound[name].shape)
-        made = TcFunction(self._analysed, TcOptions(fixed, bound, target, threads, cache))
+        made = TcFunction(self._analysed, TcOptions(fixed, bound, options))
         made._ready()
         return made
 
     def show(self, stage: str) -> str:
-        """Return the text of a stage: "tc", "checks", "loops", "schedule", "tir", "asm" or "cuda".
+        """Return the text of a stage: "tc", "ranges", "checks", "loops", "schedule", "tir", "asm" or "cuda".
 
-        "tc" is the definition, "checks" how each access is kept in bounds; the others are of the compiled function.
+        "tc" is the definition, "ranges" has the range of each index, "checks" says how each access is kept in bounds;
+        the others are of the compiled function.
 
         Raises:
             UserError: there is no such stage.
@@ -169,12 +187,14 @@ class TcFunction:
         match stage:
             case "tc":
                 return definition_text(self._function.definition)
+            case "ranges":
+                return ranges_text(self._analysed)
             case "checks":
                 return checks_text(self._analysed)
             case _ if stage in _COMPILED:
                 return self._ready().function.show(stage)
             case _:
-                names = ", ".join(("tc", "checks", *_COMPILED))
+                names = ", ".join(("tc", "ranges", "checks", *_COMPILED))
                 raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {names}")
 
     def __str__(self) -> str:
@@ -213,3 +233,8 @@ class TcFunction:
                 if fixed.setdefault(size, extent) != extent:
                     what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
                     raise refuse(self._function, what)
+
+
+def _dims(version: TensorVersion) -> tuple[str | int, ...]:
+    extents = (own.upper for own in version.domain or ())
+    return tuple(each.var.name if isinstance(each, Ref) else value_of(each, {}) for each in extents)

@@ -20,7 +20,7 @@ from ragged.ir import expr as ir
 from ragged.ir.build import both
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import FUNCTIONS
-from ragged.ir.ops import BinaryOp
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
@@ -139,26 +139,42 @@ class _FunctionLowering:
         return RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
-        """Return what a statement writes at the indices `at`."""
+        """Return what a statement writes at the indices `at`; where they are outside of its ranges, what was there."""
         dtype = computed(statement.target.type)
         inside = self.inside(statement, at) if statement.partial else None
-        earlier = [statement.previous or statement.earlier] if statement.partial else [statement.previous]
-        value = self.combined(statement, at, inside, dtype)
-        for version in filter(None, earlier):
-            load = ir.Load(version.buffer, tuple(at[var] for var in statement.indices), statement.at)
-            old = self.expr(load, {})
-            before = converted(old.expr, dtype)
-            expr = value.expr
-            if statement.previous is not None:
-                assert statement.combiner is not None
-                expr = ir.Binary(statement.combiner.op, before, expr, statement.at)
-            if inside is not None:
-                expr = ir.Select(inside, expr, before, statement.at)
-            value = Value(expr, {**value.sources, **old.sources})
-        return value
+        previous = self.before(statement, statement.previous, at, dtype)
+        value = self.right_side(statement, at, inside, previous, dtype)
+        if previous is not None and not statement.reduced:
+            assert statement.combiner is not None, "'=' starts from nothing"
+            joined = ir.Binary(statement.combiner.op, previous.expr, value.expr, statement.at)
+            value = Value(joined, {**value.sources, **previous.sources})
+        earlier = self.before(statement, statement.earlier, at, dtype)
+        if inside is None or earlier is None or (previous is not None and statement.reduced):
+            return value
+        chosen = ir.Select(inside, value.expr, earlier.expr, statement.at)
+        return Value(chosen, {**value.sources, **earlier.sources})
 
-    def combined(
-        self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr], inside: ir.Expr | None, dtype: DType
+    def before(
+        self,
+        statement: CheckedStatement,
+        version: TensorVersion | None,
+        at: Mapping[ir.Var, ir.Expr],
+        dtype: DType,
+    ) -> Value | None:
+        """Return an earlier version of what a statement writes, at the indices `at`."""
+        if version is None:
+            return None
+        load = ir.Load(version.buffer, tuple(at[var] for var in statement.indices), statement.at)
+        found = self.expr(load, {})
+        return Value(converted(found.expr, dtype), found.sources)
+
+    def right_side(
+        self,
+        statement: CheckedStatement,
+        at: Mapping[ir.Var, ir.Expr],
+        inside: ir.Expr | None,
+        previous: Value | None,
+        dtype: DType,
     ) -> Value:
         """Return the value of the right side, reduced; where `inside` does not hold it is not evaluated."""
         if not statement.reduced:
@@ -171,12 +187,14 @@ class _FunctionLowering:
             axes.append(axis)
             own[var] = plus(ir.Ref(axis.var), statement.ranges[var].lower)
         value = self.expr(statement.value, own)
-        expr = converted(value.expr, dtype)
+        body = Value(converted(value.expr, dtype), value.sources)
         if inside is not None:
-            expr = ir.Select(inside, expr, ir.Const(0.0 if dtype.is_float else 0, dtype))
+            neutral = _neutral(statement.combiner, previous, dtype)
+            body = Value(
+                ir.Select(inside, body.expr, neutral.expr, statement.at), {**body.sources, **neutral.sources}
+            )
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
-        body = Value(expr, value.sources)
-        made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at)
+        made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, previous)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})
 
     def inside(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
@@ -232,8 +250,19 @@ def _normal(index: ir.Expr) -> ir.Expr:
     return index if isinstance(index, ir.Ref | ir.Const) else affine(index).expr
 
 
+def _neutral(combiner: Combiner, previous: Value | None, dtype: DType) -> Value:
+    """Return what leaves a reduction as it is: of a minimum or a maximum, what it starts from."""
+    if combiner in (Combiner.MIN, Combiner.MAX) and previous is not None:
+        return previous
+    number = 1 if combiner is Combiner.PROD else 0
+    return Value(converted(ir.Const(number), dtype))
+
+
 def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedStatement]:
-    """Return the versions that are computed where they are read: temporaries with one reader, at its own indices."""
+    """Return the versions that are computed where they are read: temporaries with one reader, at its own indices.
+
+    Reductions are not: the default schedule tiles one that is a nest of its own.
+    """
     function = analysed.function
     readers: dict[TensorVersion, set[CheckedStatement]] = {}
     plain: dict[TensorVersion, bool] = {}
@@ -252,7 +281,9 @@ def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedS
     found = {}
     for statement in function.statements:
         target = statement.target
-        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target] or statement.partial:
+        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target]:
+            continue
+        if statement.partial or statement.reduced:
             continue
         (reader,) = readers[target]
         if reader.target.domain == target.domain:

@@ -11,7 +11,7 @@ from cortex.cli.failure import reported
 from ragged.errors import DataError, InternalError
 
 
-@pytest.mark.parametrize("name", ["bisect", "demo", "doctor", "explain", "run", "show", "tune"])
+@pytest.mark.parametrize("name", ["bisect", "demo", "doctor", "explain", "run", "show", "tc", "tune"])
 def test_every_command_has_help_and_json(cortex, name):
     result = cortex(name, "--help")
     assert result.exit_code == 0
@@ -30,6 +30,7 @@ def test_help_lists_the_commands(cortex):
         "explain",
         "run",
         "show",
+        "tc",
         "tune",
     ]
 

@@ -123,7 +123,7 @@ def test_every_function_is_run():
 def test_against_numpy(name):
     given, formula = CASES[name]
     wanted = formula(*given)
-    found = FUNCTIONS[name](*given)
+    found = FUNCTIONS[name].compile(schedule=None)(*given)  # the default schedule has its own tests
     if not isinstance(found, dict):
         found, wanted = {"": found}, (wanted,)
     for each, value in zip(found.values(), wanted, strict=True):

@@ -94,11 +94,13 @@ def test_interpreted(seed):
         close(interpreted(function, *given), evaluate(function, *given), text)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_compiled(seed):
+@pytest.mark.parametrize(
+    ("seed", "schedule"), [(seed, None) for seed in range(12)] + [(1, "default"), (2, "default")]
+)
+def test_compiled(seed, schedule):
     text = Writer(seed).text()
     function, given = tc.define(text).f, arguments(seed)
-    found = function(*given)
+    found = function.compile(schedule=schedule)(*given)
     names = function._analysed.function.outputs
     close(
         found if len(names) > 1 else dict(zip(names, [found], strict=True)), evaluate(function, *given), text

@@ -1,0 +1,115 @@
+"""`cortex tc`: a text of Tensor Comprehensions, checked, shown and run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from cortex.cli.failure import Failure
+from cortex.cli.report import INPUT_FILE, json_option, print_json
+from ragged import tc
+from ragged.tc import TcFunction, TcLibrary
+
+_REPEATS = 20
+
+
+@click.command(name="tc")
+@click.argument("file", type=INPUT_FILE)
+@click.argument("function", required=False)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A size or an integer scalar; with all of them the function is run on random numbers.",
+)
+@click.option(
+    "--show", "stage", metavar="STAGE", help="A stage to print: tc, ranges, checks, loops, tir, asm."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Workers.  [as many as there are cores]")
+@json_option
+def command(
+    file: Path,
+    function: str | None,
+    sizes: tuple[str, ...],
+    stage: str | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Check a text of Tensor Comprehensions, print the ranges of its indices, and run it.
+
+    FUNCTION is one of the text's functions; without it all are checked.
+    """
+    lib = tc.define(file.read_text(encoding="utf-8"), name=file.name)
+    chosen = _chosen(lib, function)
+    numbers = dict(map(_number, sizes))
+    document = {each.name: _report(each, stage, numbers, threads, as_json) for each in chosen}
+    if as_json:
+        print_json(document)
+
+
+def _chosen(lib: TcLibrary, function: str | None) -> list[TcFunction]:
+    return [lib[name] for name in ([function] if function is not None else lib.functions)]
+
+
+def _number(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not value.removeprefix("-").isdigit():
+        raise Failure(f"--size {text}: it is no NAME=NUMBER")
+    return name, int(value)
+
+
+def _report(
+    function: TcFunction, stage: str | None, sizes: dict[str, int], threads: int | None, as_json: bool
+) -> dict[str, Any]:
+    """Print what is asked for of one function, and return it."""
+    found: dict[str, Any] = {
+        "ranges": function.show("ranges"),
+        "checks": function.show("checks").splitlines()[0],
+    }
+    if stage is not None:
+        found["text"] = function.show(stage)
+    unknown = [name for name in function.sizes if name not in sizes]
+    if sizes and not unknown:
+        found |= _run(function.compile(threads=threads), sizes)
+    if as_json:
+        return found
+    click.echo(f"{function!r}".removeprefix("<TcFunction ").removesuffix(">"))
+    click.echo(found.get("text", "\n".join(f"  {line}" for line in found["ranges"].splitlines())))
+    click.echo(f"  {found['checks']}")
+    if sizes and unknown:
+        click.echo(f"  not run: {', '.join(unknown)} not given with --size")
+    for name, domain in found.get("outputs", {}).items():
+        click.echo(f"  {name}: {', '.join(f'{low}:{low + extent}' for low, extent in domain) or 'a number'}")
+    if "milliseconds" in found:
+        click.echo(f"  {found['milliseconds']:.3f} ms a call, the median of {_REPEATS}")
+    return found
+
+
+def _run(function: TcFunction, sizes: dict[str, int]) -> dict[str, Any]:
+    """Return the domains of the outputs, and the time of a call on random numbers; indices are read from zeros."""
+    rng = np.random.default_rng(0)
+    given: dict[str, object] = {name: sizes[name] for name in function.sizes if name in function.scalars}
+    for name, (dtype, dims) in function.parameters.items():
+        shape = [dim if isinstance(dim, int) else sizes[dim] for dim in dims]
+        given[name] = _numbers(rng, np.dtype(dtype), shape)
+    outputs = function.infer(**{name: getattr(value, "shape", value) for name, value in given.items()})
+    out = {name: np.ones([extent for _, extent in outputs[name]], np.float32) for name in function.read_first}
+    times = []
+    for _ in range(_REPEATS + 1):
+        begin = perf_counter()
+        function(**given, out=out or None)
+        times.append(perf_counter() - begin)
+    return {"outputs": outputs, "milliseconds": 1e3 * median(times[1:])}
+
+
+def _numbers(rng: np.random.Generator, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
+    if dtype.kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    return np.zeros(shape, dtype)

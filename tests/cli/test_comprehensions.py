@@ -1,0 +1,57 @@
+"""`cortex tc`: what it prints of a text, and refusals."""
+
+import pytest
+
+TEXT = """
+def conv(float(H) x, float(K) w) -> (y) { y(h) +=! x(h + k) * w(k) }
+def shift(int s, float(N) x) -> (y) { y(i) = x(i + s) where i in 0:N - s }
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "ops.tc"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_ranges_of_all_functions(cortex, file):
+    result = cortex("tc", file)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "def conv(float(H) x, float(K) w) -> (y)\n"
+        "  y(h) +=! x(h + k) * w(k)\n"
+        "    h in 0:H - K + 1\n"
+        "    k in 0:K\n"
+        "  2 accesses: 2 proven, 0 checked once a call, 0 checked in the kernel\n"
+        "def shift(int s, float(N) x) -> (y)\n"
+        "  y(i) = x(i + s) where i in 0:N - s\n"
+        "    i in 0:N - s\n"
+        "  1 accesses: 0 proven, 1 checked once a call, 0 checked in the kernel\n"
+    )
+
+
+def test_a_function_is_run_when_its_sizes_are_given(cortex, cortex_json, file):
+    document = cortex_json("tc", file, "shift", "--size", "N=9", "--size", "s=2")
+    assert document["shift"]["outputs"] == {"y": [[0, 7]]} and document["shift"]["milliseconds"] > 0
+    result = cortex("tc", file, "conv", "--size", "H=5")
+    assert "not run: K not given with --size" in result.stdout
+
+
+def test_a_stage(cortex, file):
+    assert "def conv(float(H) x, float(K) w) -> (y) {" in cortex("tc", file, "conv", "--show", "tc").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("def f(", [], "the text ends where"),
+        (TEXT, ["f"], "no function is called 'f'"),
+        (TEXT, ["conv", "--size", "H"], "it is no NAME=NUMBER"),
+        (TEXT, ["conv", "--size", "H=3", "--size", "K=5"], "is negative"),
+    ],
+)
+def test_refusals(cortex, file, text, arguments, message):
+    file.write_text(text, encoding="utf-8")
+    result = cortex("tc", file, *arguments)
+    assert result.exit_code == 2 and message in result.stderr

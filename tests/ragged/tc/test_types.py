@@ -1,0 +1,114 @@
+"""Every type: stored in its width, computed in int64, float32 or float64, and wrapped or rounded when stored."""
+
+import numpy as np
+import pytest
+
+from ragged import tc
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"]
+FLOATS = ["float16", "float32", "float64"]
+TEXT = """def f({0}(N,M) a, {0} s) -> (copy, total, product, top, low, chosen, third) {{
+  copy(i,j) = a(i,j)
+  total(i) +=! a(i,j)
+  product(i) *=! a(i,j)
+  top(i) max=! a(i,j)
+  low(i) min=! a(i,j)
+  chosen(i,j) = a(i,j) < s ? a(i,j) : s
+  third(i,j) = a(i,j) / s
+}}"""
+
+
+@pytest.mark.parametrize("name", INTEGERS + FLOATS)
+def test_a_type(name):
+    dtype = np.dtype(name)
+    rng = np.random.default_rng(0)
+    a = rng.integers(0 if name[0] == "u" else -100, 100, (3, 4)).astype(dtype)
+    a = a / dtype.type(40) if name in FLOATS else a
+    s = dtype.type(7)
+    found = tc.define(TEXT.format(name)).f.compile(schedule=None)(a, s)
+    wanted = {
+        "copy": a,
+        "total": a.sum(1, dtype=dtype),
+        "product": a.prod(1, dtype=dtype),
+        "top": a.max(1),
+        "low": a.min(1),
+        "chosen": np.minimum(a, s),
+        "third": a // s if name in INTEGERS else a / s,
+    }
+    for key, value in wanted.items():
+        assert found[key].dtype == dtype
+        if name in INTEGERS:
+            np.testing.assert_array_equal(found[key], value, err_msg=key)
+        else:
+            np.testing.assert_allclose(
+                found[key], value, rtol=4e-3 if name == "float16" else 1e-5, err_msg=key
+            )
+
+
+def test_truth_values_and_casts():
+    text = """def f(bool(N) p, float(N) x) -> (q, n, w) {
+      q(i) = !p(i) || x(i) > 0
+      n +=! int32(p(i) ? 1 : 0)
+      w(i) = uint8(int32(300 * x(i)))
+    }"""
+    p, x = np.array([True, False, True, False]), np.array([-1, -0.5, 2, 0.25], np.float32)
+    found = tc.define(text).f.compile(schedule=None)(p, x)
+    assert found["q"].dtype == bool and found["q"].tolist() == [False, True, True, True]
+    assert found["n"] == 2 and found["n"].dtype == np.int32
+    assert found["w"].tolist() == np.array([-300, -150, 600, 75]).astype(np.uint8).tolist()
+
+
+FUNCTIONS = {
+    "exp(x)": lambda x, y: np.exp(x),
+    "exp2(x)": lambda x, y: np.exp2(x),
+    "expm1(x)": lambda x, y: np.expm1(x),
+    "log(y)": lambda x, y: np.log(y),
+    "log2(y)": lambda x, y: np.log2(y),
+    "log10(y)": lambda x, y: np.log10(y),
+    "log1p(y)": lambda x, y: np.log1p(y),
+    "sqrt(y)": lambda x, y: np.sqrt(y),
+    "rsqrt(y)": lambda x, y: 1 / np.sqrt(y),
+    "sin(x)": lambda x, y: np.sin(x),
+    "cos(x)": lambda x, y: np.cos(x),
+    "tan(x)": lambda x, y: np.tan(x),
+    "sinh(x)": lambda x, y: np.sinh(x),
+    "cosh(x)": lambda x, y: np.cosh(x),
+    "tanh(x)": lambda x, y: np.tanh(x),
+    "sigmoid(x)": lambda x, y: 1 / (1 + np.exp(-x)),
+    "fabs(x)": lambda x, y: np.abs(x),
+    "floor(x)": lambda x, y: np.floor(x),
+    "ceil(x)": lambda x, y: np.ceil(x),
+    "trunc(x)": lambda x, y: np.trunc(x),
+    "round(x)": lambda x, y: np.sign(x) * np.floor(np.abs(x) + 0.5),
+    "relu(x)": lambda x, y: np.maximum(x, 0),
+    "fmaxf(x, 1)": lambda x, y: np.maximum(x, 1),
+    "fmin(x, 1)": lambda x, y: np.minimum(x, 1),
+    "fdim(x, 1)": lambda x, y: np.maximum(x - 1, 0),
+    "fma(x, y, 2)": lambda x, y: x * y + 2,
+    "pow(x, 3)": lambda x, y: x**3,
+    "pow(x, -2)": lambda x, y: x**-2.0,
+    "pow(y, x)": lambda x, y: y**x,
+    "hypot(x, y)": lambda x, y: np.hypot(x, y),
+    "fmod(x, y)": lambda x, y: np.fmod(x, y),
+}
+
+
+def test_functions_of_numbers():
+    x = np.array([-2.6, -1.5, -0.25, -1e-4, 0.125, 0.5, 1.75, 3.0], np.float32)
+    y = np.array([0.1, 0.5, 1.0, 2.0, 3.5, 4.0, 7.0, 10.0], np.float32)
+    outputs = [f"r{k}" for k in range(len(FUNCTIONS))]
+    statements = [
+        f"{out}(i) = {text} where x = a(i), y = b(i)" for out, text in zip(outputs, FUNCTIONS, strict=True)
+    ]
+    text = f"def f(float(N) a, float(N) b) -> ({', '.join(outputs)}) {{ {' '.join(statements)} }}"
+    found = tc.define(text).f.compile(schedule=None)(x, y)
+    for out, (text, function) in zip(outputs, FUNCTIONS.items(), strict=True):
+        wanted = function(x.astype(np.float64), y.astype(np.float64))
+        np.testing.assert_allclose(found[out], wanted, rtol=2e-5, atol=1e-6, err_msg=text)
+
+
+def test_a_power_of_a_negative_number():
+    f = tc.define("def f(float(N) x, float(N) y) -> (z) { z(i) = pow(x(i), y(i)) }").f.compile(schedule=None)
+    x, y = np.array([-2, -2, -2, 0, 0], np.float32), np.array([2, 3, 0.5, 0, 2], np.float32)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(f(x, y), x**y, rtol=1e-6)
