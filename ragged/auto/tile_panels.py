@@ -10,7 +10,8 @@ from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Role, Var
+from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
 from ragged.ir.walk import statements
@@ -45,11 +46,11 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> None:
     after, in outline::
 
         for p in parallel(panels):
-            fill w_packed[v, k, lane], the vectors of the panel
+            fill w_packed[k, column], the columns of the panel
             if the panel has 4 vectors:
                 for rows in serial(M // 6):
                     y_acc = local(float32[6, 4, 16])
-                    for k in serial(K): y_acc[r, v, lane] += x[rows * 6 + r, k] * w_packed[p * 4 + v, k, lane]
+                    for k in serial(K): y_acc[r, v, lane] += x[rows * 6 + r, k] * w_packed[k, v * 16 + lane]
                     for r, v: for lane in vectorized(min(N - (p * 4 + v) * 16, 16)): y[...] = y_acc[r, v, lane]
                 the rows that are left over, in tiles of 3 rows and of one
             and the same for 1, 2 and 3 vectors
@@ -74,14 +75,14 @@ def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> None:
     counts = _vector_counts(columns, lanes, panel_vectors(machine))
     most = counts[0]
     vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
-    fill = _pack(schedule, product, lanes)
     panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
+    fill = _pack(schedule, product, lanes, most)
     outer, rows = _arrange(product)
     schedule.apply(reorder, (*outer, panel, *rows, vectors, lane))
     if not outer or product.batch:
         schedule.apply(parallel, panel)
     if fill and (not outer or product.batch):
-        _fuse_fill(schedule, fill, outer, panel, most)
+        _fuse_fill(schedule, fill, (*outer, panel))
     nests = [(counts[0], (*rows, vectors, lane))]
     if len(counts) > 1:
         schedule.apply(reorder, (vectors, lane, *rows))
@@ -103,33 +104,26 @@ def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
     return (rows[0],), tuple(rows[1:])
 
 
-def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int) -> tuple[Var, ...]:
-    """Pack the operand with the columns by vectors; return the loops that fill an input's table, outermost first."""
+def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int) -> tuple[Var, ...]:
+    """Pack the operand with the columns by panels; return the loops that fill an input's table, outermost first."""
     buffer = product.operand.buffer
     name = schedule.program.free_name(f"{buffer.name}_packed")
-    schedule.apply(pack, buffer, name, ((product.dimension, lanes),), product.panel_order)
-    if buffer.role is Role.PARAMETER:
-        return ()
+    schedule.apply(pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order)
     filled = next(
         site
         for site in sites(schedule.program)
         if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
     )
+    if filled.stage.kind is StageKind.BIND:
+        return ()
     return tuple(loop.var for loop in filled.loops)
 
 
-def _fuse_fill(
-    schedule: LoopSchedule, fill: tuple[Var, ...], outer: tuple[Var, ...], panel: Var, most: int
-) -> None:
-    """Fill a panel right before it is read: it is still in the cache then, and its worker waits for no other one."""
-    place = len(outer)
+def _fuse_fill(schedule: LoopSchedule, fill: tuple[Var, ...], outer: tuple[Var, ...]) -> None:
+    """Fill what an iteration of the outermost loop reads in it: it is in its worker's cache, and no other one waits."""
     before = schedule.checkpoint()
     try:
-        panels = schedule.apply(split, fill[place], most, Tail.SHORT).loops[fill[place]][0]
-        if place:
-            schedule.apply(parallel, panels)
-        for first, second in zip((*fill[:place], panels), (*outer, panel), strict=True):
-            schedule.apply(fuse_siblings, first, second)
+        schedule.apply(fuse_siblings, fill[0], outer[0])
     except ScheduleError:
         schedule.restore(before)
 

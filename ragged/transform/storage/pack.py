@@ -68,8 +68,8 @@ def pack(
     packed as well. What the bind stage reads it reads from where it did; unless `first`: the table is then filled
     before all else, and read in the bind stage and not in the kernel.
 
-    The table of an input is a workspace that the kernel fills before all else; the outermost loop that fills it is
-    parallel. Its extents may be sizes of the call.
+    The table of an input, or of a parameter with sizes of the call among its extents, is a workspace that the kernel
+    fills before all else; the outermost loop that fills it is parallel.
 
     Raises:
         ScheduleError: the buffer is no parameter, table or input, its extents are no numbers (of an input: no sizes),
@@ -79,7 +79,8 @@ def pack(
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
-    given = parameter.role is Role.PAYLOAD
+    sized = not all(isinstance(extent, Const) for extent in parameter.shape)
+    given = parameter.role is Role.PAYLOAD or (parameter.role is Role.PARAMETER and sized)
     shape = _input_shape(program, parameter) if given else tuple(map(Const, table_shape(parameter, "pack")))
     check_free(program, name, "pack")
     _check_read(program, parameter, first)

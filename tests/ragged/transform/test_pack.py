@@ -98,11 +98,16 @@ def test_what_is_no_parameter():
         "  because: its role is 'output': what it holds is not known when parameters are bound\n"
         "  fix: name a parameter, or a table made of parameters"
     )
+
+
+def test_a_parameter_of_unknown_size_is_packed_at_each_call():
     program = parse(PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[count + 20])"))
-    assert refused(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)) == (
-        "pack: the shape of 'b' is not known when parameters are bound\n"
-        "  because: a table needs extents that are numbers"
-    )
+    new = valid(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)).program
+    assert "b_packed: workspace(float32[(count + 20 + 3) // 4, 4])" in str(new)
+    arrays = {"U": (20, 6), "v": (2, 6), "b": (22,)}
+    random = np.random.default_rng(0)
+    given = {name: random.standard_normal(shape, np.float32) for name, shape in arrays.items()}
+    same(program, new, [({"count": 2}, given)])
 
 
 INPUTS = """\
