@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,33 @@ class CompiledTc:
         if not isinstance(results, dict):
             return [results]
         return [results[tensor.name] for tensor in self.lowered.outputs]
+
+    def known_call(
+        self, parameters: Sequence[str], outputs: tuple[str, ...], sizes: Mapping[Var, int]
+    ) -> KnownCall:
+        """Return a call of arrays in the order of `parameters` with the shapes of one that was checked."""
+        own = dict(self.inputs)
+        places = tuple((own[name], place) for place, name in enumerate(parameters) if name in own)
+        named = {name: sizes[var] for name, var in self.named_sizes}
+        results = zip(outputs, (tensor.name for tensor in self.lowered.outputs), strict=True)
+        return KnownCall(self.function, places, named, tuple(results))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCall:
+    """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names."""
+
+    function: RaggedFunction
+    places: tuple[tuple[str, int], ...]
+    named: Mapping[str, int]
+    outputs: tuple[tuple[str, str], ...]
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Run the kernel; return its output, or several by name in order."""
+        results = self.function(**{own: args[place] for own, place in self.places}, **self.named)
+        if not isinstance(results, dict):
+            return results
+        return {name: results[own] for name, own in self.outputs}
 
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:

@@ -23,7 +23,7 @@ from ragged.tc.arguments import (
     write_result,
 )
 from ragged.tc.checked import TensorVersion
-from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
+from ragged.tc.compiled import CompiledTc, KnownCall, TcOptions, compile_analysed
 from ragged.tc.intervals import value_of
 from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.lower import stored
@@ -32,8 +32,13 @@ from ragged.tc.text import definition_text
 Domains = dict[str, tuple[tuple[int, int], ...]]
 """For each output the lower bound and the extent of each dimension."""
 
+Shapes = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+"""The shape and the dtype of each argument of a call."""
+
 _MOST_SIZES = 1024
 """Number of combinations of sizes that are remembered as checked."""
+_READABLE = 0x0101
+"""NumPy's flags of arrays that are C-contiguous and aligned."""
 _COMPILED = ("loops", "schedule", "tir", "asm", "cuda")
 
 
@@ -50,6 +55,7 @@ class TcFunction:
         self._compiled: CompiledTc | None = None
         self._lock = threading.Lock()
         self._checked: dict[tuple[int, ...], Domains] = {}
+        self._known_calls: dict[Shapes, KnownCall] = {}
 
     @property
     def name(self) -> str:
@@ -122,6 +128,10 @@ class TcFunction:
                 bounds ("range").
             DataError: an index that is read from data is out of bounds; the message names it.
         """
+        plain = None if arrays or out is not None else _plain_shapes(args)
+        known = None if plain is None else self._known_calls.get(plain)
+        if known is not None:
+            return known.run(args)
         given = named(self._function, args, arrays, self._options.parameters)
         own, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
@@ -133,7 +143,24 @@ class TcFunction:
                 found[name] = write_result(*outs[name], value)
             else:
                 found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
+        if plain is not None:
+            self._remember(plain, sizes, domains)
         return found if len(found) != 1 else next(iter(found.values()))
+
+    def _remember(self, plain: Shapes, sizes: Mapping[Var, int], domains: Domains) -> None:
+        """Note a call that went well: later ones with arrays of these shapes go straight to the kernel."""
+        parts = [part for domain in domains.values() for part in domain]
+        if (
+            self._compiled is None
+            or self._function.scalars
+            or any(low or not extent for low, extent in parts)
+        ):
+            return
+        if len(self._known_calls) >= _MOST_SIZES:
+            self._known_calls.clear()
+        bound = self._options.parameters
+        names = [each.name for each in self._function.definition.parameters if each.name not in bound]
+        self._known_calls[plain] = self._compiled.known_call(names, tuple(domains), sizes)
 
     def _run(
         self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], domains: Domains
@@ -233,6 +260,14 @@ class TcFunction:
                 if fixed.setdefault(size, extent) != extent:
                     what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
                     raise refuse(self._function, what)
+
+
+def _plain_shapes(args: Sequence[Any]) -> Shapes | None:
+    """Return the shapes and dtypes of NumPy arrays that a kernel can read as they are; None if one is no such array."""
+    for each in args:
+        if type(each) is not np.ndarray or each.flags.num & _READABLE != _READABLE:
+            return None
+    return tuple([(each.shape, each.dtype) for each in args])
 
 
 def _dims(version: TensorVersion) -> tuple[str | int, ...]:

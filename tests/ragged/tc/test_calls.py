@@ -67,6 +67,15 @@ def test_by_position_by_name_and_into_an_array():
     np.testing.assert_allclose(LIB.mlp1(X[:, :0], W[:, :0], b), np.maximum(np.broadcast_to(b, (5, 3)), 0))
 
 
+def test_a_call_that_went_well_vouches_for_its_shapes_alone():
+    for rows in (5, 5, 4):
+        np.testing.assert_allclose(LIB.mlp1(X[:rows], W, b), RELU[:rows], rtol=1e-5, atol=1e-6)
+    with pytest.raises(tc.TcError, match="of float64, not float32"):
+        LIB.mlp1(X.astype(np.float64), W, b)
+    with pytest.raises(tc.TcError, match="with 4 in dimension 0"):
+        LIB.mlp1(X, W, np.zeros(4, np.float32))
+
+
 def test_strided_arrays_are_read_as_they_are_indexed():
     wide = floats(7, 10)
     np.testing.assert_array_equal(LIB.mlp1(wide[:, ::2].T, W, b), LIB.mlp1(wide[:, ::2].T.copy(), W, b))
