@@ -41,6 +41,7 @@ from ragged.ir.expr import (
     Var,
 )
 from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions, variables
 
 TirBuffer = Any
 """A tirx buffer, flat."""
@@ -73,6 +74,7 @@ class Expressions:
     variables: dict[Var, TirExpr] = field(default_factory=dict)
     sizes: dict[Function, TirExpr] = field(default_factory=dict)
     storage: dict[Function | Buffer, TirBuffer] = field(default_factory=dict)
+    _indices: dict[tuple[int, ...], tuple[Expr, list[TirExpr], TirExpr]] = field(default_factory=dict)
 
     def emit(self, expr: Expr) -> TirExpr:
         """Return `expr` as a TIR expression of the same dtype."""
@@ -88,6 +90,8 @@ class Expressions:
                 return self._call(function, args)
             case Unary(op=op, operand=operand):
                 return self._unary(op, self.emit(operand), operand.dtype)
+            case Binary(dtype=dtype) if dtype is INDEX:
+                return self._index(expr)
             case Binary():
                 return self._binary(expr)
             case Fma(a=a, b=b, c=c) if a.dtype is DType.BFLOAT16X2:
@@ -101,6 +105,17 @@ class Expressions:
                 return cast(self.emit(operand), operand.dtype, dtype)
             case _:
                 assert_never(expr)
+
+    def _index(self, expr: Binary) -> TirExpr:
+        """Return an index: the node made before for the same values of its variables, as in most unrolled copies."""
+        values = [self.variables[var] for var in variables(expr)]
+        key = (id(expr), *map(id, values))
+        if key not in self._indices:
+            emitted = self._binary(expr)
+            if any(isinstance(part, Load) for part in subexpressions(expr)):
+                return emitted  # a local buffer is another one in each copy
+            self._indices[key] = expr, values, emitted  # all kept: what the ids are of has to live
+        return self._indices[key][2]
 
     def offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> TirExpr:
         """Return where in the flat storage of `buffer` the element at `indices` stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import assert_never
 
 from ragged.analysis.masked_copies import masked_copy
@@ -18,6 +19,7 @@ from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, root
 from ragged.codegen.vector_copies import masked, pair_row_of, transposed
+from ragged.codegen.vector_rows import is_row_store, row_store
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
@@ -45,6 +47,13 @@ STACK_ALIGN = 16
 """At multiples of how many bytes TVM puts an array on the stack, whatever it is asked for."""
 
 
+class _Vectors(Enum):
+    """What makes vector operations of a loop."""
+
+    ROW = "row"
+    BY_TVM = "by TVM"
+
+
 @dataclass
 class Statements:
     """Turns the statements of one stage into TIR; `sites` collects its checks, in the order they get their indices.
@@ -58,7 +67,7 @@ class Statements:
     sites: dict[Label, CheckSite] = field(default_factory=dict)
     stack_bytes: int = 0
     unit: MatrixUnit | None = None
-    _vectorizable: dict[int, bool] = field(default_factory=dict)
+    _vectors: dict[int, _Vectors | None] = field(default_factory=dict)
 
     def emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         """Return `stmt` as TIR statements; `team` if all workers come here but only one is to run what stands here."""
@@ -204,7 +213,9 @@ class Statements:
                 return [row]
             case LoopKind.VECTORIZED if (copy := masked_copy(loop)) is not None:
                 return [masked(loop.var, copy, self.expressions)]
-            case LoopKind.VECTORIZED if self._can_vectorize(loop):
+            case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.ROW:
+                return [row_store(loop, self.expressions)]
+            case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.BY_TVM:
                 return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
                 self.unit = self.unit or MatrixUnit.new()
@@ -221,11 +232,12 @@ class Statements:
             case _:
                 assert_never(loop.kind)
 
-    def _can_vectorize(self, loop: For) -> bool:
-        """Return whether the loop becomes vector operations, decided once for all unrolled copies of it."""
-        if id(loop) not in self._vectorizable:  # the stage keeps its loops alive
-            self._vectorizable[id(loop)] = can_vectorize(loop)
-        return self._vectorizable[id(loop)]
+    def _vectors_of(self, loop: For) -> _Vectors | None:
+        """Return how the loop becomes vector operations, decided once for all unrolled copies of it; None if not."""
+        if id(loop) not in self._vectors:  # the stage keeps its loops alive
+            way = _Vectors.ROW if is_row_store(loop.body, loop.var) else _Vectors.BY_TVM
+            self._vectors[id(loop)] = way if can_vectorize(loop) else None
+        return self._vectors[id(loop)]
 
     def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
         extent = self.expressions.emit(loop.extent)

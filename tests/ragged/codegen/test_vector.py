@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from ragged.codegen.exprs import Expressions
+from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.vector import can_vectorize
+from ragged.codegen.vector_rows import is_row_store, row_store
 from ragged.ir.build import add
-from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var
+from ragged.ir.expr import Buffer, Call, Cast, Const, Fma, Function, Param, Ref, Role, Select, Source, Var
 from ragged.ir.stmt import Alloc, If, Let, LoopKind, block
 from tests.ragged.codegen.hand import F32, at, buffer, f32, loop, op, output, reduce, size, store, table
 
 i, j, n, k = Var("i"), Var("j"), Var("n"), Var("k")
 x, y, out, wide = buffer("x", 64), buffer("y", 64), output("out", 64), output("wide", 8, 64)
+square, column = buffer("square", 64, 64), buffer("column", 64, 64, order=(1, 0))
 word, count = table("word", 64), size("count")
 view = Buffer("view", F32, (Const(64),), Role.OUTPUT, aliases=out)
 local = Buffer("local", F32, (Const(4),), Role.LOCAL)
@@ -74,3 +78,49 @@ def test_the_extent_has_to_be_known():
     body = GOOD["elementwise"]
     assert not can_vectorize(loop(i, count, body, LoopKind.VECTORIZED))
     assert not can_vectorize(loop(i, 1, body, LoopKind.VECTORIZED))
+
+
+ROWS = {
+    "zero": store(out, (i,), f32(0.0)),
+    "a copy to a shifted row": store(wide, (n, add(Ref(i), 8)), at(x, i)),
+    "multiply and add": store(wide, (n, i), Fma(at(x, n), at(y, add(Ref(i), n)), at(wide, n, i))),
+    "one element for all": store(out, (i,), at(x, at(word, n))),
+}
+NO_ROWS = {
+    "a strided read": store(out, (i,), at(x, op("*", Ref(i), Const(3)))),
+    "a backward read": store(out, (i,), at(x, op("-", Const(7), Ref(i)))),
+    "a gather": store(out, (i,), at(x, at(word, i))),
+    "a column": store(column, (n, i), f32(0.0)),
+    "a diagonal": store(wide, (n, i), at(square, i, i)),
+    "another operator": store(out, (i,), op("+", at(x, i), at(y, i))),
+    "a reduction": reduce(out, (i,), at(x, n), n),
+    "a let": Let(k, add(Ref(i), 8), store(out, (k,), f32(0.0))),
+}
+
+
+@pytest.mark.parametrize("body", ROWS.values(), ids=ROWS)
+def test_rows_are_the_vectors_that_tvm_makes_of_their_loops(body):
+    assert is_row_store(body, i)
+    vectors = loop(i, 8, body, LoopKind.VECTORIZED)
+    expressions = Expressions({n: tirx.Var("n", "int64")})
+    for each in (x, y, out, wide, word):
+        shape, dtype = (512,), "int32" if each is word else "float32"
+        expressions.storage[each] = tirx.decl_buffer(shape, dtype, each.name)
+    mine = row_store(vectors, expressions)
+    expressions.variables[i] = lane = tirx.Var("i", "int64")
+    store_one = tirx.BufferStore(
+        expressions.storage[body.buffer],
+        expressions.emit(body.value),
+        [expressions.offset(body.buffer, body.indices)],
+    )
+    zero, extent = tirx.IntImm("int64", 0), tirx.IntImm("int64", 8)
+    whole = tirx.For(lane, zero, extent, tirx.ForKind.VECTORIZED, store_one)
+    module = tvm.IRModule({"f": tirx.PrimFunc([], whole)})
+    host = tirx.transform.BindTarget(tvm.target.Target({"kind": "llvm"}))
+    theirs = tirx.transform.VectorizeLoop()(host(module))["f"].body
+    tvm.ir.assert_structural_equal(mine, theirs, map_free_vars=True)
+
+
+@pytest.mark.parametrize("body", NO_ROWS.values(), ids=NO_ROWS)
+def test_what_is_no_row(body):
+    assert not is_row_store(body, i)
