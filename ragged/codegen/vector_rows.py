@@ -41,7 +41,7 @@ def _step(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> int | None:
 
 
 def row_store(loop: For, expressions: Expressions) -> TirStmt:
-    """Return a loop of a constant extent whose body is a row, see `is_row_store`, as one store of a vector."""
+    """Return a loop of a constant extent as one store of a vector; its body is one of which `is_row_store` is true."""
     assert isinstance(loop.body, Store) and isinstance(loop.extent, Const)
     store, lanes = loop.body, int(loop.extent.value)
     lane = (loop.var,)
