@@ -32,7 +32,7 @@ _GAIN = 0.002
 """Less than that is below what a prediction can say."""
 _PRICES = (0.0, *(2.0**power for power in range(-16, 5)))
 """What a KiB of code costs, as a loss."""
-_NEVER_NS = 1e30
+NEVER_NS = 1e30
 _MOST_BOUNDS = 28
 _USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Row counts that are planned for where nothing is said of them."""
@@ -96,15 +96,13 @@ def covers(
     least = np.array([best[count] for count in counts])
     losses = np.log(times / least) * (weights / weights.sum())
     code = [candidate.code_bytes(machine) for candidate in candidates]
-    found: dict[tuple[Variant, ...], Cover] = {}
+    found = []
     for price in _PRICES:
         for pieces in _cheapest(losses, np.array(code) * (price / 1024), counts, most):
-            variants = _variants(pieces, candidates, counts)
-            if variants not in found:
-                loss = sum(losses[index, low:high].sum() for low, high, index in pieces)
-                size = sum(each.code_bytes(machine) for each in variants)
-                found[variants] = Cover(variants, size, exp(loss))
-    return curve(found.values())
+            loss = sum(losses[index, low:high].sum() for low, high, index in pieces)
+            ranges = [(counts[low], candidates[index]) for low, _, index in pieces]
+            found.append(cover_of(machine, ranges, exp(loss)))
+    return curve(found)
 
 
 def curve(found: Iterable[Cover]) -> list[Cover]:
@@ -137,13 +135,13 @@ def times_of(
 ) -> Matrix:
     """Return the predicted time of each candidate (a row) at each row count (a column), in nanoseconds.
 
-    A candidate that cannot compute so few rows takes `_NEVER_NS`.
+    A candidate that cannot compute so few rows takes `NEVER_NS`.
     """
     times = [
         [
             sum(predicted_ns(machine, each, count, product) for product in products)
             if count >= each.least_rows
-            else _NEVER_NS
+            else NEVER_NS
             for count in counts
         ]
         for each in candidates
@@ -193,18 +191,23 @@ def _bounds(counts: Sequence[int]) -> list[int]:
     return sorted({0, *inner, *range(8), len(counts)})
 
 
-def _variants(pieces: Pieces, candidates: Sequence[Candidate], counts: Sequence[int]) -> tuple[Variant, ...]:
-    """Return ranges as variants; neighbours with the same candidate are one.
+def cover_of(machine: Machine, ranges: Sequence[tuple[int, Candidate]], loss: float) -> Cover:
+    """Return the cover of ranges, each by its first row count and candidate; neighbours with the same one are one.
 
-    Fewer rows than were planned for, and fewer than a variant's tile has, are computed one by one.
+    A range begins no earlier than its candidate can compute so few rows; before the first such one, rows are computed
+    one by one.
     """
     merged: list[tuple[int, Candidate]] = []
-    for low, _, index in pieces:
-        if not merged or merged[-1][1] != candidates[index]:
-            merged.append((counts[low], candidates[index]))
+    for low, candidate in ranges:
+        begin = max(low, candidate.least_rows) if merged else low
+        while merged and merged[-1][0] >= begin:
+            merged.pop()
+        if not merged or merged[-1][1] != candidate:
+            merged.append((begin, candidate))
     first = merged[0][1]
     if first.least_rows > 1:
         single = Candidate(replace(first.kernel, rows=1), Remainder.EXACT)
         merged = [(0, single), (first.least_rows, first), *merged[1:]]
     ends = [low for low, _ in merged[1:]]
-    return tuple(Variant(end, each) for (_, each), end in zip(merged, [*ends, None], strict=True))
+    variants = tuple(Variant(end, each) for (_, each), end in zip(merged, [*ends, None], strict=True))
+    return Cover(variants, sum(each.code_bytes(machine) for each in variants), loss)

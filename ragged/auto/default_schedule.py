@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 
 from ragged.analysis.contractions import contractions, packed_bytes, row_operand_bytes
 from ragged.auto.columns import Columns, share_columns
+from ragged.auto.cover import covers
 from ragged.auto.fuse_child_loops import fuse_child_loops
 from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
-from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
+from ragged.auto.row_variants import RowPlan, Strategy, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
+from ragged.auto.share_out import share_out
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_products import tile_products
@@ -24,7 +26,6 @@ from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
 from ragged.auto.variant_table import table_to_json
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Var
 from ragged.ir.program import Program
 from ragged.ir.sites import sites
@@ -32,10 +33,8 @@ from ragged.ir.stmt import For
 from ragged.ir.walk import written
 from ragged.machine import Machine
 from ragged.passes.contract_storage import contract_storage
-from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.schedule.result import ScheduleResult
-from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _MAX_BUFFER_COPIES = 4
@@ -50,7 +49,7 @@ class DefaultSchedule:
     `options` are its numbers and switches; those that are not the default are comments before the log. `threads` is
     the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment with the
     reason is the last of the notes. `shapes` are those that calls are expected to bring, which guide choices alone, and
-    `code_bytes` is the most bytes of code for a kernel's variants; None is no limit.
+    `code_bytes` is the most bytes of code for a kernel's variants, which `categories` chooses.
     """
 
     machine: Machine
@@ -58,6 +57,7 @@ class DefaultSchedule:
     options: ScheduleOptions = DEFAULT
     shapes: tuple[Shape, ...] = ()
     code_bytes: int | None = None
+    categories: Strategy = covers
 
     def __post_init__(self) -> None:
         """Refuse options with tiles that need more registers than the machine has, with a `ScheduleError`."""
@@ -74,8 +74,7 @@ class DefaultSchedule:
         storage is contracted, again once iterations of a worker follow each other; tiles come last. What proofs on the
         way assumed of data is checked in the prelude.
         """
-        state = _CpuState(LoopSchedule(program, trusted=True), self.machine, self.threads, self.options)
-        state.shapes, state.code_bytes = self.shapes, self.code_bytes
+        state = _CpuState(LoopSchedule(program, trusted=True), self)
         rules = run_rules(CPU_RULES, state, self.options)
         schedule, reason = state.schedule, state.reason
         log = (*self.options.notes(), *schedule.log().splitlines())
@@ -87,14 +86,10 @@ class DefaultSchedule:
 
 @dataclass(slots=True)
 class _CpuState:
-    """The state of the rules for a CPU; `reason` says why there is only one worker."""
+    """The state of the rules for a CPU, of which `given` is asked; `reason` says why there is only one worker."""
 
     schedule: LoopSchedule
-    machine: Machine
-    threads: int
-    options: ScheduleOptions
-    shapes: tuple[Shape, ...] = ()
-    code_bytes: int | None = None
+    given: DefaultSchedule
     columns: Columns = field(init=False)
     rows: tuple[RowPlan, ...] = ()
     min_rows_per_worker: int | None = None
@@ -102,12 +97,25 @@ class _CpuState:
     rolling: tuple[RollingBuffer, ...] = ()
     reason: str | None = None
 
+    @property
+    def machine(self) -> Machine:
+        return self.given.machine
+
+    @property
+    def threads(self) -> int:
+        return self.given.threads
+
+    @property
+    def options(self) -> ScheduleOptions:
+        """The options, with the tiles that are planned."""
+        return options_for(self.rows, self.given.options) if self.rows else self.given.options
+
 
 def _plan_rows(state: _CpuState) -> None:
-    program, options = state.schedule.program, state.options
-    state.rows = plan_rows(program, state.machine, state.threads, options, state.shapes, state.code_bytes)
-    if state.rows:
-        state.options = options_for(state.rows, options)
+    own, program = state.given, state.schedule.program
+    state.rows = plan_rows(
+        program, own.machine, own.threads, own.options, own.shapes, own.code_bytes, own.categories
+    )
 
 
 def _share_columns(state: _CpuState) -> None:
@@ -266,32 +274,3 @@ def _written(program: Program, loops: Collection[Var]) -> frozenset[Buffer]:
         if isinstance(site.stmt, For) and site.stmt.var in loops
         for buffer in written(site.stmt)
     )
-
-
-def share_out(
-    schedule: LoopSchedule,
-    threads: int,
-    min_rows_per_worker: int | None = None,
-    replicated: tuple[Var, ...] = (),
-    rolling_buffers: tuple[RollingBuffer, ...] = (),
-) -> str | None:
-    """Distribute a kernel over a team, or make it serial; return the reason if more workers were asked for.
-
-    The last three arguments are the options of `distribute_over_team`.
-    """
-    reason = None
-    if threads > 1:
-        try:
-            options = {
-                "min_rows_per_worker": min_rows_per_worker,
-                "replicated": replicated,
-                "rolling_buffers": rolling_buffers,
-            }
-            given = {name: value for name, value in options.items() if value not in (None, ())}
-            schedule.apply(distribute_over_team, **given)  # type: ignore[arg-type]
-        except ScheduleError as refusal:
-            reason = " ".join(str(refusal).split())
-        else:
-            return None
-    schedule.apply(serialize_loops)
-    return reason

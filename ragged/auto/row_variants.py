@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
+from typing import TypeAlias
 
 from ragged.analysis.contractions import Contraction, contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of
@@ -16,6 +17,7 @@ from ragged.auto.cover import (
     ENOUGH,
     SMALL_CODE_BYTES,
     Cover,
+    Weights,
     best_times,
     covers,
     curve,
@@ -45,6 +47,11 @@ from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 
+Strategy: TypeAlias = Callable[
+    [Machine, Sequence[Candidate], Sequence[Product], Weights, Mapping[int, float]], list[Cover]
+]
+"""How row counts are grouped into categories: `covers`, or the paper's `ragged.auto.voting.voted_covers`."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
@@ -73,13 +80,14 @@ def plan_rows(
     options: ScheduleOptions,
     shapes: Sequence[Shape] = (),
     code_bytes: int | None = None,
+    strategy: Strategy = covers,
 ) -> tuple[RowPlan, ...]:
     """Return a plan for each loop over rows of a program; none if other rules tile it.
 
     That is for programs in which all that is summed are products of such rows with parameters: no batches (their length
     changes within a call), and no products of two inputs. Options that say how large tiles are leave nothing to plan,
     nor does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated, and grows no
-    more where that gains less than 1 %.
+    more where that gains less than 1 %. `strategy` groups row counts into categories.
     """
     loops = list(_row_loops(program))
     summed = {each.update for each in contractions(program)}
@@ -91,7 +99,8 @@ def plan_rows(
     budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
     tolerance = ENOUGH if code_bytes is None else 0.0
     sides = [
-        _LoopSpace(machine, threads, loop, tuple(inside), shapes, budget, tolerance) for loop, inside in loops
+        _LoopSpace(machine, threads, loop, tuple(inside), shapes, budget, tolerance, strategy)
+        for loop, inside in loops
     ]
     widths = [width for width in range(1, MOST_VECTORS + 1) if all(width in side.points for side in sides)]
     if not widths:
@@ -150,6 +159,7 @@ class _LoopSpace:
         shapes: Sequence[Shape],
         budget: int,
         tolerance: float,
+        strategy: Strategy,
     ) -> None:
         self._loop, self._budget, self._tolerance = loop, budget, tolerance + 1e-9
         self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
@@ -158,7 +168,7 @@ class _LoopSpace:
         products = {width: self.products(width) for width in spaces}
         best = best_times(machine, [(space, products[width]) for width, space in spaces.items()], rows)
         self.points = {
-            width: covers(machine, space, products[width], rows, best)
+            width: strategy(machine, space, products[width], rows, best)
             for width, space in spaces.items()
             if space
         }

@@ -17,7 +17,8 @@ import cortex
 from cortex import Node, models
 from cortex.compiler import pipeline
 from cortex.compiler.pipeline import passes_for
-from ragged.auto.default_schedule import DefaultSchedule, share_out
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.share_out import share_out
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
