@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.inputs import InputLengths, Key
+from ragged.api.observed import Sizes
 from ragged.api.signature import (
     Affine,
     Derived,
@@ -33,13 +34,12 @@ from ragged.data.space import Extents, Padding
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Function
 from ragged.runtime.call import Caller, ResolvedShapes
-from ragged.runtime.cuda.caller import CudaCaller
 from ragged.runtime.orders import dealt, longest_first
-from ragged.runtime.sizes import shapes_of
+from ragged.runtime.sizes import Shape, shapes_of
 
 Array = npt.NDArray[Any]
-CACHED_BATCHES = 8
-"""The number of batches of lengths with cached tables."""
+CACHED_BATCHES, CACHED_SHAPES = 8, 512
+"""The number of batches of lengths with cached tables, and of shapes of functions that have no lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,15 @@ class ResultLayout:
 class BoundArguments:
     """Values that follow from a batch's lengths: sizes and arrays of the kernel by argument, and shapes of a call.
 
-    `results` are the layouts of ragged results by name. `flops` are the operations on floats of the operators as
-    written, `spin_ns` is the spin time of a call.
+    `shapes` are those of the results in the order of the kernel's caller. `ordered` are the values in the order of its
+    arguments, with None in place of inputs; `sizes` are all sizes by name. `results` are the layouts of ragged results
+    by name. `flops` are the operations on floats of the operators as written, `spin_ns` is the spin time of a call.
     """
 
     values: Mapping[str, Value]
+    shapes: tuple[Shape, ...]
+    ordered: list[Any]
+    sizes: Sizes
     resolved: ResolvedShapes
     results: Mapping[str, ResultLayout]
     flops: int
@@ -72,13 +76,15 @@ class PreludeCache:
     `caller` is the kernel's; the last prelude counts the work.
     """
 
-    def __init__(self, parts: CompiledParts[RaggedSignature], caller: Caller | CudaCaller) -> None:
+    def __init__(self, parts: CompiledParts[RaggedSignature], caller: Caller) -> None:
         signature, kernel = parts.signature, parts.kernel
         self._signature, self._workers, self._caller = signature, parts.workers, caller
         steps = [_Prelude(Caller(list(entries.values()), {}), signature) for entries in kernel.preludes]
         self._tables, self._work = steps[:-1], steps[-1]
         self._wanted = [each for each in caller.wanted if each.kind is not ArgumentKind.BUFFER]
         self._lengths = _LengthsCheck(self._wanted, signature)
+        self._order = tuple(argument.name for argument in caller.wanted)
+        self._most = CACHED_BATCHES if signature.lengths else CACHED_SHAPES
         self._cache: OrderedDict[Key, BoundArguments] = OrderedDict()
 
     def find(self, key: Key, read: Callable[[], InputLengths]) -> BoundArguments:
@@ -91,7 +97,7 @@ class PreludeCache:
         if found is None:
             found = self.compute(read())
             self._cache[key] = found
-            while len(self._cache) > CACHED_BATCHES:
+            while len(self._cache) > self._most:
                 try:
                     self._cache.popitem(last=False)
                 except KeyError:  # another thread was faster
@@ -109,9 +115,14 @@ class PreludeCache:
         self._lengths.check(known)
         (work,) = self._work(known).values()
         values = known.values(self._wanted)
+        resolved = self._caller.resolve_shapes(values)
+        self._check_shapes(resolved)
         return BoundArguments(
             values,
-            self._caller.resolve_shapes(values),
+            self._caller.seen(resolved[0]),
+            [values.get(name) for name in self._order],
+            tuple(known.sizes.items()),
+            resolved,
             {
                 tensor.name: _result_layout(tensor, known)
                 for tensor in self._signature.outputs
@@ -120,6 +131,18 @@ class PreludeCache:
             int(work[0]),
             spin_time_ns(int(work[1]), self._workers),
         )
+
+    def _check_shapes(self, resolved: ResolvedShapes) -> None:
+        """Raise `DataError` for a result with a negative extent, or with more elements than memory has addresses."""
+        name = self._signature.name
+        for own, shape in zip(self._caller.outputs, resolved[0], strict=True):
+            if min(shape, default=0) < 0:
+                raise DataError(f"{name}: '{own}' would have the shape {shape}, and no extent is negative")
+            if prod(shape) >= _MOST_ELEMENTS:
+                raise DataError(f"{name}: '{own}' would have the shape {shape}, of more than 2^60 elements")
+
+
+_MOST_ELEMENTS = 2**60
 
 
 class _Known:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
+from ragged.api.dims import affine_sizes
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
 from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
 from ragged.api.tensors import Kind, RaggedTensor
-from ragged.arith.affine import affine
 from ragged.arith.fold import times
 from ragged.compiled.signature import Parameter
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
@@ -32,9 +32,12 @@ def build_signature(
         return tuple(_spec(tensor, layouts[tensor], functions, decisions) for tensor in chosen)
 
     def parameter(tensor: RaggedTensor) -> Parameter:
-        extents = (each.extent.expr for each in tensor.dims)
-        shape = tuple(int(extent.value) for extent in extents if isinstance(extent, Const))
-        return Parameter(tensor.dtype, shape)
+        shape: list[int | Affine] = []
+        for each in tensor.dims:
+            form = affine_sizes(functions.expr(each.extent.expr))
+            assert form is not None, "a parameter's extents are numbers and sizes"
+            shape.append(form if form.terms else form.constant)
+        return Parameter(tensor.dtype, tuple(shape))
 
     return RaggedSignature(
         name=name,
@@ -87,17 +90,6 @@ def _rule(dims: Sequence[tuple[Var, Expr]], position: int, functions: Functions,
     count = reduce(times, layout.shape, one)
     table = functions.tables.values(domain, extent, count)
     return Varying(over, table_name(table), given=False)
-
-
-def affine_sizes(extent: Expr) -> Affine | None:
-    """Return an extent as an affine expression of sizes; None if it is another expression."""
-    form = affine(extent)
-    terms = []
-    for term, coefficient in form.terms.items():
-        if not (isinstance(term, Call) and term.function.is_size):
-            return None
-        terms.append((term.function.name, coefficient))
-    return Affine(tuple(terms), form.constant)
 
 
 def _over(dims: Sequence[tuple[Var, Expr]], position: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ragged.api.dims import RaggedDim, extent_of
+from ragged.api.dims import RaggedDim, affine_sizes, extent_of
 from ragged.api.reductions import Scoped, normal_form, parameter_names
 from ragged.api.tensors import DimLike, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueLike, as_float, lift, read_dtype, stored
@@ -32,20 +32,21 @@ def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float
 
 
 def parameter(name: str, dims: Sequence[DimLike], dtype: str | DType = "float32") -> RaggedTensor:
-    """Declare a tensor that is bound once, when the function is compiled, under `name`; its extents are numbers.
+    """Declare a tensor that is bound once, when the function is compiled, under `name`.
 
-    The compiler may keep it in another layout.
+    Its extents are numbers, or sums of multiples of sizes: those are then known when the parameter is bound, and cost a
+    call nothing. The compiler may keep it in another layout.
 
     Example:
         >>> W = parameter("W", [(out, 512), (inner, 512)])
     """
     made = _declared("parameter", Kind.PARAMETER, name, dims, dtype)
     for each in made.dims:
-        if not isinstance(each.extent.expr, ir.Const):
+        if affine_sizes(each.extent.expr) is None:
             raise ModelError(
                 f"parameter '{name}': extent {each.extent.text()} of '{each.dim.name}' is not known before a call",
                 at=made.at,
-                fix="declare an input_tensor, or a number",
+                fix="declare an input_tensor, or give a number, a size, or a sum of multiples of sizes",
             )
     return made
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ragged.api.values import Symbol, Value, ValueLike, ValueSource, as_index, lift
+from ragged.arith.affine import affine
+from ragged.compiled.sizes import Affine
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.walk import subexpressions
@@ -117,6 +119,17 @@ def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:
         ir.Param(ir.Var(each.name), ir.Const(0)) for each in dims
     )  # their extents come with tensors
     return LengthFn(name, dims, ir.Function(name, params, ir.Source.STRUCTURE))
+
+
+def affine_sizes(extent: ir.Expr) -> Affine | None:
+    """Return an extent as an affine expression of sizes; None if it is another expression."""
+    form = affine(extent)
+    terms = []
+    for term, coefficient in form.terms.items():
+        if not (isinstance(term, ir.Call) and term.function.is_size):
+            return None
+        terms.append((term.function.name, coefficient))
+    return Affine(tuple(terms), form.constant)
 
 
 def extent_of(value: ValueLike, what: str) -> Value:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ragged.api.bound_arguments import BoundArguments, PreludeCache, ResultLayout
 from ragged.api.inputs import InputReader, read_lengths
+from ragged.api.observed import SizeCounts
 from ragged.api.profile import RaggedProfile
+from ragged.api.results import check_out, read_out
 from ragged.api.signature import RaggedSignature
 from ragged.codegen.entry import Value
 from ragged.compiled.artifact import Artifact, artifact_form
@@ -18,14 +20,19 @@ from ragged.compiled.function import CompiledFunction
 from ragged.compiled.parts import CompiledParts
 from ragged.compiled.profile import percentiles, spread
 from ragged.data import RaggedArray
+from ragged.data.like import converter
 from ragged.data.parts import Parts
 from ragged.data.ragged_array import with_parts
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
 from ragged.machine import this_machine
+from ragged.runtime.call import Caller
 
 if TYPE_CHECKING:
+    from ragged.auto.shapes import Shape
     from ragged.auto.variant_table import ShapePlan, VariantTable
+
+Array = npt.NDArray[Any]
 
 
 class RaggedFunction(CompiledFunction[RaggedSignature]):
@@ -35,7 +42,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
     later calls with the same lengths.
     """
 
-    form = artifact_form("ragged function", 5, Artifact[RaggedSignature])
+    form = artifact_form("ragged function", 6, Artifact[RaggedSignature])
     stages = ("ragged", "schedule", "variants", "loops", "prelude", "tir", "asm")
     loader = "ragged.load"
 
@@ -43,36 +50,100 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         """Bind the parameters, which are copied; raises `ModelError` where they do not fit."""
         super().__init__(parts, params)
         kernel, signature = parts.kernel, parts.signature
+        self._native = cast(Caller, self._caller)  # operators run on processors alone
         self._read = InputReader(signature)
-        self._preludes = PreludeCache(parts, self._caller)
-        self._inputs = tuple(kernel.named(Role.PAYLOAD).items())
+        self._preludes = PreludeCache(parts, self._native)
+        self._counts = SizeCounts()
+        order = [argument.name for argument in self._caller.wanted]
+        numbers = {tensor.name: number for number, tensor in enumerate(signature.inputs)}
+        payloads = kernel.named(Role.PAYLOAD).items()
+        self._places = tuple((order.index(argument), numbers[name]) for argument, name in payloads)
         outputs = {own: name for name, own in kernel.named(Role.OUTPUT).items()}
-        self._outputs = tuple((tensor.name, outputs[tensor.name]) for tensor in signature.outputs)
+        self._outputs = tuple(
+            (tensor, self._caller.outputs.index(outputs[tensor.name])) for tensor in signature.outputs
+        )
+        self._takes_out = "out" not in numbers and "out" not in signature.sizes + signature.lengths
+        self._is_plain = len(self._outputs) == 1 and not self._outputs[0][0].varies
 
     def __call__(self, **arrays: object) -> Any:
         """Run the operators on arrays and return the result, which the caller owns; several results by name.
 
-        A tensor with a variable dimension is a `ragged.array`, any other one a NumPy array. Lengths and sizes are read
-        off them; those that are no argument's extent are given by name.
+        A tensor with a variable dimension is a `ragged.array`. Any other one is a NumPy array, or one of torch or
+        another library with DLPack if a dense argument is. Lengths and sizes are read off the arguments; those that are
+        no argument's extent are given by name. `out=` is an array that the result is written into and that is returned,
+        or a mapping of such arrays by the names of dense results.
 
         Raises:
-            DataError: an array is missing, of another dtype or shape, or lengths do not fit together; nothing has been
-                computed.
+            DataError: an array is missing, of another dtype or shape, or lengths or sizes do not fit together; nothing
+                has been computed.
         """
-        bound, values = self._arguments(arrays)
-        results = self._caller(values, spin_ns=bound.spin_ns, resolved=bound.resolved)
-        found = {name: _result(results[own], bound.results.get(name)) for name, own in self._outputs}
+        out = arrays.pop("out", None) if self._takes_out else None
+        key, found, like = self._read(arrays)
+        bound = self._preludes.find(key, lambda: read_lengths(self.signature, found, arrays, self._sizes))
+        if bound.sizes:
+            self._counts.add(bound.sizes)
+        values = self._values(bound, found)
+        if out is not None:
+            return self._write(out, bound, values, found, like)
+        results = self._native.run(values, spin_ns=bound.spin_ns, resolved=bound.resolved)
+        if like is None and self._is_plain:
+            return results[0]
+        return self._returned({}, bound, results, like)
+
+    def _values(self, bound: BoundArguments, found: Sequence[RaggedArray | Array]) -> list[Value]:
+        """Return the kernel's arguments in the order of its caller."""
+        values: list[Value] = bound.ordered.copy()
+        for place, number in self._places:
+            value = found[number]
+            values[place] = value.values if isinstance(value, RaggedArray) else value
+        return values
+
+    def _write(
+        self,
+        out: object,
+        bound: BoundArguments,
+        values: list[Value],
+        found: Sequence[RaggedArray | Array],
+        like: object,
+    ) -> Any:
+        """Run a call, and write its results into `out`."""
+        given = read_out(self.signature.name, out, {tensor.name: tensor for tensor, _ in self._outputs})
+        shapes = {tensor.name: bound.shapes[place] for tensor, place in self._outputs}
+        check_out(self.signature.name, given, shapes, self._memory(found))
+        places: list[Array | None] = [None] * len(self._outputs)
+        for tensor, place in self._outputs:
+            places[place] = given.views.get(tensor.name)
+        results = self._native.run(values, spin_ns=bound.spin_ns, resolved=bound.resolved, out=places)
+        return self._returned(given.own, bound, results, like)
+
+    def _memory(self, found: Sequence[RaggedArray | Array]) -> dict[str, Array]:
+        pairs = zip(self.signature.inputs, found, strict=True)
+        return {tensor.name: each.values if isinstance(each, RaggedArray) else each for tensor, each in pairs}
+
+    def _returned(
+        self, own: Mapping[str, Any], bound: BoundArguments, results: Sequence[Array], like: object
+    ) -> Any:
+        """Return results as callers get them; `own` are the arrays that some were written into."""
+        convert = None if like is None else converter(like)
+        found = {}
+        for tensor, place in self._outputs:
+            name, array = tensor.name, results[place]
+            if name in own:
+                found[name] = own[name]
+            elif name in bound.results:
+                found[name] = _ragged(array, bound.results[name])
+            else:
+                found[name] = array if convert is None else convert(array)
         return found if len(found) > 1 else found.popitem()[1]
 
-    def _arguments(self, arrays: Mapping[str, object]) -> tuple[BoundArguments, dict[str, Value]]:
-        """Return the bound arguments of a call's lengths, and all of the kernel's arguments."""
-        key, found = self._read(arrays)
-        bound = self._preludes.find(key, lambda: read_lengths(self.signature, found, arrays))
-        values = dict(bound.values)
-        for argument, name in self._inputs:
-            value = found[name]
-            values[argument] = value.values if isinstance(value, RaggedArray) else value
-        return bound, values
+    def observed(self) -> tuple[Shape, ...]:
+        """Return the sizes that calls brought, weighted by how often, the most frequent first.
+
+        `ragged.compile` and `ragged.tune` take them as `shapes`. Of very many different ones the rarest are forgotten.
+        """
+        from ragged.auto.shapes import Shape  # here: calls do without the compiler
+
+        return tuple(Shape(sizes, float(count)) for sizes, count in self._counts.most_frequent())
 
     def plan(self, **sizes: int) -> ShapePlan:
         """Return what a call at these sizes runs: its variants, their tiles, and the predicted time.
@@ -114,14 +185,17 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         Raises:
             DataError: as a call does.
         """
-        bound, values = self._arguments(arrays)
-        _, found = self._read(arrays)
-        inputs = read_lengths(self.signature, found, arrays)
+        key, found, _ = self._read(arrays)
+        inputs = read_lengths(self.signature, found, arrays, self._sizes)
+        bound = self._preludes.find(key, lambda: inputs)
+        values = dict(
+            zip((each.name for each in self._caller.wanted), self._values(bound, found), strict=True)
+        )
         timed = (self._caller.timed(values, spin_ns=bound.spin_ns) for _ in range(repeats + 1))
         kernel = [times[StageKind.KERNEL] for times in timed][1:]
         results = self._caller(values, spin_ns=bound.spin_ns)
         tables = [table for table in bound.values.values() if isinstance(table, np.ndarray)]
-        moved = [*found.values(), *self._params.values(), *results.values()]
+        moved = [*found, *self._params.values(), *results.values()]
         return RaggedProfile(
             spread(lambda: self._preludes.compute(inputs), repeats),
             percentiles(kernel),
@@ -137,10 +211,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         return f"<RaggedFunction {self.signature.name}{self.signature}, for {target}>"
 
 
-def _result(array: npt.NDArray[Any], layout: ResultLayout | None) -> RaggedArray | npt.NDArray[Any]:
-    """Return a ragged array, or a NumPy array if no dimension varies."""
-    if layout is None:
-        return array
+def _ragged(array: Array, layout: ResultLayout) -> RaggedArray:
     return with_parts(Parts(array.reshape(-1)[: layout.size], layout.extents, layout.padding))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized, TensorSpec, Varying
-from ragged.compiled.sizes import SizeEquation, solve_sizes
+from ragged.compiled.sizes import Known, SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
 from ragged.data.lengths import checked_lengths
 from ragged.data.read import is_array, read_array
@@ -32,14 +32,17 @@ class InputReader:
         self._inputs = tuple((tensor.name, tensor.varies) for tensor in signature.inputs)
         self._names = frozenset(name for name, _ in self._inputs)
 
-    def __call__(self, arrays: Mapping[str, object]) -> tuple[Key, dict[str, RaggedArray | Array]]:
-        """Return a call's key, and its arguments as ragged or NumPy arrays, C-contiguous.
+    def __call__(self, arrays: Mapping[str, object]) -> tuple[Key, list[RaggedArray | Array], object]:
+        """Return a call's key, its arguments in order as ragged or NumPy arrays, C-contiguous, and an argument.
+
+        That one is the first dense one which is no NumPy array, None without any: results are of its kind.
 
         Raises:
             DataError: an argument is missing, or is no array.
         """
         key: list[object] = []
-        found: dict[str, RaggedArray | Array] = {}
+        found: list[RaggedArray | Array] = []
+        like: object = None
         for name, varies in self._inputs:
             value = arrays.get(name)
             if varies:
@@ -49,12 +52,14 @@ class InputReader:
                 key += [each if type(each) is int else _content(each) for each in value.extents]
             else:
                 if type(value) is not np.ndarray or not value.flags.c_contiguous:
+                    if like is None and not isinstance(value, np.ndarray):
+                        like = value
                     value = _dense(f"{self._name}: '{name}'", self._required(name, value))
                 key += (value.dtype, value.shape)
-            found[name] = value
+            found.append(value)
         if len(arrays) > len(found):
             key += [_named(name, value) for name, value in arrays.items() if name not in self._names]
-        return tuple(key), found
+        return tuple(key), found, like
 
     def _required(self, name: str, value: object) -> object:
         if value is None:
@@ -103,21 +108,27 @@ class InputLengths:
 
 
 def read_lengths(
-    signature: RaggedSignature, found: Mapping[str, RaggedArray | Array], arrays: Mapping[str, object]
+    signature: RaggedSignature,
+    found: Sequence[RaggedArray | Array],
+    arrays: Mapping[str, object],
+    bound: Known,
 ) -> InputLengths:
     """Return the lengths and sizes of a call's arguments, checked against each other.
 
-    `found` are the arguments that `InputReader` returned, `arrays` those that the caller gave.
+    `found` are the arguments that `InputReader` returned, `arrays` those that the caller gave, `bound` the sizes that
+    parameters have.
 
     Raises:
         DataError: an array is unknown, of another dtype or shape, or disagrees with another one.
     """
-    inputs = InputLengths()
-    for tensor in signature.inputs:
-        _read(signature.name, tensor, found[tensor.name], inputs)
-    for key, value in arrays.items():
-        if key not in found:
-            _read_named(signature, key, value, inputs)
+    inputs = InputLengths(dict(bound))
+    for tensor, own in zip(signature.inputs, found, strict=True):
+        _read(signature.name, tensor, own, inputs)
+    if len(arrays) > len(found):
+        names = {tensor.name for tensor in signature.inputs}
+        for key, value in arrays.items():
+            if key not in names:
+                _read_named(signature, key, value, inputs)
     solve_sizes(inputs.equations, inputs.sizes)
     return inputs
 

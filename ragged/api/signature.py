@@ -107,6 +107,11 @@ class RaggedSignature(Signature):
     def faults(self, executable: Executable) -> Iterator[str]:
         """Yield why this is not the signature of the code."""
         yield from Signature.faults(self, executable)
+        for name, parameter in self.parameters.items():
+            terms = (term for each in parameter.shape if isinstance(each, Affine) for term in each.terms)
+            for size, _ in terms:
+                if size not in self.sizes:
+                    yield f"parameter '{name}' extends '{size}', which is no size"
         missing = names_of(executable.interface, Role.PAYLOAD) - {each.name for each in self.inputs}
         if missing:
             yield f"the code reads '{min(missing)}', which is no argument"

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, NoReturn, Self
 
+from ragged.codegen.entry import Value
 from ragged.compiled.artifact import CODE, read_artifact, reading, save
 from ragged.compiled.kernel import CUBIN, load_kernel
 from ragged.compiled.log import with_logged_calls
@@ -38,8 +39,13 @@ class CompiledFunction(Generic[S]):
     def __init__(self, parts: CompiledParts[S], params: Mapping[str, object]) -> None:
         """Bind copies of the parameters; raises `ModelError` where they do not fit."""
         self._parts = parts
-        self._params = bind_parameters(parts.signature, params)
-        named = {name: self._params[own] for name, own in parts.kernel.named(Role.PARAMETER).items()}
+        self._params, self._sizes = bind_parameters(parts.signature, params)
+        named: dict[str, Value] = {
+            name: self._params[own] for name, own in parts.kernel.named(Role.PARAMETER).items()
+        }
+        named |= {
+            name: self._sizes[size][0] for name, size in parts.kernel.sizes.items() if size in self._sizes
+        }
         begin = perf_counter_ns()
         caller = parts.kernel.caller(named, parts.workers)
         self._bind_us = (perf_counter_ns() - begin) / 1000

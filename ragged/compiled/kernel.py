@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ragged.codegen.entry import Entry, Value
+from ragged.codegen.entry import ArgumentKind, Entry, Value
 from ragged.errors import DataError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
@@ -64,6 +64,15 @@ class LoadedKernel:
             return Caller(self.call_stages, bound, workers=workers)
         assert self.cubin is not None, "it comes with its launch"
         return CudaCaller(self.entries, bound, launch, self.cubin)
+
+    @property
+    def sizes(self) -> dict[str, str]:
+        """The names of sizes by the names of their arguments."""
+        return {
+            argument.name: argument.symbol.name
+            for argument in self.entries[StageKind.KERNEL].arguments
+            if argument.kind is ArgumentKind.SIZE
+        }
 
     def named(self, role: Role) -> dict[str, str]:
         """Return the names of buffers of a role by the names of their arguments."""

@@ -9,20 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.compiled.signature import Signature
+from ragged.compiled.sizes import Affine, Known, SizeEquation, solve_sizes
 from ragged.data.parameters import check_params
-from ragged.errors import Location, ModelError
+from ragged.errors import DataError, Location, ModelError
 from ragged.runtime.memory import aligned_copy
 
 Array = npt.NDArray[Any]
 
 
-def bind_parameters(signature: Signature, params: Mapping[str, object]) -> dict[str, Array]:
-    """Return a C-contiguous, aligned copy of each parameter, by name.
+def bind_parameters(signature: Signature, params: Mapping[str, object]) -> tuple[dict[str, Array], Known]:
+    """Return a C-contiguous, aligned copy of each parameter, by name, and the sizes that follow from their shapes.
 
     `params` are NumPy arrays or torch tensors of exactly the declared shapes and dtypes, of any strides and alignment.
 
     Raises:
         ModelError: a parameter is missing, unknown, has another shape or dtype, or is not finite and must be.
+        DataError: a size follows from no shape, would be no integer from 0 up, or two shapes disagree on it.
     """
     arrays = check_params(signature.parameters, params, signature.name)
     for name, parameter in signature.parameters.items():
@@ -35,7 +37,29 @@ def bind_parameters(signature: Signature, params: Mapping[str, object]) -> dict[
             )
     for name in signature.finite:
         _require_finite(name, arrays[name])
-    return {name: aligned_copy(array) for name, array in arrays.items()}
+    sizes = _solved(signature, arrays)
+    return {name: aligned_copy(array) for name, array in arrays.items()}, sizes
+
+
+def _solved(signature: Signature, arrays: Mapping[str, Array]) -> Known:
+    """Return the sizes that the parameters' shapes give."""
+    equations = [
+        SizeEquation(extent, arrays[name].shape[d], f"{signature.name}: parameter '{name}'", f"dimension {d}")
+        for name, parameter in signature.parameters.items()
+        for d, extent in enumerate(parameter.shape)
+        if isinstance(extent, Affine)
+    ]
+    sizes: Known = {}
+    solve_sizes(equations, sizes)
+    for each in equations:
+        for size, _ in each.extent.terms:
+            if size not in sizes:
+                raise DataError(
+                    f"{each.what} extends {each.value} in {each.dim}, which is {each.extent}",
+                    because=f"{size} does not follow from that",
+                    fix=f"a parameter that extends {size}",
+                )
+    return sizes
 
 
 def _require_finite(name: str, array: Array) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragged.codegen.interface import Interface
+from ragged.compiled.sizes import Affine
 from ragged.errors import DataError, InternalError, ModelError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Role
@@ -14,13 +15,13 @@ from ragged.runtime.executable import Executable
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """The dtype and the shape of a parameter."""
+    """The dtype and the shape of a parameter; an extent may be an expression of sizes, which its array gives."""
 
     dtype: DType
-    shape: tuple[int, ...]
+    shape: tuple[int | Affine, ...]
 
     def __str__(self) -> str:
-        return f"{self.dtype.value}{list(self.shape)}"
+        return f"{self.dtype.value}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class Declared(Protocol):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Its extents, integers."""
+        """Its extents: integers, or expressions of sizes."""
 
 
 def check_params(
@@ -38,7 +38,7 @@ def check_params(
         ModelError: parameters are missing, unknown, of another shape or kind of numbers; it lists all faults.
     """
     arrays = {name: as_numpy(value) for name, value in params.items()}
-    faults = [f"'{name}' {tuple(t.shape)} is missing" for name, t in declared.items() if name not in arrays]
+    faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
     for name, tensor in declared.items():
         if name in arrays:
@@ -65,10 +65,17 @@ def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
     wanted = "iu" if tensor.dtype.is_int else "f" if tensor.dtype.is_float else "b"
     if array.dtype.kind not in wanted:
         return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
-    if array.shape != tensor.shape:
-        return [f"'{name}' has shape {array.shape}, not {tensor.shape}"]
+    pairs = zip(array.shape, tensor.shape, strict=False)
+    known = [not isinstance(extent, int) or extent == own for own, extent in pairs]
+    if len(known) < max(array.ndim, len(tensor.shape)) or not all(known):
+        return [f"'{name}' has shape {array.shape}, not {_shape(tensor)}"]
     return []
 
 
+def _shape(tensor: Declared) -> str:
+    extents = ", ".join(map(str, tensor.shape))
+    return f"({extents},)" if len(tensor.shape) == 1 else f"({extents})"
+
+
 def _listed(declared: Mapping[str, Declared]) -> str:
-    return ", ".join(f"{name} {tensor.shape}" for name, tensor in declared.items()) or "none"
+    return ", ".join(f"{name} {_shape(tensor)}" for name, tensor in declared.items()) or "none"

@@ -111,6 +111,11 @@ class Caller:
         """Return the shapes of a call on `values`, which depend on sizes and functions' arrays alone."""
         return self._resolve(*[values[self._names[place]] for place in self._resolve_places])
 
+    def seen(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+        """Return the outputs' shapes in their own order of dimensions, from those in memory."""
+        pairs = zip(shapes, self._axes, strict=True)
+        return tuple(shape if axes is None else tuple(shape[d] for d in axes) for shape, axes in pairs)
+
     def __call__(
         self,
         values: Mapping[str, Value],
@@ -126,12 +131,19 @@ class Caller:
         return dict(zip(self.outputs, arrays, strict=True))
 
     def run(
-        self, values: Sequence[Value], *, spin_ns: int = team.SPIN_NS, resolved: ResolvedShapes | None = None
+        self,
+        values: Sequence[Value],
+        *,
+        spin_ns: int = team.SPIN_NS,
+        resolved: ResolvedShapes | None = None,
+        out: Sequence[Array | None] | None = None,
     ) -> tuple[Array, ...]:
         """Run the stages on `values`, the `wanted` arguments in their order, and return the `outputs` in theirs.
 
         `spin_ns` is how long the call may wait for sleeping workers, in nanoseconds: with 0 it has one worker, with a
-        second or more it waits for all. `resolved` is the result of `resolve_shapes` for these sizes and arrays.
+        second or more it waits for all. `resolved` is the result of `resolve_shapes` for these sizes and arrays. `out`
+        has for each output an array to write it into, or None: writable, C-contiguous, aligned to its elements, of the
+        output's dtype and shape.
 
         Arrays have the argument's dtype, are C-contiguous, and are read in place. An output that is stored in another
         order of dimensions is a transposed view of its memory.
@@ -140,7 +152,7 @@ class Caller:
             DataError: an array has another dtype, shape or layout.
             CompiledCheckFailed: a check of the program fails. A `DataError` too.
         """
-        return self._call(values, spin_ns, None, resolved)
+        return self._call(values, spin_ns, None, resolved, out)
 
     def timed(self, values: Mapping[str, Value], *, spin_ns: int = team.SPIN_NS) -> dict[StageKind, int]:
         """Run the stages as a call does and return the nanoseconds that each of them took. Raises as a call does."""
@@ -154,18 +166,26 @@ class Caller:
         spin_ns: int,
         times: list[tuple[int, int]] | None,
         resolved: ResolvedShapes | None,
+        out: Sequence[Array | None] | None = None,
     ) -> tuple[Array, ...]:
         shapes, sizes = resolved or self._resolve(*[values[place] for place in self._resolve_places])
+        places = shapes if out is None else self._places(shapes, out)
         try:
-            arrays = team.call(self._frame, values, shapes, sizes, spin_ns, times)
+            arrays = team.call(self._frame, values, places, sizes, spin_ns, times)
         except team.Failed as failed:
             raise self._failure(*failed.args) from None
         if not self._transposed:
             return arrays
-        return tuple(
+        seen = tuple(
             array if axes is None else array.transpose(axes)
             for axes, array in zip(self._axes, arrays, strict=True)
         )
+        return seen if out is None else tuple(map(_copied, seen, out))
+
+    def _places(self, shapes: Sequence[Shape], out: Sequence[Array | None]) -> tuple[Shape | Array, ...]:
+        """Return for each output its array, if it is stored in its own order of dimensions, or its shape."""
+        each = zip(shapes, self._axes, out, strict=True)
+        return tuple(shape if axes or own is None else own for shape, axes, own in each)
 
     def _failure(self, stage: int, words: bytes) -> CompiledCheckFailed:
         return self.entries[stage].failure(np.frombuffer(words, np.int64))
@@ -188,6 +208,14 @@ def bind(entries: Mapping[StageKind, Entry], parameters: Mapping[str, Value]) ->
         bound[table.name] = aligned_empty(shape, table.dtype.numpy)
     entry(bound)
     return bound
+
+
+def _copied(array: Array, own: Array | None) -> Array:
+    """Return an output in the array that the caller has for it, if there is one."""
+    if own is None or own is array:
+        return array
+    own[...] = array
+    return own
 
 
 def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:

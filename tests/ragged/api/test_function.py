@@ -80,10 +80,11 @@ def test_whatever_ragged_arrays_are_made_from(simple):
 
 
 def test_the_same_lengths_share_tables_and_others_do_not(simple):
-    prepared = {id(simple._arguments({"A": rows(seed=seed)})[0]) for seed in range(5)}
-    assert len(prepared) == 1
-    other, _ = simple._arguments({"A": rows((1, 2))})
-    assert id(other) not in prepared
+    for seed in range(5):
+        simple(A=rows(seed=seed))
+    assert len(simple._preludes._cache) == 1
+    simple(A=rows((1, 2)))
+    assert len(simple._preludes._cache) == 2
     for k in range(2 * CACHED_BATCHES):
         simple(A=rows((k,)))
     assert len(simple._preludes._cache) == CACHED_BATCHES
@@ -196,7 +197,8 @@ def test_python_does_not_do_more_for_more_rows(several, simple, counted):
 
 def test_a_long_call_waits_longer_for_helpers_than_a_short_one(simple):
     def spin_ns(lengths) -> int:
-        return simple._arguments({"A": rows(lengths)})[0].spin_ns
+        simple(A=rows(lengths))
+        return list(simple._preludes._cache.values())[-1].spin_ns
 
     assert spin_ns((3, 1)) == 0
     assert 0 < spin_ns((2000,)) < spin_ns((4000, 2000)) <= 1_000_000
@@ -213,6 +215,7 @@ def test_every_stage_shows(several, stage):
         "prelude": 'program("attention_work")',
         "tir": "def attention_kernel(",
         "asm": "attention_kernel_compute_:",
+        "variants": "no variants",
     }
     assert expected[stage] in text
 
@@ -229,7 +232,7 @@ def test_unknown_stage(simple):
     with pytest.raises(UserError) as unknown:
         simple.show("ptx")
     assert str(unknown.value) == (
-        "show: no stage is called 'ptx'\n  fix: one of ragged, schedule, loops, prelude, tir, asm"
+        "show: no stage is called 'ptx'\n  fix: one of ragged, schedule, variants, loops, prelude, tir, asm"
     )
 
 

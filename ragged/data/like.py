@@ -1,0 +1,39 @@
+"""Arrays in the kind that a caller's are: results of tensors of torch are such tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def converter(example: object) -> Callable[[Array], Any] | None:
+    """Return what makes arrays of the library of `example` that share a NumPy array's memory; None if there is none.
+
+    That is torch's tensors, and arrays of libraries that follow the array API standard, through DLPack.
+    """
+    library = sys.modules.get(type(example).__module__.partition(".")[0])
+    if hasattr(library, "from_numpy"):
+        return library.from_numpy  # type: ignore[union-attr, no-any-return]
+    namespace = getattr(example, "__array_namespace__", None)
+    if namespace is None or isinstance(example, np.ndarray):
+        return None
+    made: Callable[[Array], Any] | None = getattr(namespace(), "from_dlpack", None)
+    return made
+
+
+def writable_view(value: Any) -> Array:
+    """Return a NumPy array that shares the memory of an array, writable if the array is.
+
+    Raises what its library does if it has no view, as of memory on a GPU.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "detach"):  # a tensor of torch, which may have gradients
+        return np.asarray(value.detach())
+    return np.from_dlpack(value)
