@@ -27,7 +27,7 @@ from bench.shapes.measure import Measurements, Pace
 from bench.shapes.process import ShapesProcess
 from bench.shapes.report import document, print_report
 from bench.shapes.results import ShapesRefused, ShapesResult, ShapesSettings
-from bench.shapes.workloads import BERT, Extent, dense, quick_extent, stream, tiny_extent, workloads
+from bench.shapes.workloads import BERT, Extent, dense, quick_extent, served, stream, tiny_extent, workloads
 from ragged.runtime.cores import usable_cores
 
 _WIDTH = 130
@@ -89,7 +89,7 @@ def _measure(options: Options, found: Measurements, peers: Sequence[ShapesProces
     if "bits" in options.workloads:
         found.rows_of_bits(dense(extent.lengths, 768, 2304, threads), one_for_all)
     if "memory" in options.workloads:
-        found.memory(stream(extent, threads, seed=1), one_for_all)
+        found.memory(served(extent, threads), one_for_all)
 
 
 def _measure_dense(

@@ -23,23 +23,27 @@ STREAM = 768
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is measured: lengths of the dense sweep, of batches of products, batches of images, fresh shapes."""
+    """How much is measured: lengths of the dense sweep and of batches of products, batches of images, fresh shapes.
+
+    Of these there are `fresh` of up to so many rows for times, and `served` small ones for memory.
+    """
 
     lengths: tuple[int, ...] = tuple(range(1, 129))
     batched: tuple[int, ...] = LENGTHS
     images: tuple[int, ...] = (16, 20, 24, 28, 32)
     fresh: int = 1000
     largest_fresh: int = 2048
+    served: int = 10_000
 
 
 def quick_extent() -> Extent:
     """Return an extent that takes two minutes: to see that all works, and about how fast."""
-    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024)
+    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024, 1000)
 
 
 def tiny_extent() -> Extent:
     """Return the extent of tests."""
-    return Extent((1, 2), (3,), (1,), 4, 8)
+    return Extent((1, 2), (3,), (1,), 4, 8, 6)
 
 
 def dense(lengths: Iterable[int], k: int, n: int, threads: int, name: str = "dense") -> ShapesProblem:
@@ -74,11 +78,20 @@ def convolution(layer: str, images: Iterable[int], threads: int) -> ShapesProble
     return ShapesProblem(f"conv {layer}", tuple(f"batch {batch}" for batch in every), shapes, threads)
 
 
-def stream(extent: Extent, threads: int, seed: int = 0) -> ShapesProblem:
+def stream(extent: Extent, threads: int) -> ShapesProblem:
     """Return products of distinct numbers of rows in random order: each shape is new when it is first called."""
-    order = np.random.default_rng(seed).permutation(np.arange(1, extent.largest_fresh + 1))[: extent.fresh]
-    shapes: tuple[Sizes, ...] = tuple(Dense(int(rows), STREAM, STREAM) for rows in order)
-    return ShapesProblem("stream", tuple(f"{rows} rows" for rows in order), shapes, threads, seed)
+    return _fresh("stream", extent.fresh, extent.largest_fresh, STREAM, threads)
+
+
+def served(extent: Extent, threads: int) -> ShapesProblem:
+    """Return small products of distinct numbers of rows in random order, of which a process serves many."""
+    return _fresh("memory", extent.served, extent.served, HEAD, threads)
+
+
+def _fresh(name: str, count: int, largest: int, width: int, threads: int) -> ShapesProblem:
+    order = np.random.default_rng(0).permutation(np.arange(1, largest + 1))[:count]
+    shapes: tuple[Sizes, ...] = tuple(Dense(int(rows), width, width) for rows in order)
+    return ShapesProblem(name, tuple(f"{rows} rows" for rows in order), shapes, threads)
 
 
 def workloads(extent: Extent, threads: int) -> dict[str, ShapesProblem]:

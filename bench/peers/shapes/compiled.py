@@ -2,73 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from math import gcd
+from typing import Any
 
 import ragged
 from bench.peers.shapes.peer import Call, ShapesPeer
-from bench.shapes.problems import Array, BatchedProduct, Convolution, Dense, ShapesProblem, Sizes
+from bench.shapes.problems import Array, BatchedProduct, Dense, ShapesProblem, Sizes
 from ragged import RaggedFunction, Tensor
 from ragged.api.values import Value
+from ragged.codegen.elf import symbol_bytes
+
+CODE_BYTES = 24_000
+"""The most bytes of code of a function's variants."""
 
 
 class Measured(ShapesPeer):
-    """What differs between shapes is a size of the program; weights of another shape are bound, not compiled for."""
+    """What differs between shapes is a size of the program. Weights of one shape are a parameter, packed once.
+
+    Weights of many shapes are an input, which is packed in each call.
+    """
 
     kinds = frozenset({Dense, BatchedProduct})
 
     def __init__(self, problem: ShapesProblem) -> None:
         self._problem = problem
-        self._functions: dict[tuple[int, ...], RaggedFunction] = {}
-        self._first = self._function(problem.shapes[0])
+        self._weights: dict[tuple[int, ...], Array] = {}
+        self._function = self.compiled(problem.shapes)
 
     def call(self, sizes: Sizes, operands: Sequence[Array]) -> Call:
         """See `ShapesPeer`."""
-        function = self._function(sizes)
-        given = dict(zip(("X", "Z"), operands, strict=False))
+        function, given = self._function, dict(zip(("X", "Z"), operands, strict=False))
+        if isinstance(sizes, Dense) and any(each.name == "W" for each in function.signature.inputs):
+            given["W"] = self._weights_of(sizes)
         return lambda: function(**given)
 
-    def _function(self, sizes: Sizes) -> RaggedFunction:
-        """Return the function, with the weights of a shape."""
-        key = () if isinstance(sizes, BatchedProduct) else sizes.weights
-        if key not in self._functions:
-            self._functions[key] = self._bound(sizes)
-        return self._functions[key]
+    def details(self) -> dict[str, Any]:
+        """See `ShapesPeer`."""
+        function = self._function
+        variants = sum("<= rows" in line for line in function.show("variants").splitlines())
+        return {
+            "code_bytes": _kernel_bytes(function),
+            "variants": variants or None,
+            "predicted": self._predicted(function) if variants else None,
+        }
 
-    def _bound(self, sizes: Sizes) -> RaggedFunction:
-        params = {} if isinstance(sizes, BatchedProduct) else {"W": self._problem.weights(sizes)}
-        if self._functions:
-            return self._first.with_params(params)
-        return ragged.compile(program(self._problem.shapes), params, threads=self._problem.threads)
+    def compiled(self, shapes: Sequence[Sizes]) -> RaggedFunction:
+        """Return the function of some shapes."""
+        tensor, expected = program(shapes)
+        params: dict[str, Array] = {}
+        if (
+            isinstance(shapes[0], Dense)
+            and len({(each.k, each.n) for each in shapes if isinstance(each, Dense)}) == 1
+        ):
+            params["W"] = self._weights_of(shapes[0])
+        return ragged.compile(
+            tensor, params, threads=self._problem.threads, shapes=expected or None, code_bytes=CODE_BYTES
+        )
+
+    def _weights_of(self, sizes: Dense) -> Array:
+        if sizes.weights not in self._weights:
+            self._weights[sizes.weights] = self._problem.weights(sizes)
+        return self._weights[sizes.weights]
+
+    def _predicted(self, function: RaggedFunction) -> dict[str, float]:
+        """Return the microseconds that the plan of each shape says."""
+        _, expected = program(self._problem.shapes)
+        pairs = zip(self._problem.labels, expected, strict=False)
+        return {label: function.plan(**sizes).nanoseconds / 1000 for label, sizes in pairs}
 
 
-def program(shapes: Sequence[Sizes]) -> Tensor:
-    """Return the program of shapes of one kind; sizes that differ between them are symbols."""
+def program(shapes: Sequence[Sizes]) -> tuple[Tensor, list[dict[str, int]]]:
+    """Return the program of shapes of one kind, and its sizes in each.
+
+    Numbers that differ between shapes are sizes; those that are always equal are one size. What divides all numbers of
+    rows is a factor: 16 * T.
+    """
     first = shapes[0]
-    match first:
-        case Dense():
-            rows, k, n = (
-                _extent(name, (getattr(each, name) for each in shapes)) for name in ("rows", "k", "n")
-            )
-            return _dense(rows, k, n)
-        case BatchedProduct(transposed=transposed):
-            batch, m, k, n = (
-                _extent(name, (getattr(each, name) for each in shapes)) for name in ("batch", "m", "k", "n")
-            )
-            return _batched(batch, m, k, n, transposed)
-        case Convolution():
-            raise NotImplementedError("convolutions are no products here")
+    names = ("rows", "k", "n") if isinstance(first, Dense) else ("batch", "m", "k", "n")
+    columns = {name: tuple(int(getattr(each, name)) for each in shapes) for name in names}
+    unit = gcd(*columns.get("rows", (1,)))
+    sizes: dict[tuple[int, ...], tuple[str, Value]] = {}
+    for name, values in columns.items():
+        if len(set(values)) > 1 and values not in sizes:
+            factor = unit if name == "rows" else 1
+            size = ragged.size(name.upper(), min(values) // factor, max(values) // factor)
+            sizes[values] = (name.upper(), factor * size if factor > 1 else size)
+    of = {name: sizes[values][1] if values in sizes else values[0] for name, values in columns.items()}
+    expected: list[dict[str, int]] = [
+        {name: values[place] // (unit if name == "ROWS" else 1) for values, (name, _) in sizes.items()}
+        for place in range(len(shapes) if sizes else 0)
+    ]
+    if isinstance(first, BatchedProduct):
+        return _batched(of["batch"], of["m"], of["k"], of["n"], first.transposed), expected
+    return _dense(of["rows"], of["k"], of["n"]), expected
 
 
-def _extent(name: str, values: Iterable[int]) -> int | Value:
-    """Return a number that all values are, or a size."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else ragged.size(name.upper())
+def _kernel_bytes(function: RaggedFunction) -> int | None:
+    """Return the bytes of the kernel's functions in the shared library."""
+    code = function._parts.kernel.code
+    if code is None:
+        return None
+    return sum(size for name, size in symbol_bytes(code).items() if "kernel" in name) or None
 
 
 def _dense(rows: int | Value, k: int | Value, n: int | Value) -> Tensor:
     r, c, s = ragged.dim("r"), ragged.dim("c"), ragged.dim("s")
     x = ragged.input_tensor("X", [(r, rows), (s, k)])
-    w = ragged.parameter("W", [(c, n), (s, k)])
+    fixed = isinstance(k, int) and isinstance(n, int)
+    w = (ragged.parameter if fixed else ragged.input_tensor)("W", [(c, n), (s, k)])
     return ragged.compute("Y", [(r, rows), (c, n)], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q]))
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import ragged
+from collections.abc import Sequence
+from typing import Any
+
 from bench.peers.shapes import compiled
-from bench.shapes.problems import BatchedProduct, Dense, Sizes
+from bench.peers.shapes.peer import Call
+from bench.shapes.problems import Array, ShapesProblem, Sizes
 from ragged import RaggedFunction
 
 
 class Measured(compiled.Measured):
-    """Functions are compiled in the first call with a shape, and kept."""
+    """Functions are compiled for a shape when it comes first, and kept."""
 
-    kinds = frozenset({Dense, BatchedProduct})
+    def __init__(self, problem: ShapesProblem) -> None:
+        self._problem = problem
+        self._weights: dict[tuple[int, ...], Array] = {}
+        self._functions: dict[Sizes, RaggedFunction] = {}
 
-    def _function(self, sizes: Sizes) -> RaggedFunction:
-        key = (sizes.flops, *(extent for operand in sizes.operands for extent in operand))
-        if key not in self._functions:
-            params = {} if isinstance(sizes, BatchedProduct) else {"W": self._problem.weights(sizes)}
-            threads = self._problem.threads
-            self._functions[key] = ragged.compile(compiled.program([sizes]), params, threads=threads)
-        return self._functions[key]
+    def call(self, sizes: Sizes, operands: Sequence[Array]) -> Call:
+        """See `ShapesPeer`."""
+        if sizes not in self._functions:
+            self._functions[sizes] = self.compiled([sizes])
+        self._function = self._functions[sizes]
+        return super().call(sizes, operands)
+
+    def details(self) -> dict[str, Any]:
+        """See `ShapesPeer`."""
+        return {}
