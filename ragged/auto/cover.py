@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.auto.cost import Product, predicted_ns
-from ragged.auto.microkernel import Candidate, Remainder
+from ragged.auto.microkernel import Candidate, MicroKernel, Remainder
 from ragged.machine import Machine
 
 Weights = Mapping[int, float]
@@ -103,6 +103,15 @@ def covers(
             ranges = [(counts[low], candidates[index]) for low, _, index in pieces]
             found.append(cover_of(machine, ranges, exp(loss)))
     return curve(found)
+
+
+def stated_cover(machine: Machine, candidate: Candidate) -> Cover:
+    """Return the cover of one candidate for all row counts, with exact tiles for those that it cannot compute."""
+    variants = [Variant(None, candidate)]
+    if candidate.least_rows > 1:
+        fewer = MicroKernel(candidate.least_rows - 1, candidate.kernel.vectors)
+        variants.insert(0, Variant(candidate.least_rows, Candidate(fewer, Remainder.EXACT)))
+    return Cover(tuple(variants), sum(each.code_bytes(machine) for each in variants), 1.0)
 
 
 def curve(found: Iterable[Cover]) -> list[Cover]:

@@ -23,6 +23,9 @@ _ROWS_PER_WORKER, _ROWS_PER_WORKER_ON_UNIT = 12, 8
 _UNROLL, _LONG = 4, 64
 """Unroll factor of reductions of at least so many elements."""
 
+REMAINDERS = ("exact", "balanced", "overlapping")
+"""The values of `ragged.auto.microkernel.Remainder`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ScheduleOptions:
@@ -32,6 +35,9 @@ class ScheduleOptions:
         tile: rows and vectors of a contraction's register tile; rows * vectors accumulators. None: (4, 4); (6, 4) for
             matrices larger than the first cache; (12, 2) for matrices larger than the second cache with few columns;
             up to 8 rows where no operand is a parameter and there are one or two vectors.
+        remainder: what computes the rows that fill no tile, in a loop over rows of a number that is known at the call:
+            "exact" tiles of fewer rows, the last two tiles "balanced", or a full tile "overlapping" the one before.
+            None: as is predicted to be fastest; where `tile` is set, one row at a time.
         row_vectors: vectors of a tile of one row.
         rows_per_tile: rows of a loop over rows that are computed together; None: as many as a tile has.
         slice_vectors: the most vectors of a column slice, the columns that a worker takes at a time.
@@ -63,6 +69,9 @@ class ScheduleOptions:
         metadata={
             _WHY: "16 accumulators hide the latency of a multiply-add; 24 read a large matrix less often"
         },
+    )
+    remainder: str | None = field(
+        default=None, metadata={_WHY: "chosen with the tile by predicted time and bytes of code"}
     )
     row_vectors: int = field(default=8, metadata={_WHY: "8 accumulators hide the latency of a multiply-add"})
     rows_per_tile: int | None = field(default=None, metadata={_WHY: "a tile's rows run together"})
@@ -110,6 +119,8 @@ class ScheduleOptions:
         tile: object = (_ROWS, _VECTORS) if self.tile is None else self.tile
         if not (isinstance(tile, tuple) and len(tile) == 2 and all(map(_is_count, tile))):
             raise UserError(f"options: tile={tile!r} is not two numbers from 1 up", fix="(rows, vectors)")
+        if self.remainder is not None and self.remainder not in REMAINDERS:
+            raise UserError(f"options: remainder={self.remainder!r} is none of {', '.join(REMAINDERS)}")
         counts = {
             name: getattr(self, name)
             for name in (

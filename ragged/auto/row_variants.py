@@ -22,9 +22,10 @@ from ragged.auto.cover import (
     covers,
     curve,
     fitting,
+    stated_cover,
     usual_rows,
 )
-from ragged.auto.microkernel import MOST_VECTORS, Candidate, Remainder, candidates
+from ragged.auto.microkernel import MOST_VECTORS, Candidate, MicroKernel, Remainder, candidates
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.shapes import Shape, extents
 from ragged.auto.tile_batches import (
@@ -86,12 +87,14 @@ def plan_rows(
 
     That is for programs in which all that is summed are products of such rows with parameters: no batches (their length
     changes within a call), and no products of two inputs. Options that say how large tiles are leave nothing to plan,
-    nor does a matrix unit. Without a stated number of bytes, code is small unless the shapes are stated, and grows no
-    more where that gains less than 1 %. `strategy` groups row counts into categories.
+    unless they state the remainder too, nor does a matrix unit. Without a stated number of bytes, code is small unless
+    the shapes are stated, and grows no more where that gains less than 1 %. `strategy` groups row counts into
+    categories.
     """
     loops = list(_row_loops(program))
     summed = {each.update for each in contractions(program)}
-    if not loops or options.tile is not None or options.rows_per_tile is not None or options.on_unit(machine):
+    stated = options.tile is not None or options.rows_per_tile is not None
+    if not loops or (stated and options.remainder is None) or options.on_unit(machine):
         return ()
     if summed != {each.update for _, inside in loops for each in inside}:
         return ()
@@ -99,14 +102,20 @@ def plan_rows(
     budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
     tolerance = ENOUGH if code_bytes is None else 0.0
     sides = [
-        _LoopSpace(machine, threads, loop, tuple(inside), shapes, budget, tolerance, strategy)
+        _LoopSpace(
+            machine, threads, loop, tuple(inside), shapes, budget, tolerance, strategy, options.remainder
+        )
         for loop, inside in loops
     ]
+    if options.tile is not None and options.remainder is not None:
+        kernel = MicroKernel(*options.tile)
+        cover = stated_cover(machine, Candidate(kernel, Remainder(options.remainder)))
+        return tuple(side.plan(kernel.vectors, cover) for side in sides)
     widths = [width for width in range(1, MOST_VECTORS + 1) if all(width in side.points for side in sides)]
     if not widths:
         return ()
     chosen = min(widths, key=lambda width: _objective([side.choose(width) for side in sides]))
-    return tuple(side.plan(chosen) for side in sides)
+    return tuple(side.plan(chosen, side.choose(chosen)[1]) for side in sides)
 
 
 def options_for(plans: Sequence[RowPlan], options: ScheduleOptions) -> ScheduleOptions:
@@ -160,11 +169,15 @@ class _LoopSpace:
         budget: int,
         tolerance: float,
         strategy: Strategy,
+        remainder: str | None,
     ) -> None:
         self._loop, self._budget, self._tolerance = loop, budget, tolerance + 1e-9
         self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
         rows = extents(shapes, loop.extent) or usual_rows()
-        spaces = {width: list(candidates(machine, width)) for width in self._widths()}
+        spaces = {
+            width: [each for each in candidates(machine, width) if _is_allowed(each, remainder)]
+            for width in self._widths()
+        }
         products = {width: self.products(width) for width in spaces}
         best = best_times(machine, [(space, products[width]) for width, space in spaces.items()], rows)
         self.points = {
@@ -202,11 +215,15 @@ class _LoopSpace:
         cover = good[0] if good else min(points, key=lambda each: each.loss)
         return max(0.0, log(cover.loss / self._least) - self._tolerance), cover
 
-    def plan(self, vectors: int) -> RowPlan:
-        """Return the plan with panels of so many vectors."""
-        _, cover = self.choose(vectors)
+    def plan(self, vectors: int, cover: Cover) -> RowPlan:
+        """Return the plan with panels of so many vectors, and these variants."""
         loop = self._loop
         return RowPlan(loop.var, loop.extent, self.products(vectors), vectors, cover, tuple(self.curve))
+
+
+def _is_allowed(candidate: Candidate, remainder: str | None) -> bool:
+    """Return whether a candidate has a stated remainder; one row leaves none."""
+    return remainder is None or candidate.kernel.rows == 1 or candidate.remainder.value == remainder
 
 
 def _objective(chosen: Sequence[tuple[float, Cover]]) -> tuple[float, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.auto.options import DEFAULT, REMAINDERS, ScheduleOptions
 from ragged.errors import UserError
 from ragged.machine import Machine
 
@@ -88,6 +88,7 @@ def default_space(machine: Machine) -> Grid:
         tiles += [(rows, vectors) for rows in range(max(2, (most + 1) // 2), most + 1)]
     return {
         "tile": tuple(tiles),
+        "remainder": REMAINDERS,
         "reduction_unroll": (1, 2, 4, 8),
         "slice_vectors": (2, 4, 8),
         "row_vectors": (4, 8),

@@ -11,9 +11,10 @@ from ragged.auto.cost import Product
 from ragged.auto.cover import Cover, Variant
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.microkernel import Candidate, MicroKernel, Remainder
-from ragged.auto.options import ScheduleOptions
+from ragged.auto.options import REMAINDERS, ScheduleOptions
 from ragged.auto.row_variants import RowPlan, plan_rows
 from ragged.auto.shapes import read_shapes
+from ragged.errors import UserError
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -151,3 +152,28 @@ def test_options_that_say_the_tile_leave_nothing_to_plan():
 
 def test_a_constant_number_of_rows_is_not_planned():
     assert planned(SMALL, rows="12") == ()
+
+
+@pytest.mark.parametrize("remainder", REMAINDERS)
+def test_a_stated_tile_and_remainder_are_the_plan(remainder):
+    program, options = dense(columns=16), ScheduleOptions(tile=(3, 2), remainder=remainder)
+    (plan,) = plan_rows(program, SMALL, 1, options)
+    assert plan.cover.at(7).candidate == Candidate(MicroKernel(3, 2), Remainder(remainder))
+    result = DefaultSchedule(SMALL, options=options)(program)
+    for rows in (1, 2, 3, 7):
+        sizes, arrays = data(rows, rows)
+        want = interpret(program, sizes, arrays)["Y"]
+        np.testing.assert_array_equal(interpret(result.program, sizes, arrays)["Y"], want)
+
+
+@pytest.mark.parametrize("remainder", REMAINDERS)
+def test_a_stated_remainder_is_that_of_all_tiles_of_several_rows(remainder):
+    (plan,) = plan_rows(dense(), SMALL, 1, ScheduleOptions(remainder=remainder))
+    found = [each.candidate for each in plan.cover.variants if each.candidate.kernel.rows > 1]
+    assert found and {each.remainder.value for each in found} == {remainder}
+
+
+def test_a_remainder_that_is_none():
+    assert {each.value for each in Remainder} == set(REMAINDERS)
+    with pytest.raises(UserError, match="remainder='clamped' is none of exact, balanced, overlapping"):
+        ScheduleOptions(remainder="clamped")
