@@ -16,7 +16,7 @@ from ragged.processors import processor
 from ragged.runtime.disk_cache import DiskCache
 from ragged.runtime.processor import identity
 
-_VERSION = 1
+_VERSION = 3
 """Of what is measured, and how it is rounded."""
 
 
