@@ -16,6 +16,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.prove.axioms import instances
 from ragged.prove.context import Context, relevant
+from ragged.prove.linear import follows
 from ragged.prove.question import Question, numbered, variable
 from ragged.prove.row_major import by_rows_and_columns
 from ragged.prove.terms import Term, Translator, combined
@@ -84,6 +85,8 @@ class Prover:
 
     def _answer(self, question: Question) -> _Answer:
         answer = None if self.answers is None else self.answers.get(question)
+        if answer is None and follows(question):
+            answer = Proof(frozenset())
         if answer is None:
             asked = _Query(question, self.program.facts, Translator(self.context or z3.Context()))
             answer = asked.alone(self.effort // _LITTLE)

@@ -1,0 +1,206 @@
+"""Goals that follow from the place alone by linear arithmetic, without the solver: most goals are such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from ragged.arith.affine import affine
+from ragged.arith.refute import Form, plus, refuted
+from ragged.errors import InternalError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Ref, Unary
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.walk import subexpressions
+from ragged.prove.question import Question
+
+_MOST_CASES = 16
+"""How many cases a condition, or what is left of a question, may fall into."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What holds in one case: forms that are zero, and forms that are not negative."""
+
+    equal: tuple[Form, ...] = ()
+    positive: tuple[Form, ...] = ()
+
+
+_Cases: TypeAlias = list[_Case]
+"""Of which one holds."""
+
+_COMPARED: dict[BinaryOp, Callable[[Form], _Cases]] = {
+    # of `a op b`, by `a - b`
+    BinaryOp.EQ: lambda d: [_Case(equal=(d,))],
+    BinaryOp.NE: lambda d: [_Case(positive=(_less(d),)), _Case(positive=(_more(d),))],
+    BinaryOp.LT: lambda d: [_Case(positive=(_less(d),))],
+    BinaryOp.LE: lambda d: [_Case(positive=(_minus(d),))],
+    BinaryOp.GT: lambda d: [_Case(positive=(_more(d),))],
+    BinaryOp.GE: lambda d: [_Case(positive=(d,))],
+}
+_NEGATED = {
+    BinaryOp.EQ: BinaryOp.NE,
+    BinaryOp.NE: BinaryOp.EQ,
+    BinaryOp.LT: BinaryOp.GE,
+    BinaryOp.GE: BinaryOp.LT,
+    BinaryOp.LE: BinaryOp.GT,
+    BinaryOp.GT: BinaryOp.LE,
+}
+
+
+def _minus(form: Form) -> Form:
+    return {unknown: -coefficient for unknown, coefficient in form.items()}
+
+
+def _less(form: Form) -> Form:
+    return plus(_minus(form), {0: -1})
+
+
+def _more(form: Form) -> Form:
+    return plus(form, {0: -1})
+
+
+def follows(question: Question) -> bool:
+    """Return True if the goal is known to hold in its place, whatever functions and buffers hold.
+
+    Whatever is not linear, and everything but comparisons of integers, counts as unknown: what is proven here, the
+    solver can prove without any fact.
+    """
+    about, forms = question.about, _Forms()
+    held = [(question.goal, False), *((condition, True) for condition in about.conditions)]
+    held += [(Binary(BinaryOp.EQ, Ref(var), value), True) for var, value in about.lets if var.dtype.is_int]
+    try:
+        parts = [
+            forms.cases(part, holds=holds) for each in held for part, holds in _parts(each[0], holds=each[1])
+        ]
+    except _TooManyError:
+        return False
+    bounds = [form for var, extent in about.loops for form in forms.range(Ref(var), extent)]
+    always = _Case((), (*bounds, *forms.known()))
+    for part in parts:
+        if len(part) == 1:
+            always = _both(always, part[0])
+    possible = [
+        [case for case in part if not _impossible(_both(always, case))] for part in parts if len(part) != 1
+    ]
+    if not possible:
+        return _impossible(always)
+    if prod(map(len, possible)) > _MOST_CASES:
+        return False
+    return all(_impossible(reduce(_both, chosen, always)) for chosen in product(*possible))
+
+
+def _impossible(case: _Case) -> bool:
+    return refuted(case.equal, case.positive)
+
+
+def _parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield what all holds, or does not, where a condition does, or does not."""
+    match condition:
+        case Unary(op=UnaryOp.NOT, operand=operand):
+            yield from _parts(operand, holds=not holds)
+        case Binary(op=BinaryOp.AND | BinaryOp.OR as op) if (op is BinaryOp.AND) is holds:
+            yield from _parts(condition.lhs, holds=holds)
+            yield from _parts(condition.rhs, holds=holds)
+        case _:
+            yield condition, holds
+
+
+class _TooManyError(InternalError):
+    """There are more cases than are looked at."""
+
+
+@dataclass
+class _Forms:
+    """Numbers the unknowns of one question, and makes forms of expressions and cases of conditions."""
+
+    numbers: dict[Expr, int] = field(default_factory=dict)
+
+    def cases(self, condition: Expr, *, holds: bool) -> _Cases:
+        """Return the cases in which a condition holds, or does not; one that says nothing if it is not understood."""
+        match condition:
+            case Const(value=value, dtype=DType.BOOL):
+                return [_Case()] if bool(value) is holds else []
+            case Unary(op=UnaryOp.NOT, operand=operand):
+                return self.cases(operand, holds=not holds)
+            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
+                parts = [self.cases(each, holds=holds) for each in (lhs, rhs)]
+                if (op is BinaryOp.AND) is not holds:
+                    return _limited([*parts[0], *parts[1]])
+                return _limited(_both(one, other) for one, other in product(*parts))
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op in _COMPARED and lhs.dtype.is_int:
+                a, b = self.form(lhs), self.form(rhs)
+                if a is None or b is None:
+                    return [_Case()]
+                return _COMPARED[op if holds else _NEGATED[op]](plus(a, b, -1))
+            case _:
+                return [_Case()]
+
+    def range(self, index: Expr, extent: Expr) -> Iterator[Form]:
+        """Yield forms that are not negative: 0 <= index < extent."""
+        low, high = self.form(index), self.form(extent)
+        if low is not None:
+            yield low
+            if high is not None:
+                yield plus(plus(high, low, -1), {0: -1})
+
+    def form(self, expr: Expr) -> Form | None:
+        """Return an integer expression as a form; None if a part of it is not the same wherever it is equal."""
+        if not _is_stable(expr):
+            return None
+        found = affine(expr)
+        form = {0: found.constant} if found.constant else {}
+        for term, coefficient in found.terms.items():
+            form[self.numbers.setdefault(term, len(self.numbers) + 1)] = coefficient
+        return form
+
+    def known(self) -> Iterator[Form]:
+        """Yield forms that are not negative whatever the unknowns in terms are: sizes, quotients, remainders.."""
+        seen = 0
+        while seen < len(self.numbers):  # what is said of a term may bring in others
+            term = list(self.numbers)[seen]
+            seen += 1
+            own = {self.numbers[term]: 1}
+            match term:
+                case Call(function=function) if function.is_size:
+                    yield own
+                case Binary(op=BinaryOp.MOD, rhs=Const(value=by)) if by > 0:
+                    yield own
+                    yield {self.numbers[term]: -1, 0: int(by) - 1}
+                case Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) if by > 0:
+                    whole = self.form(lhs)
+                    assert whole is not None, "a part of what is stable is stable"
+                    rest = plus(whole, own, -int(by))
+                    yield rest
+                    yield plus(_minus(rest), {0: int(by) - 1})
+                case Binary(op=BinaryOp.MIN | BinaryOp.MAX as op, lhs=lhs, rhs=rhs):
+                    for side in (lhs, rhs):
+                        form = self.form(side)
+                        assert form is not None, "a part of what is stable is stable"
+                        more = plus(form, own, -1)
+                        yield more if op is BinaryOp.MIN else _minus(more)
+                case _:
+                    pass
+
+
+def _both(one: _Case, other: _Case) -> _Case:
+    return _Case((*one.equal, *other.equal), (*one.positive, *other.positive))
+
+
+def _limited(cases: Iterable[_Case]) -> _Cases:
+    found = list(cases)
+    if len(found) > _MOST_CASES:
+        raise _TooManyError("more cases than are looked at")
+    return found
+
+
+def _is_stable(expr: Expr) -> bool:
+    """Return whether all that equals the expression has its value: nothing in it is loaded, a float, or cut off."""
+    return not any(
+        isinstance(part, Load | Cast) or part.dtype.is_float or part.dtype is DType.BFLOAT16X2
+        for part in subexpressions(expr)
+    )
