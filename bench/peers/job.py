@@ -1,4 +1,4 @@
-"""What a peer is asked to compute: a cell, its size and its parameters. MODELS.md's equations say what it means."""
+"""What a peer is asked to compute: a cell, its size and its parameters. See cortex.models for its equations."""
 
 from __future__ import annotations
 

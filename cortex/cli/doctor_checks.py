@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import metadata
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -128,6 +129,12 @@ def cache() -> Finding:
     try:
         entries, size = DiskCache(folder, LIMIT).used()
     except FileNotFoundError:
+        above = next(each for each in folder.parents if each.exists())
+        try:
+            TemporaryDirectory(dir=above).cleanup()
+        except OSError as error:
+            todo = "a folder that can be made: CORTEX_CACHE_DIR"
+            return Finding("cache", False, f"{folder} cannot be made: {_said(error)}", todo, required=False)
         return Finding("cache", True, f"{folder}, which does not exist yet", required=False)
     except OSError as error:
         todo = "a folder that no other user may write: CORTEX_CACHE_DIR"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
+import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +22,33 @@ _CONSTRUCTORS: dict[str, Callable[..., ra.Model]] = {
     if name in models.__all__ and "hidden" in inspect.signature(value).parameters
 }
 
-MODEL = click.Choice(sorted(_CONSTRUCTORS))
+
+class ModelName(click.Choice[str]):
+    """A library model's name, or "module:function" of one's own: the function returns an `ra.Model`."""
+
+    name = "model"
+
+    def __init__(self) -> None:
+        super().__init__(sorted(_CONSTRUCTORS))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, checked; the module is imported, from the current folder too."""
+        if ":" not in value:
+            return super().convert(value, param, ctx)
+        sys.path.insert(0, os.getcwd())
+        try:
+            made = pkgutil.resolve_name(value)
+        except (ValueError, AttributeError, ModuleNotFoundError) as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+        finally:
+            sys.path.remove(os.getcwd())
+        if not callable(made):
+            self.fail(f"{value!r} is no function", param, ctx)
+        _CONSTRUCTORS[value] = made
+        return str(value)
+
+
+MODEL = ModelName()
 SIZE = click.IntRange(min=1)
 
 # Extents that stand for the sizes while a model's shapes are looked at: no small multiple of one is another.
@@ -38,10 +67,20 @@ def width_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def build(name: str, options: Mapping[str, Any]) -> ra.Model:
-    """Return the model of that name, made with those of `options` that its constructor has; its input is words."""
+    """Return the model of that name, made with those of `options` that its constructor has; its input is words.
+
+    Raises `ModelError` if a user's function returns anything else.
+    """
     known = _parameters(name)
     given = {"input": "word", **options}
-    return _CONSTRUCTORS[name](**{key: value for key, value in given.items() if key in known})
+    made = _CONSTRUCTORS[name](**{key: value for key, value in given.items() if key in known})
+    if not isinstance(made, ra.Model):
+        raise ModelError(
+            f"{name} returns {type(made).__name__}, not a model",
+            because="the function of module:function is called with those of hidden=, embed=, vocab= that it takes",
+            fix="return ra.recursion_op(...)",
+        )
+    return made
 
 
 def with_defaults(name: str, options: Mapping[str, Any], *, hidden: int, vocab: int) -> dict[str, Any]:

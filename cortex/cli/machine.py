@@ -13,6 +13,8 @@ from ragged.codegen.cuda.nvcc import find_nvcc
 
 _CPUINFO = Path("/proc/cpuinfo")
 _OLDEST = (3, 11)
+_QUICKEST = (3, 11)
+"""The version with object layouts that the native linearizer knows."""
 # The widest vectors of a processor, by what /proc/cpuinfo says it can, in bits.
 _VECTORS = (("avx512f", 512), ("avx2", 256), ("avx", 256), ("sse2", 128), ("asimd", 128))
 _NARROW = 128
@@ -20,14 +22,14 @@ _NARROW = 128
 
 def python() -> Finding:
     """Find the interpreter and the system."""
-    oldest = ".".join(map(str, _OLDEST))
+    usable = sys.version_info >= _OLDEST and sys.platform == "linux"
+    todo = "" if usable else f"Python {'.'.join(map(str, _OLDEST))} or newer, on Linux"
+    if usable and sys.version_info[:2] > _QUICKEST:
+        todo = (
+            "nothing, but trees of Python objects are read slower than by Python 3.11; a cortex.Forest is not"
+        )
     return Finding(
-        "python",
-        sys.version_info >= _OLDEST and sys.platform == "linux",
-        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-        ""
-        if sys.version_info >= _OLDEST and sys.platform == "linux"
-        else f"Python {oldest} or newer, on Linux",
+        "python", usable, f"{platform.python_version()} on {platform.system()} {platform.machine()}", todo
     )
 
 

@@ -7,10 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, overload
-
-import conllu
-from conllu.exceptions import ParseException
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from cortex.linearize.dependencies import Cycle, Sentence, Token, TokenId, graph_of, tree_of
 from cortex.linearize.faults import unknown_word
@@ -19,6 +16,9 @@ from cortex.linearize.options import check_vocab
 from cortex.linearize.utf8 import read_utf8
 from cortex.linearize.vocab import Vocab
 from ragged.errors import DataError
+
+if TYPE_CHECKING:
+    import conllu
 
 _TOKEN_PAYLOADS = ("lemma", "upos", "xpos", "feats", "deprel")
 _SHOWN = 3
@@ -122,6 +122,9 @@ def _report(path: str | os.PathLike[str], cyclic: list[CyclicSentence], total: i
 def _sentences(path: str | os.PathLike[str], vocab: Vocab | None) -> Iterator[Sentence]:
     """Yield the sentences that have words; blocks of comments, and of empty nodes alone, have none."""
     origin = f"read_conllu: {os.fspath(path)}"
+    import conllu  # here: what is compiled runs without the package
+    from conllu.exceptions import ParseException
+
     parsed = iter(conllu.parse_incr(io.StringIO(read_utf8(path, origin))))
     number = 0
     while True:

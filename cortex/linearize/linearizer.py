@@ -19,7 +19,8 @@ try:
     from cortex.linearize import _native
 except ImportError as error:
     raise ImportError(
-        "cortex.linearize: its native extension is not built; run `make test`, or `pip install -e .`"
+        "cortex.linearize: its native extension is not built beside its sources; run `make test`, or "
+        "`pip install -e .`. An installed package is found from any folder that has no folder `cortex` of its own."
     ) from error
 
 __all__ = ["Linearizer", "linearize", "parse_ptb"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cortex.models.from_torch import from_torch
 from cortex.models.gru import gru
+from cortex.models.gru_reset_after import gru_reset_after
 from cortex.models.lstm import lstm
 from cortex.models.mv_rnn import mv_rnn
 from cortex.models.nary_tree_lstm import nary_tree_lstm
@@ -17,6 +18,7 @@ __all__ = [
     "dag_rnn",
     "from_torch",
     "gru",
+    "gru_reset_after",
     "lstm",
     "mv_rnn",
     "nary_tree_lstm",

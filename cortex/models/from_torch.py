@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,23 @@ from ragged.data.parameters import as_numpy
 from ragged.errors import Location, ModelError
 
 Array = NDArray[np.float32]
+HEADS = frozenset(
+    (
+        "classifier",
+        "cls",
+        "decoder",
+        "fc",
+        "head",
+        "linear",
+        "out",
+        "output",
+        "proj",
+        "projection",
+        "similarity",
+    )
+)
+"""Names of modules on top of a cell."""
+_LOG = logging.getLogger("cortex.weights")
 
 
 def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "auto") -> dict[str, Array]:
@@ -31,11 +49,14 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     Args:
         state_dict: the result of `module.state_dict()`, or arrays by such names; module prefixes are ignored
             ("childsumtreelstm.ioux.weight").
-        model: a model with the parameters of `models.tree_lstm` (as `lstm` has), `tree_gru` or `tree_rnn`.
+        model: a model with the parameters of `models.tree_lstm` (as `lstm` has), `tree_gru`, `gru_reset_after` or
+            `tree_rnn`.
         layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...); for the first also "fused" (`ioux`, `iouh`, `fx`,
             `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell); for the last also
-            "rnn" (torch.nn.RNN, RNNCell); "auto" detects it. Biases of one gate are added. A missing `W_f` (DGL) and
-            missing biases of torch's layers are zero. torch.nn.GRU, another cell, is refused.
+            "rnn" (torch.nn.RNN, RNNCell), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
+            Biases of one gate are added. A missing `W_f` (DGL) and missing biases of torch's layers are zero.
+            Entries of a classifier on top (`classifier`, `head`, `fc`, `linear`, `out`, ...) are left out, which the
+            logger `cortex.weights` says. Tensors in bfloat16 and float16 are converted.
 
     Returns:
         The model's parameters, float32, C-contiguous, owned by the caller; with `emb` if the state has an embedding.
@@ -50,7 +71,12 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     chosen = _layout(state_dict, family, layout)
     faults: list[str] = []
     given: dict[str, list[tuple[str, Array]]] = {}
+    heads = [key for key in state_dict if part_of(chosen, key) is None and HEADS & set(key.split("."))]
+    if heads:
+        _LOG.warning("from_torch: left out, as of a classifier: %s", ", ".join(heads))
     for key, value in state_dict.items():
+        if key in heads:
+            continue
         try:
             for name, block in _blocks(key, value, chosen, model):
                 given.setdefault(name, []).append((key, block))
@@ -86,7 +112,7 @@ def _family(model: ra.Model) -> Family:
         "from_torch: the model has not the parameters of a child-sum cell",
         at=Location.capture(),
         because=f"they are {', '.join(model.inputs)}",
-        fix="cortex.models' tree_lstm, lstm, tree_gru, gru, tree_rnn, dag_rnn; for another, name each parameter",
+        fix="models.tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name each parameter",
     )
 
 
@@ -108,13 +134,13 @@ def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDi
             because=f"it has both '{marked[0][0]}' and '{marked[1][0]}'",
             fix="pass the entries of one module alone",
         )
-    if family.gates == "rzg" and any(mark in e for e in endings for mark in RECURRENT):
+    if family.gates == "rzg" and not family.more and any(mark in e for e in endings for mark in RECURRENT):
         raise ModelError(
             "from_torch: torch.nn.GRU is another cell than this model's",
             at=Location.capture(),
             because="it has tanh(W x + r (U h + b)), where the reset gate meets the product; here it meets the state, "
             "tanh(W x + U (r h) + b)",
-            fix="write torch's cell in the Recursive API, or train with this model's equations",
+            fix="models.gru_reset_after, which is torch's cell",
         )
     return marked[0][1] if marked else family.layouts[-1]
 
@@ -149,7 +175,9 @@ def _names(part: StateDictEntry | None) -> list[str]:
     """Return the parameters in an entry, in the order of its rows."""
     if part is None:
         return []
-    return [f"{part[0]}_{gate}" for gate in part[1]] or [part[0]]
+    kinds = part[0].split()
+    each = kinds if len(kinds) > 1 else kinds * len(part[1])
+    return [f"{kind}_{gate}" for kind, gate in zip(each, part[1], strict=True)] or [part[0]]
 
 
 def _twice(name: str, found: list[tuple[str, Array]]) -> bool:

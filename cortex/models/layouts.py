@@ -6,11 +6,11 @@ several biases of one gate are added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 StateDictEntry: TypeAlias = tuple[str, str]
-"""The content of an entry: "W", "U", "b" or "emb", and its gates; "" if it has none."""
+"""The content of an entry: "W", "U", "b" or "emb", and its gates; "" if it has none. "b b d" has one for each gate."""
 
 _EMBEDDING = ("emb", "emb.weight", "embedding.weight", "embeddings.weight", "word_embeddings.weight")
 
@@ -73,6 +73,10 @@ def _recurrent(name: str, gates: str, biases: frozenset[str]) -> StateDictLayout
 LSTM = _recurrent("lstm", "ifuo", frozenset(f"b_{gate}" for gate in "ifuo"))
 """torch.nn.LSTM of one layer and direction, and LSTMCell: gates i, f, g, o, of which g is our u."""
 
+_GRU = _recurrent("gru", "rzg", frozenset({"b_r", "b_z", "b_g", "d_g"}))
+GRU = replace(_GRU, entries=_GRU.entries | dict.fromkeys(("bias_hh", "bias_hh_l0"), ("b b d", "rzg")))
+"""torch.nn.GRU of one layer and direction, and GRUCell: gates r, z, n, of which n is our g; its second bias is d_g."""
+
 RNN = _recurrent("rnn", "", frozenset({"b"}))
 """torch.nn.RNN of one layer and direction, and RNNCell."""
 
@@ -98,15 +102,17 @@ def _separate(gates: str) -> StateDictLayout:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models with the same parameters: those of `gates`, or one W, U and b, in the known `layouts`."""
+    """Models with the same parameters: those of `gates`, or one W, U and b, and `more`, in the known `layouts`."""
 
     gates: str
     layouts: tuple[StateDictLayout, ...]
+    more: frozenset[str] = frozenset()
 
     @property
     def recurrent(self) -> frozenset[str]:
         """The names of the parameters that each of these models has."""
-        return frozenset(f"{part}_{gate}" for part in "Ub" for gate in self.gates) or frozenset("Ub")
+        named = frozenset(f"{part}_{gate}" for part in "Ub" for gate in self.gates) or frozenset("Ub")
+        return named | self.more
 
     @property
     def all(self) -> frozenset[str]:
@@ -115,9 +121,11 @@ class Family:
         return self.recurrent | weights | {"emb"}
 
 
+_SEPARATE_GRU = replace(_separate("rzg"), entries=_separate("rzg").entries | {"d_g": ("d", "g")})
 FAMILIES = (
     Family("iouf", (FUSED, DGL, LSTM, _separate("iouf"))),
     Family("rzg", (_separate("rzg"),)),
+    Family("rzg", (GRU, _SEPARATE_GRU), frozenset({"d_g"})),
     Family("", (RNN, _separate(""))),
 )
 """The last layout of each, "separate", has an entry for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""

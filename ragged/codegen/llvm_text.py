@@ -3,7 +3,7 @@
 TVM links the text into its module and has LLVM inline every function of it. (Bindings in TIR expressions would not
 do: TVM's simplifier evaluates them again and fails where it folds a constant.)
 
-The order of rounding is part of a program (DESIGN, section 3), but TVM tells LLVM to contract `a * b + c` into a
+The order of rounding is part of a program, but TVM tells LLVM to contract `a * b + c` into a
 fused multiply-add wherever it can, and no setting of TVM's says otherwise. So a product is written
 `fma(a, b, -0.0)`, which is the product rounded once and cannot be contracted, with a -0.0 that LLVM may not look
 through; on any processor with fused multiply-add it costs what a multiplication costs.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, Protocol, TypeAlias
 
 import numpy.typing as npt
 import safetensors.numpy
@@ -21,6 +21,23 @@ from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 
 Array = npt.NDArray[Any]
 
+
+class ByteSink(Protocol):
+    """A stream that bytes are written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take the bytes."""
+
+
+class ByteSource(Protocol):
+    """A stream that bytes are read from."""
+
+    def read(self) -> bytes:
+        """Return all that is left."""
+
+
+Target: TypeAlias = str | os.PathLike[str] | ByteSink
+Origin: TypeAlias = str | os.PathLike[str] | bytes | ByteSource
 CODE, PARAMETERS = "code.so", "parameters.safetensors"
 """Members of every file."""
 
@@ -44,10 +61,10 @@ def save(
     form: FileFormat[Any],
     parts: CompiledParts[Any],
     params: Mapping[str, Array],
-    path: str | os.PathLike[str],
+    target: Target,
     members: Mapping[str, bytes],
 ) -> None:
-    """Write a function to a file, with `members` of its front end; the file is replaced as a whole or not at all.
+    """Write a function, with `members` of its front end, to a stream, or to a file, which is replaced as a whole.
 
     Raises:
         UserError: the function has no code that can be saved.
@@ -62,7 +79,11 @@ def save(
     device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
     own = {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **members}
     content = Artifact(_software(), without_folders(loaded.kernel), parts.signature, parts.threads)
-    _replace_file(Path(path), write_bundle(form, content, own))
+    data = write_bundle(form, content, own)
+    if isinstance(target, str | os.PathLike):
+        _replace_file(Path(target), data)
+    else:
+        target.write(data)
 
 
 def read_artifact(
@@ -96,14 +117,22 @@ def without_folders(kernel: Kernel) -> Kernel:
     return replace(kernel, executable=executable)
 
 
+def read_bytes(origin: Origin) -> bytes:
+    """Return the bytes of a file, of a stream, or those given."""
+    if isinstance(origin, bytes):
+        return origin
+    return Path(origin).read_bytes() if isinstance(origin, str | os.PathLike) else origin.read()
+
+
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(origin: Origin) -> Iterator[None]:
     """Name the file in errors about it."""
     try:
         yield
     except (DataError, ModelError) as error:
+        named = os.fspath(origin) if isinstance(origin, str | os.PathLike) else "the bytes"
         raise DataError(
-            f"load: {os.fspath(path)}: {error.what}",
+            f"load: {named}: {error.what}",
             because=error.because,
             example=error.example,
             fix=error.fix,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, NoReturn, Self
 
 from ragged.codegen.entry import Value
-from ragged.compiled.artifact import CODE, read_artifact, reading, save
+from ragged.compiled.artifact import CODE, Origin, Target, read_artifact, read_bytes, reading, save
 from ragged.compiled.kernel import CUBIN, load_kernel
 from ragged.compiled.log import with_logged_calls
 from ragged.compiled.parameters import bind_parameters
@@ -59,11 +57,12 @@ class CompiledFunction(Generic[S]):
         """
         return type(self)(self._parts, params)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Target) -> None:
         """Write the function to a file that `load` reads, with its parameters and the texts of `show`.
 
-        A file of that name is replaced as a whole, or left as it is if writing fails. Parameters are safetensors. Needs
-        a linker (`ld` or `cc`) where the function is compiled, not where it is loaded.
+        A file of that name is replaced as a whole, or left as it is if writing fails; `path` may be a stream in binary
+        mode, such as `io.BytesIO()`. Parameters are safetensors. Needs a linker (`ld` or `cc`) where the function is
+        compiled, not where it is loaded.
 
         Raises:
             UserError: no linker was found when the function was compiled.
@@ -72,14 +71,14 @@ class CompiledFunction(Generic[S]):
         save(self.form, self._parts, self._params, path, self._members())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Self:
+    def load(cls, path: Origin, *, threads: int | None = None) -> Self:
         """Return a function that `save` wrote, with its parameters; it needs no compiler.
 
         The file is checked as a whole before any code in it runs: its form, its hashes, and this processor's features.
         That finds damage and mix-ups. It does not make a stranger's file safe: an artifact is a program.
 
         Args:
-            path: the file.
+            path: the file, or what is in it: bytes, or a stream in binary mode.
             threads: the most threads that a call may use; None is what the function was compiled for, and if that was
                 None too, the cores that this process may use.
 
@@ -93,7 +92,7 @@ class CompiledFunction(Generic[S]):
             fn.save("m.cortex")
             fn = cortex.load("m.cortex")
         """
-        data = Path(path).read_bytes()
+        data = read_bytes(path)
         with reading(path):
             saved, params, members = read_artifact(cls.form, data)
             texts = {*saved.signature.texts, *saved.kernel.listings}

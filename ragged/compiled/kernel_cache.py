@@ -6,6 +6,7 @@ Entries are checked when they are read and may be removed at any time; a fault o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from ragged.codegen.interface import Interface
 from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
 from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
 from ragged.compiled.log import CACHE, configure
+from ragged.compiled.progress import reported_if_slow
 from ragged.errors import Location, UserError
 from ragged.front_ends import application, setting
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
@@ -64,7 +66,8 @@ def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: boo
     found = None if entry is None else entry.find()
     if found is not None:
         return found
-    made = make()
+    with reported_if_slow("a kernel"):
+        made = make()
     if entry is not None:
         entry.keep(made)
     return made
@@ -121,8 +124,17 @@ class KernelCache:
         origins = tuple(tuple(tuple(first[at] for at in stage) for stage in each) for each in sites)
         entry = _Entry(_with_interfaces(loaded.kernel, plain), origins)
         device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
-        self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code, **device}))
-        CACHE.info("store %s", self._key)
+        error = self._cache.put(self._key, write_bundle(_FORM, entry, {_CODE: loaded.code, **device}))
+        if error is None:
+            CACHE.info("store %s", self._key)
+        else:
+            _warn(self._cache.folder, str(error))
+
+
+@functools.cache
+def _warn(folder: Path, why: str) -> None:
+    """Log, once, that nothing can be kept."""
+    CACHE.warning("the cache %s keeps nothing, and each process compiles anew: %s", folder, why)
 
 
 def _with_interfaces(kernel: Kernel, interfaces: list[Interface]) -> Kernel:

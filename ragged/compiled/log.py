@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from ragged.errors import UserError
 from ragged.front_ends import setting
@@ -43,11 +43,15 @@ def configure() -> None:
 class Stopwatch:
     """Seconds by part, for one log line."""
 
+    running: ClassVar[str] = ""
+    """The part of a compilation that was begun last, in whatever thread."""
+
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def time(self, part: str, action: Callable[[], Result]) -> Result:
         """Return the result of `action`, and add its time to a part's."""
+        Stopwatch.running = part
         begin = perf_counter()
         result = action()
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - begin

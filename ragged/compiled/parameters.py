@@ -33,7 +33,7 @@ def bind_parameters(signature: Signature, params: Mapping[str, object]) -> tuple
                 f"parameter '{name}' is of dtype {arrays[name].dtype}, not {parameter.dtype.value}",
                 at=Location.capture(),
                 because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
-                fix=f"convert it: .astype(numpy.{parameter.dtype.value})",
+                fix=f"convert it: .astype(numpy.{parameter.dtype.value}), .to(torch.{parameter.dtype.value})",
             )
     for name in signature.finite:
         _require_finite(name, arrays[name])

@@ -37,6 +37,14 @@ def check_params(
     Raises:
         ModelError: parameters are missing, unknown, of another shape or kind of numbers; it lists all faults.
     """
+    unread = [name for name, value in params.items() if str(getattr(value, "dtype", "")) == "torch.bfloat16"]
+    if unread:
+        raise ModelError(
+            f"parameter '{unread[0]}' is of dtype torch.bfloat16",
+            at=Location.capture(),
+            because="NumPy has no such numbers, and nothing is converted unasked",
+            fix='params = {name: tensor.float() ...}; compile(..., precision="bf16") rounds them for products',
+        )
     arrays = {name: as_numpy(value) for name, value in params.items()}
     faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]

@@ -49,13 +49,16 @@ class DiskCache:
                 return data[_DIGEST:]
         return None
 
-    def put(self, key: str, data: bytes) -> None:
-        """Store `data` under `key`, if possible."""
-        with suppress(OSError):
+    def put(self, key: str, data: bytes) -> OSError | None:
+        """Store `data` under `key`, if possible; return why it is not."""
+        try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._opened() as folder:
                 _write(folder, key, hashlib.sha256(key.encode() + data).digest() + data)
                 self._evict(folder)
+        except OSError as error:
+            return error
+        return None
 
     def used(self) -> tuple[int, int]:
         """Return the number of entries and their bytes. Raises `OSError` for a folder that must not be used."""

@@ -178,3 +178,17 @@ def test_the_cache(monkeypatch, cache_dir):
     monkeypatch.setenv("CORTEX_CACHE_DIR", "")
     finding = doctor_checks.cache()
     assert not finding.ok and finding.found == "switched off"
+
+
+def test_a_cache_that_cannot_be_made(monkeypatch):
+    monkeypatch.setenv("CORTEX_CACHE_DIR", "/proc/nope")
+    finding = doctor_checks.cache()
+    assert not finding.ok and not finding.required
+    assert finding.found.startswith("/proc/nope cannot be made: ") and "CORTEX_CACHE_DIR" in finding.todo
+
+
+def test_a_newer_python_is_said_to_read_objects_slower(monkeypatch):
+    assert machine.python().todo == "" or sys.version_info[:2] > (3, 11)
+    monkeypatch.setattr(machine, "_QUICKEST", (3, 10))
+    finding = machine.python()
+    assert finding.ok and "read slower" in finding.todo

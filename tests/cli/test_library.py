@@ -1,5 +1,7 @@
 """Models by name."""
 
+import sys
+
 import pytest
 
 from cortex import models
@@ -39,3 +41,43 @@ def test_an_option_that_a_model_does_not_have_is_refused():
     with pytest.raises(ModelError) as caught:
         with_defaults("mv_rnn", {"embed": 3}, hidden=8, vocab=9)
     assert str(caught.value) == "mv_rnn has no --embed\n  because: it takes hidden, vocab"
+
+
+OWN = """
+from cortex import models
+
+def cell(hidden, vocab):
+    return models.tree_sum(hidden, vocab)
+
+def number(hidden):
+    return hidden
+
+constant = 3
+"""
+
+
+def test_a_function_of_ones_own(cortex, cortex_json, tmp_path, monkeypatch, trees):
+    (tmp_path / "my_cells.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    own = cortex_json("show", "my_cells:cell", "--stage", "ra", "--hidden", 4, "--words", 9)
+    assert (
+        own["text"] == cortex_json("show", "tree_sum", "--stage", "ra", "--hidden", 4, "--words", 9)["text"]
+    )
+    assert cortex_json("run", "my_cells:cell", "--trees", trees, "--hidden", 4)["trees"] == 3
+    assert "my_cells" not in sys.path and str(tmp_path) not in sys.path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("my_cells:constant", "'my_cells:constant' is no function"),
+        ("my_cells:other", "has no attribute 'other'"),
+        ("no_cells:cell", "No module named 'no_cells'"),
+        ("my_cells:number", "my_cells:number returns int, not a model"),
+    ],
+)
+def test_what_is_no_function_of_ones_own(cortex, tmp_path, monkeypatch, name, message):
+    (tmp_path / "my_cells.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = cortex("show", name, "--hidden", 4)
+    assert result.exit_code == 2 and message in result.stderr

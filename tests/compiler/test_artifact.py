@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import pickle
 import subprocess
@@ -386,3 +387,13 @@ def test_the_oracle_agrees_with_a_loaded_function(saved):
     model = MODELS["tree_sum"]
     want = ra.evaluate(model, model.init_params(seed=0), TREES[0], vocab=VOCAB)["h"]
     assert np.abs(cortex.load(saved)(TREES[0]).nodes("h")[0] - want).max() < 1e-6
+
+
+def test_streams_and_bytes(small, saved):
+    stream = io.BytesIO()
+    small.save(stream)
+    want = small(TREES)["h"]
+    for origin in (stream.getvalue(), io.BytesIO(stream.getvalue())):
+        np.testing.assert_array_equal(cortex.load(origin)(TREES)["h"], want)
+    with pytest.raises(cortex.DataError, match="load: the bytes: "):
+        cortex.load(b"no artifact")

@@ -169,13 +169,16 @@ def test_a_folder_that_cannot_be_used(tmp_path, monkeypatch, compilations):
     assert len(compilations) == 4
 
 
-def test_a_full_disk(cache_dir, compilations, monkeypatch):
+def test_a_full_disk(cache_dir, compilations, monkeypatch, caplog):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(disk_cache, "_write", full)
     assert bits(compiled()) == bits(compiled())
     assert len(compilations) == 2 and list(cache_dir.iterdir()) == []
+    assert caplog.messages == [
+        f"the cache {cache_dir} keeps nothing, and each process compiles anew: [Errno 28] No space left on device"
+    ]
 
 
 def test_no_linker_is_no_cache(cache_dir, compilations, monkeypatch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import cortex
 from cortex import models
@@ -31,7 +32,7 @@ def test_missing_extra_and_misshapen():
 def test_another_width(dtype):
     text = message(changed(b=np.zeros(3, dtype)))
     assert text.splitlines()[0] == f"parameter 'b' is of dtype {np.dtype(dtype)}, not float32"
-    assert "fix: convert it: .astype(numpy.float32)" in text
+    assert "fix: convert it: .astype(numpy.float32), .to(torch.float32)" in text
 
 
 def test_another_kind():
@@ -57,3 +58,9 @@ def test_other_arguments(arguments, what):
     with pytest.raises(cortex.UserError) as caught:
         cortex.compile(MODEL, MODEL.init_params(), **arguments)
     assert caught.value.what == what
+
+
+def test_bfloat16():
+    text = message(changed(b=torch.zeros(3, dtype=torch.bfloat16)))
+    assert text.splitlines()[0] == "parameter 'b' is of dtype torch.bfloat16"
+    assert 'fix: params = {name: tensor.float() ...}; compile(..., precision="bf16")' in text

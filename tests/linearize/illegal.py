@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx
@@ -80,6 +80,8 @@ CASES: dict[str, Illegal] = {
     "batch_in_batch": Illegal(TREE, lambda: [[1, 2]]),
     "linearized_in_batch": Illegal(TREE, lambda: [1, linearize(TREE, 1)]),
     "other_plan": Illegal(BINARY, lambda: linearize(SEQUENCE, [np.arange(3)])),
+    "other_plan.range": Illegal(TREE, lambda: linearize(carrying(word(Presence.NOWHERE, rows=7)), 1)),
+    "other_plan.positions": Illegal(replace(TREE, positions=(0,)), lambda: linearize(TREE, 1)),
     "shared": Illegal(TREE, lambda: [1, sharing()]),
     "shared.forest": Illegal(TREE, lambda: Forest([0, 1, 2, 2], [2, 2])),
     "cycle": Illegal(DAG, cyclic),

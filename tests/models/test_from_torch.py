@@ -175,14 +175,14 @@ def refusal(state, model, layout="auto"):
 def test_every_entry_that_does_not_fit_is_listed(model):
     state = dict(Whole(Fused()).state_dict())
     del state["childsumtreelstm.fh.weight"]
-    state["linear.weight"] = torch.zeros(5, H)
+    state["linears.weight"] = torch.zeros(5, H)
     state["childsumtreelstm.fx.weight"] = torch.zeros(E, H)
     state["other.iouh.weight"] = torch.zeros(3 * H, H)
     assert refusal(state, model) == (
         "from_torch: the state does not fit the model (layout 'fused')\n"
         "  at HERE\n"
         "  because: 'childsumtreelstm.fx.weight' has shape (3, 4), not (4, 3); "
-        "'linear.weight' is of no use to the model; "
+        "'linears.weight' is of no use to the model; "
         "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_i'; "
         "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_o'; "
         "'childsumtreelstm.iouh.weight' and 'other.iouh.weight' each give 'U_u'; "
@@ -212,7 +212,7 @@ def test_another_model():
         "from_torch: the model has not the parameters of a child-sum cell\n"
         "  at HERE\n"
         "  because: they are emb\n"
-        "  fix: cortex.models' tree_lstm, lstm, tree_gru, gru, tree_rnn, dag_rnn; for another, name each parameter"
+        "  fix: models.tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name each parameter"
     )
 
 
@@ -221,3 +221,20 @@ def test_a_binary_cell_is_not_a_child_sum_cell(model):
     state["U_f.weight"], state["U_f.bias"] = torch.zeros(2 * H, 2 * H), torch.zeros(2 * H)
     state["U_iou.weight"] = torch.zeros(3 * H, 2 * H)
     assert "'U_iou.weight' has shape (12, 8), not (12, 4)" in refusal(state, model)
+
+
+def test_a_classifier_on_top_is_left_out_and_said(model, caplog):
+    state = dict(Whole(Fused()).state_dict())
+    want = from_torch(state, model)
+    assert not caplog.messages
+    state |= {"linear.weight": torch.zeros(5, H), "head.0.bias": torch.zeros(5)}
+    found = from_torch(state, model)
+    assert caplog.messages == ["from_torch: left out, as of a classifier: linear.weight, head.0.bias"]
+    assert all((found[name] == array).all() for name, array in want.items())
+
+
+def test_tensors_in_bfloat16(model):
+    state = {name: tensor.bfloat16() for name, tensor in Whole(Fused()).state_dict().items()}
+    rounded = {name: tensor.float() for name, tensor in state.items()}
+    want = from_torch(rounded, model)
+    assert all((array == want[name]).all() for name, array in from_torch(state, model).items())

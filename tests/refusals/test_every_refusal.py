@@ -24,7 +24,7 @@ def test_every_message_is_in_a_test_or_a_golden_file(said):
 
 def test_every_message_says_why_or_what_to_do():
     silent = [site.place for site in SITES if not {"because", "fix"} & set(site.patterns)]
-    assert not silent, "STYLE: a refusal says why, and what to do about it"
+    assert not silent, "a refusal says why, and what to do about it"
 
 
 def test_a_message_that_no_test_has_is_noticed(said):

@@ -20,7 +20,7 @@ from ragged.ir.program import Program
 from tests.support.tables import filled_tables, is_order, random_orders
 
 BOUND = 1e-5
-"""The largest error of DESIGN section 5."""
+"""The largest error that a result may have."""
 
 Rows = Mapping[str, np.ndarray[Any, Any]]
 """One structure's results by name, (nodes, ...) in post-order rows."""

@@ -32,7 +32,7 @@ def no_sequence(place: Place, dtype: object, ndim: int, value: object) -> DataEr
         f"linearize: {place}: a {ndim}-D array of dtype {dtype} is no sequence",
         because="a sequence is a 1-D array of integers (words) or a 2-D array of floats (one vector a step)",
         example=short(value),
-        fix="reshape the array, or convert it with .astype",
+        fix="reshape the array, or convert it: .astype of NumPy, .to of torch",
     )
 
 
@@ -41,7 +41,7 @@ def unreadable(place: Place, value: object, error: BaseException) -> DataError:
     return DataError(
         f"linearize: {place}: {noun(value)} cannot be read as an array",
         because=short(str(error)).strip("'\""),
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
+        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
     )
 
 

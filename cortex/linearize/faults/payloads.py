@@ -124,7 +124,7 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
         f"linearize: {place}: payload `{payload.name}` cannot be read as an array",
         because=short(str(error)).strip("'\""),
         example=f"{payload.name} is {noun(value)}",
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
+        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
     )
 
 
@@ -134,7 +134,7 @@ def wrong_dtype(place: Place, payload: Payload, array: npt.NDArray[Any]) -> Data
         f"linearize: {place}: payload `{payload.name}` is of dtype {array.dtype}, not {payload.dtype.value}",
         because="arrays are not converted silently: it would cost time in each call, or digits",
         example=f"{payload.name} = {short(array)}",
-        fix=f".astype(numpy.{payload.dtype.value})",
+        fix=f".astype(numpy.{payload.dtype.value}); of a torch tensor .to(torch.{payload.dtype.value})",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.errors import DataError
@@ -67,9 +69,12 @@ def linearized_in_batch(place: Place) -> DataError:
 
 def other_plan(given: Plan, wanted: Plan) -> DataError:
     """What was linearized before was meant for another model."""
+    was, takes = _plan_text(given), _plan_text(wanted)
+    if was == takes:  # they differ in what a short text leaves out: ranges, defaults, classes
+        was, takes = (", ".join(lines) for lines in zip(*_different(given, wanted), strict=True))
     return DataError(
         "linearize: the batch was linearized for another plan",
-        because=f"it was made for {_plan_text(given)}, and this model takes {_plan_text(wanted)}",
+        because=f"it was made for {was}, and this model takes {takes}",
         fix="linearize the structures with this model's own function",
     )
 
@@ -99,6 +104,16 @@ def storage_lost(node: int, row: int, when: str) -> DataError:
         because="an array of the linearized batch was exchanged after it was linearized",
         fix="linearize the structures again",
     )
+
+
+def _different(given: Plan, wanted: Plan) -> list[tuple[str, str]]:
+    """Return what differs, in words: payloads, or else fields of the plans."""
+    payloads = zip(given.payloads, wanted.payloads, strict=False)
+    found = [(f"`{one}`", f"`{other}`") for one, other in payloads if one != other]
+    names = [each.name for each in fields(Plan) if getattr(given, each.name) != getattr(wanted, each.name)]
+    return found or [
+        (f"{name} = {getattr(given, name)}", f"{name} = {getattr(wanted, name)}") for name in names
+    ]
 
 
 def _plan_text(plan: Plan) -> str:

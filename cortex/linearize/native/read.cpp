@@ -9,6 +9,11 @@ bool is_instance(nb::handle item, const char* module, const char* name) {
   return nb::isinstance(item, type);
 }
 
+bool is_forest(nb::handle item) {
+  static PyObject* const type = nb::module_::import_("cortex.linearize.forest").attr("Forest").inc_ref().ptr();
+  return PyObject_TypeCheck(item.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
+
 bool is_numberless(nb::handle item) {  // what is no array although its memory can be read as one
   return PyBytes_Check(item.ptr()) || PyByteArray_Check(item.ptr()) || PyTuple_Check(item.ptr());
 }
@@ -36,8 +41,9 @@ void read_member(const Context& context, nb::handle item, Rows& rows) {
   if (is_tuple_or_int(item)) return read_tuple(context, item, rows);
   if (PyList_CheckExact(object)) fault("batch_in_batch", whole.place(), item);
   if (is_ndarray(item)) return read_sequence(context, item, rows);
+  // Before attributes are looked up, which ends borrowing where they may be code.
+  if (is_forest(item)) return read_forest(context, item, rows);
   if (has_children(context, item)) return read_object(context, item, rows);
-  if (is_instance(item, "cortex.linearize.forest", "Forest")) return read_forest(context, item, rows);
   rows.stop_borrowing();
   if (is_labelled(item)) return read_labelled(context, item, rows);
   if (is_graph(item)) return read_graph(context, item, rows);

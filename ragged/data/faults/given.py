@@ -101,7 +101,7 @@ def mask_no_table(shape: tuple[int, ...], dtype: object, needed: tuple[int, ...]
     return DataError(
         f"ragged.array: the mask has shape {shape} and dtype {dtype}",
         because=f"it says of each of {needed} elements whether it is data: True or False",
-        fix="mask.astype(bool), of the padded array's first two dimensions",
+        fix="mask.astype(bool), or mask.bool() of a torch tensor, of the padded array's first two dimensions",
     )
 
 
