@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import pickle
+import platform
 import subprocess
 import sys
 import zipfile
@@ -190,7 +191,8 @@ def test_a_fresh_process_needs_neither_compiler_nor_torch(saved, small):
 def test_importing_cortex_imports_no_compiler():
     script = """
 import sys, cortex
-print(sorted({"tvm", "tvm_ffi", "z3", "torch", "networkx", "ragged.passes", "rich", "click"} & set(sys.modules)))
+late = {"tvm", "tvm_ffi", "z3", "torch", "networkx", "conllu", "ragged.passes", "rich", "click"}
+print(sorted(late & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
 
@@ -397,3 +399,16 @@ def test_streams_and_bytes(small, saved):
         np.testing.assert_array_equal(cortex.load(origin)(TREES)["h"], want)
     with pytest.raises(cortex.DataError, match="load: the bytes: "):
         cortex.load(b"no artifact")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a baseline of x86")
+def test_a_baseline_stands_in_the_manifest(tmp_path):
+    model = MODELS["tree_sum"]
+    fn = cortex.compile(model, model.init_params(seed=0), target="llvm -mcpu=x86-64-v3", threads=1)
+    path = tmp_path / "baseline.cortex"
+    fn.save(path)
+    with zipfile.ZipFile(path) as file:
+        manifest = json.loads(file.read("manifest.json"))
+    executable = manifest["content"]["kernel"]["executable"]
+    assert executable["target"] == "llvm -mcpu=x86-64-v3"
+    assert (cortex.load(path)((1, 2))["h"] == fn((1, 2))["h"]).all()
