@@ -36,6 +36,7 @@ def compile(
     keep: Literal["nodes", "roots"] = "nodes",
     precision: Precision = "float32",
     children: str | tuple[str, ...] | None = None,
+    payloads: Mapping[str, str] | None = None,
     table_bytes: int = 0,
     options: RecursionOptions = DEFAULT,
     cache: bool = True,
@@ -58,7 +59,8 @@ def compile(
             many bytes are read and several are multiplied by one instruction where the processor has a quick one. The
             sums, and all else, stay in float32. docs/concepts/loop_schedule.md says what error that makes.
         children: the name of the attribute that holds a node's children, or a tuple with a name for each child; by
-            default `children`, or else `left` and `right`.
+            default `children`, or else `left` and `right`. Of a dict it is a key: children="Plans".
+        payloads: the attribute or key of a payload that has another name in the model: {"word": "token_id"}.
         table_bytes: the most bytes of tables over what nodes carry, such as the product of a weight matrix with the
             embedding of each word: made when parameters are bound, and looked up in place of computing. By default
             there are none; `fn.show("schedule")` says what there could be. A schedule says so itself, by `tabulate`.
@@ -104,8 +106,9 @@ def compile(
         keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
         children=children,
+        payloads=payloads,
     )
-    linearizer = Linearizer(signature.plan, vocab=vocab, children=children)
+    linearizer = Linearizer(signature.plan, vocab=vocab, children=children, payloads=payloads)
     return RecursiveFunction(RecursiveParts(kernel, signature, threads, workers, linearizer, vocab), params)
 
 

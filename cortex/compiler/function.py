@@ -162,7 +162,9 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
                 raise DataError(f"{_VOCABULARY} cannot be read", because=str(error)) from None
             vocab = Vocab(read.words, read.unknown)
         return {
-            "linearizer": Linearizer(signature.plan, vocab=vocab, children=signature.children),
+            "linearizer": Linearizer(
+                signature.plan, vocab=vocab, children=signature.children, payloads=signature.payloads
+            ),
             "vocab": vocab,
         }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 from cortex.ilir.plan import Plan
+from cortex.linearize.options import check_payloads
 from cortex.ra.schedule import RecursionSchedule
 from ragged.compiled.operations import operations_per_iteration
 from ragged.compiled.signature import Parameter, Signature
@@ -30,6 +31,7 @@ class RecursiveSignature(Signature):
     table_bytes: int
     keep_nodes: bool
     children: str | tuple[str, ...] | None
+    payloads: dict[str, str] | None = None
 
     @property
     def output_names(self) -> frozenset[str]:
@@ -56,6 +58,7 @@ def signature_of(
     keep_nodes: bool,
     whole_heights: bool,
     children: str | tuple[str, ...] | None,
+    payloads: Mapping[str, str] | None,
 ) -> RecursiveSignature:
     """Return the signature of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
 
@@ -80,6 +83,7 @@ def signature_of(
         table_bytes=sum(_bytes(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
         keep_nodes=keep_nodes,
         children=children,
+        payloads=check_payloads(payloads, plan),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,52 @@ class Forest:
         np.cumsum(np.bincount(parent[below], minlength=parent.size), out=begin[1:])
         return cls(begin, child, structure_begin, **payloads)
 
+    @classmethod
+    def from_edges(
+        cls,
+        edges: npt.ArrayLike,
+        batch: npt.ArrayLike | None = None,
+        *,
+        edges_to: Literal["parents", "children"] = "parents",
+        **payloads: npt.ArrayLike,
+    ) -> Forest:
+        """Make a forest of pairs of nodes, as PyTorch Geometric has them; children in the order of their edges.
+
+        Args:
+            edges: (2, edges), nodes from which and nodes to which an edge goes.
+            batch: (nodes,), the number of each node's structure, from 0 and never falling; without it as in `Forest`.
+            edges_to: "parents" where edges go from a child to its parent, as messages do; "children" where they go from
+                a node to its children.
+            payloads: arrays (nodes, ...). Without these and `batch` the last node is that of some edge.
+
+        Raises:
+            DataError: `edges` is of another shape, or names what is no node; `batch` falls or leaves a number out.
+
+        >>> Forest.from_edges([[1, 2], [0, 0]], word=[-1, 4, 5]).child.tolist()
+        [1, 2]
+        """
+        pairs = np.asarray(edges)
+        if pairs.ndim != 2 or len(pairs) != 2 or edges_to not in ("parents", "children"):
+            raise DataError(
+                f"Forest.from_edges: edges of shape {pairs.shape}, to {edges_to!r}",
+                because="they are (2, edges), and go to parents or to children",
+                fix="edges.T, if a row is an edge",
+            )
+        child, parent = (_topology("edges", row) for row in (pairs if edges_to == "parents" else pairs[::-1]))
+        sized = [value for value in (batch, *payloads.values()) if value is not None]
+        nodes = len(_payload("batch", sized[0])) if sized else int(pairs.max(initial=-1)) + 1
+        wrong = pairs[(pairs < 0) | (pairs >= nodes)]
+        if wrong.size:
+            raise DataError(
+                f"Forest.from_edges: an edge has the end {wrong[0]}",
+                because=f"the nodes are 0 to {nodes - 1}, one for each row of the payloads",
+                fix="number the nodes from 0",
+            )
+        begin = np.zeros(nodes + 1, np.int64)
+        np.cumsum(np.bincount(parent, minlength=nodes), out=begin[1:])
+        structures = None if batch is None else _begins(_topology("batch", batch))
+        return cls(begin, child[np.argsort(parent, kind="stable")], structures, **payloads)
+
     @property
     def child_begin(self) -> npt.NDArray[np.int32]:
         """Where each node's children begin in `child`: (num_nodes + 1,)."""
@@ -129,3 +175,16 @@ def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
             f"Forest: payload `{name}` is no array", because="row n belongs to node n", fix="one row a node"
         )
     return array
+
+
+def _begins(batch: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return where each structure begins, and the number of nodes."""
+    steps = np.diff(batch, prepend=-1)
+    if ((steps < 0) | (steps > 1)).any():
+        node = int(np.flatnonzero((steps < 0) | (steps > 1))[0])
+        raise DataError(
+            f"Forest.from_edges: batch[{node}] is {batch[node]}",
+            because="nodes of a structure are consecutive, and structures are numbered from 0 without a gap",
+            fix="sort the nodes by structure",
+        )
+    return np.append(np.flatnonzero(steps), batch.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from cortex.ilir.index_arrays import IndexKind, index_arrays
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names
-from cortex.linearize.options import check_max_nodes, check_names, check_vocab
+from cortex.linearize.options import check_max_nodes, check_names, check_payloads, check_vocab
 from cortex.linearize.result import Linearized
 from cortex.linearize.unread import report_unread
 from cortex.linearize.vocab import Vocab
@@ -36,7 +37,8 @@ class Linearizer:
 
     `vocab` numbers the words of bracketed strings and labelled trees. `children` names the attribute that holds a
     node's children ("kids"), or one attribute for each child (("l", "r")); by default `children`, or else `left` and
-    `right`. A batch has at most `max_nodes` nodes, and as many edges.
+    `right`. Of a node that is a dict these are keys. `payloads` names the attribute, or key, of a payload that has
+    another name in the model. A batch has at most `max_nodes` nodes, and as many edges.
     Calls share nothing, so many threads may use one.
     """
 
@@ -48,10 +50,12 @@ class Linearizer:
         *,
         vocab: Vocab | None = None,
         children: Names = None,
+        payloads: Mapping[str, str] | None = None,
         max_nodes: int = MAX_NODES,
     ) -> None:
         self.plan = plan
-        self._options = (vocab, children)
+        renamed = check_payloads(payloads, plan)
+        self._options = (vocab, children, renamed)
         self._reported = False  # what the model does not read
         self._engine = _native.Engine(
             plan,
@@ -61,6 +65,8 @@ class Linearizer:
             check_max_nodes(max_nodes),
             Linearized,
         )
+        if renamed:
+            self._engine.rename_payloads([renamed.get(each.name, each.name) for each in plan.payloads])
 
     def __call__(self, data: object) -> Linearized:
         """Return the arrays of a batch (a list) or of one structure; `DataError` where the plan forbids it."""
@@ -70,8 +76,8 @@ class Linearizer:
 
     def with_max_nodes(self, max_nodes: int) -> Linearizer:
         """Return this linearizer with another limit; `DataError` where `max_nodes` is not in 1 to 2**31 - 1."""
-        vocab, children = self._options
-        return Linearizer(self.plan, vocab=vocab, children=children, max_nodes=max_nodes)
+        vocab, children, payloads = self._options
+        return Linearizer(self.plan, vocab=vocab, children=children, payloads=payloads, max_nodes=max_nodes)
 
     def borrow(self, data: object, names: tuple[str, ...]) -> Linearized:
         """Return the arrays of a batch, with payloads of these names borrowed from the caller where that is possible.
@@ -85,7 +91,7 @@ class Linearizer:
         linearized = self._engine.linearize(data, names)
         if not self._reported:
             self._reported = True
-            report_unread(self.plan, self._options[0], data)
+            report_unread(self.plan, *self._options[:2], data)
         return linearized
 
 
@@ -115,19 +121,21 @@ def linearize(
     *,
     vocab: Vocab | None = None,
     children: Names = None,
+    payloads: Mapping[str, str] | None = None,
     max_nodes: int = MAX_NODES,
 ) -> Linearized:
     """Turn structures into the arrays that a kernel of this plan walks.
 
     Args:
         plan: what the model asks of structures; see `cortex.ilir.plan`.
-        data: a list is a batch, anything else is one structure: a `Node` or any object with `children`, or
-            with `left` and `right`; nested tuples of ints; a bracketed string or an `nltk.Tree`; a 1-D array of
-            integers or a 2-D array of floats (a sequence); a `networkx.DiGraph`; a `Forest`, which holds any
-            number of structures; a `Linearized` of an equal plan, which is returned as it is; one
-            without rows of storage is given a row for each node, if the plan is recycled.
+        data: a list is a batch, anything else is one structure: a `Node` or any object with `children`, or with
+            `left` and `right`, or a dict of such keys; nested tuples of ints; a bracketed string or an `nltk.Tree`; a
+            1-D array of integers or a 2-D array of floats (a sequence); a `networkx.DiGraph`; a `Forest`, which holds
+            any number of structures; a `Linearized` of an equal plan, which is returned as it is; one without rows of
+            storage is given a row for each node, if the plan is recycled.
         vocab: the numbers of the words in bracketed strings.
         children: the name of the attribute that holds the children, or a tuple with one name for each.
+        payloads: the name of a payload's attribute where that differs, as in {"word": "token_id"}.
         max_nodes: the most nodes that a batch may have, and the most edges; up to 2**31 - 1.
 
     Returns:
@@ -140,4 +148,4 @@ def linearize(
     >>> linearize(Plan(StructureKind.TREE, 2, 2, (), (0, 1)), (7, (8, 9))).rows.tolist()
     [2, 3, 4, 1, 0]
     """
-    return Linearizer(plan, vocab=vocab, children=children, max_nodes=max_nodes)(data)
+    return Linearizer(plan, vocab=vocab, children=children, payloads=payloads, max_nodes=max_nodes)(data)

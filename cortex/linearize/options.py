@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cortex.ilir.plan import Plan
 from cortex.linearize.faults import MOST_NODES, Names
 from cortex.linearize.vocab import Vocab
@@ -20,6 +22,21 @@ def check_names(children: Names) -> Names:
             fix='children="kids", or children=("left", "right")',
         )
     return children
+
+
+def check_payloads(payloads: Mapping[str, str] | None, plan: Plan) -> dict[str, str] | None:
+    """Return the attributes that have payloads under other names; refuse what names none with a `DataError`."""
+    if payloads is None:
+        return None
+    read = [payload.name for payload in plan.payloads]
+    for name, own in payloads.items():
+        if name not in read or not own:
+            raise DataError(
+                f"linearize: payloads={dict(payloads)!r} does not say where nodes have a payload",
+                because=f"the model reads {', '.join(f'`{each}`' for each in read) or 'no payload'}",
+                fix='payloads={"word": "token_id"}: the payload `word` is the attribute, or key, `token_id` of a node',
+            )
+    return dict(payloads)
 
 
 def check_max_nodes(max_nodes: int) -> int:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from cortex.ilir.plan import Plan
+from cortex.linearize.faults import Names
 from cortex.linearize.forest import Forest
 from cortex.linearize.vocab import Vocab
 
@@ -20,11 +21,23 @@ _LOOKED_AT = 100
 """The most edges, and nodes of a labelled tree, that are looked at."""
 
 
-def report_unread(plan: Plan, vocab: Vocab | None, data: object) -> None:
+def report_unread(plan: Plan, vocab: Vocab | None, children: Names, data: object) -> None:
     """Log a warning for each kind of value in the batch's first structure that the model does not read."""
     first = (data[0] if data else None) if type(data) is list else data
     for what in _unread(plan, vocab, first):
         INPUTS.warning("%s; the model reads %s", what, _payloads(plan))
+    if type(first) is dict and children is not None:
+        _report_lists(first, (children,) if isinstance(children, str) else children)
+
+
+def _report_lists(first: dict[object, object], names: tuple[str, ...]) -> None:
+    """Log that a dict has lists of dicts and none of the keys that children are read from."""
+    lists = [
+        str(key) for key, value in first.items() if type(value) is list and value and type(value[0]) is dict
+    ]
+    if lists and not any(name in first for name in names):
+        read = "a dict has no %s and is read as a leaf; it has lists of dicts under %s"
+        INPUTS.warning(read, _quoted([*names]), _quoted(lists))
 
 
 def _unread(plan: Plan, vocab: Vocab | None, structure: Any) -> Iterator[str]:

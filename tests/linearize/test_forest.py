@@ -105,3 +105,19 @@ def test_integers_of_all_nodes(dtype, words):
     wide = carrying(Payload("word", DType.INT64, (), Presence.LEAVES, -1, (0, 10)))
     for plan in (BINARY, wide):
         check_against_reference(plan, forest)
+
+
+def test_edges_as_of_torch_geometric():
+    edges = torch.tensor([[2, 1, 4, 5], [0, 0, 3, 4]])  # from children to parents
+    batch, words = torch.tensor([0, 0, 0, 1, 1, 1]), np.arange(6)
+    up = Forest.from_edges(edges, batch, word=words)
+    assert up.child_begin.tolist() == [0, 2, 2, 2, 3, 4, 4] and up.child.tolist() == [2, 1, 4, 5]
+    assert up.structure_begin is not None and up.structure_begin.tolist() == [0, 3, 6]
+    down = Forest.from_edges(edges.flip(0), batch, edges_to="children", word=words)
+    for forest in (up, down):
+        result = check_against_reference(TREE, forest)
+        assert isinstance(result, Linearized) and result.num_structures == 2
+        assert result.payloads["word"][result.rows].tolist() == [2, 1, 0, 5, 4, 3]
+    assert Forest.from_edges(edges).num_nodes == 6 and Forest.from_edges(edges).structure_begin is None
+    assert Forest.from_edges(np.zeros((2, 0), int), word=[1, 2]).num_nodes == 2
+    assert Forest.from_edges(np.zeros((2, 0), int)).num_nodes == 0

@@ -48,3 +48,10 @@ def test_what_is_not_read_is_reported_once(name, caplog):
 def test_what_is_read_or_usual_is_not_reported(data, caplog):
     Linearizer(TREE, vocab=VOCAB)(data)
     assert not caplog.messages
+
+
+def test_children_under_another_key_are_reported(caplog):
+    Linearizer(TREE, children="Plan")({"word": 1, "Plans": [{"word": 2}]})
+    assert caplog.messages == [
+        "a dict has no `Plan` and is read as a leaf; it has lists of dicts under `Plans`"
+    ]

@@ -130,6 +130,9 @@ CASES: dict[str, Callable[[Path], object]] = {
     "forest_too_large": lambda _: Forest([0, 1], [2**31]),
     "forest_of_nothing": lambda _: Forest([], []),
     "forest_payload_of_no_rows": lambda _: Forest([0], [], word=3),
+    "forest_edges_in_rows": lambda _: Forest.from_edges([[1, 0], [2, 0], [3, 0]]),
+    "forest_edge_of_no_node": lambda _: Forest.from_edges([[1], [0]], word=[3]),
+    "forest_batch_with_a_gap": lambda _: Forest.from_edges([[1], [0]], [0, 2]),
     "forest_parent_that_is_no_node": lambda _: Forest.from_parents([-1, 2]),
     "vocabulary_of_another_type": lambda _: Linearizer(TREE, vocab={"good": 1}),  # type: ignore[arg-type]
     "children_of_no_name": lambda _: Linearizer(TREE, children=("left", "")),

@@ -26,6 +26,12 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // Before the first call: the attributes or keys under which nodes have the payloads, in the plan's order.
+  void rename_payloads(nb::object names) {
+    std::size_t i = names_.first_payload;
+    for (nb::handle name : names) names_.all.at(i++) = interned(nb::cast<nb::str>(name).c_str());
+  }
+
   // An instance of the result's class: the plan, and what `number` returns. Payloads of the names in `borrowed` stay where they
   // are, where that is possible.
   nb::object linearize(nb::object data, nb::object borrowed) const {
@@ -80,6 +86,7 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, std::int64_t, nb::object>(), nb::arg("plan"),
            nb::arg("requests"), nb::arg("vocab").none(), nb::arg("children").none(), nb::arg("limit"),
            nb::arg("result"))
+      .def("rename_payloads", &Engine::rename_payloads, nb::arg("names"))
       .def("linearize", &Engine::linearize, nb::arg("data").none(), nb::arg("borrowed"));
   module.def("parse_ptb", &parse_ptb, nb::arg("text"), nb::arg("origin"), nb::arg("vocab").none());
 }

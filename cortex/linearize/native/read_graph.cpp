@@ -135,7 +135,7 @@ std::int32_t GraphReader::finish(std::int32_t node, const std::int32_t* slots, s
   const nb::object& attributes = attributes_[static_cast<std::size_t>(node)];
   for (std::size_t i = 0; i < context_.plan.payloads.size(); ++i) {
     const PayloadSpec& payload = context_.plan.payloads[i];
-    nb::object value = nb::borrow(PyDict_GetItemWithError(attributes.ptr(), payload.name.ptr()));
+    nb::object value = nb::borrow(PyDict_GetItemWithError(attributes.ptr(), context_.names.payload(i).ptr()));
     if (!value.is_valid() && PyErr_Occurred()) throw nb::python_error();
     append_payload(payload, value.ptr(), width == 0, key(node), location, rows_, i);
   }

@@ -38,6 +38,7 @@ struct Scratch {
 // The attributes that are asked for: those of children, then a payload each.
 struct AttributeNames {
   AttributeNames(nb::handle children, const PlanSpec& plan);
+  const nb::object& payload(std::size_t i) const { return all[first_payload + i]; }
 
   std::vector<nb::object> all;  // interned
   std::size_t first_payload;

@@ -6,6 +6,7 @@ through `read_structures` and `payload_value`, so that it shares no code with wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from cortex.ilir.plan import Payload, Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names, Place
-from cortex.linearize.options import check_names, check_vocab
+from cortex.linearize.options import check_names, check_payloads, check_vocab
 from cortex.linearize.reference.flat import Columns
 from cortex.linearize.reference.numbering import Values, number
 from cortex.linearize.reference.payloads import check_column, check_values, read_payload
@@ -26,10 +27,18 @@ from cortex.linearize.vocab import Vocab
 __all__ = ["Structure", "StructureNode", "linearize", "payload_value", "read_structures"]
 
 
-def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None) -> Linearized:
+def linearize(
+    plan: Plan,
+    data: object,
+    *,
+    vocab: Vocab | None = None,
+    children: Names = None,
+    payloads: Mapping[str, str] | None = None,
+) -> Linearized:
     """Return the arrays of a batch; arguments and errors are those of `cortex.linearize.linearize`."""
     check_names(children)
     check_vocab(vocab)
+    renamed = check_payloads(payloads, plan) or {}
     if isinstance(data, Linearized):
         if data.plan != plan:
             raise faults.other_plan(data.plan, plan)
@@ -48,10 +57,10 @@ def linearize(plan: Plan, data: object, *, vocab: Vocab | None = None, children:
     for item in members(data):
         first = len(structures)
         if is_flat(item, children):
-            read, columns = read_item(item, first, ReadContext(plan, vocab, children, visit_flat))
+            read, columns = read_item(item, first, ReadContext(plan, vocab, children, visit_flat, renamed))
             _add_columns(plan, read, first, columns, values)
         else:
-            read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit))
+            read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit, renamed))
         structures += read
     _check_carried(plan, [node for structure in structures for node in structure.nodes])
     return number(plan, structures, values)

@@ -31,7 +31,7 @@ def read_graph(graph: Any, structure: int, context: ReadContext) -> Structure:
     if graph.is_multigraph() or not graph.is_directed():
         raise faults.graph_kind(place, graph, graph.is_multigraph())
     nodes = {
-        key: StructureNode(key, _carried(attributes), faults.graph_node(key))
+        key: StructureNode(key, _carried(attributes, context), faults.graph_node(key))
         for key, attributes in graph.nodes(data=True)
     }
     if not nodes:
@@ -48,8 +48,8 @@ def read_graph(graph: Any, structure: int, context: ReadContext) -> Structure:
     return Structure(rows, roots)
 
 
-def _carried(attributes: dict[str, object]) -> Callable[[str], object]:
-    return lambda name: attributes.get(name, ABSENT)
+def _carried(attributes: dict[str, object], context: ReadContext) -> Callable[[str], object]:
+    return lambda name: attributes.get(context.payload_names.get(name, name), ABSENT)
 
 
 def _descend(

@@ -1,4 +1,4 @@
-"""Reads objects that hold their children in attributes."""
+"""Reads objects that hold their children in attributes, and dicts that hold them under keys."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Enter = Callable[[object, StructureNode, int, ReadContext], PendingNode]
 
 
 def has_children(value: object, names: Names) -> bool:
-    """Whether the object has the attributes that hold children."""
-    return _attributes(value, names) is not None
+    """Whether the object has the attributes that hold children; a dict of which the keys are named may be a leaf."""
+    return _attributes(value, names) is not None or (type(value) is dict and names is not None)
 
 
 def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | None:
@@ -45,10 +45,16 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
     if names is None:
         return _attributes(value, "children") or _attributes(value, ("left", "right"))
     if isinstance(names, str):
-        children = getattr(value, names, ABSENT)
+        children = _attribute(value, names)
         return None if children is ABSENT else (names, children)
-    steps: Steps = [(f".{name}", getattr(value, name, ABSENT)) for name in names]
+    steps: Steps = [(f".{name}", _attribute(value, name)) for name in names]
+    if type(value) is dict and any(name in value for name in names):
+        return [(step, None if child is ABSENT else child) for step, child in steps]
     return None if any(child is ABSENT for _, child in steps) else steps
+
+
+def _attribute(value: object, name: str) -> object:
+    return value.get(name, ABSENT) if type(value) is dict else getattr(value, name, ABSENT)
 
 
 def read_object(root: object, structure: int, context: ReadContext) -> Structure:
@@ -88,8 +94,10 @@ def descend(root: object, structure: int, context: ReadContext, enter: Enter) ->
 
 
 def _enter(value: object, node: StructureNode, structure: int, context: ReadContext) -> PendingNode:
-    node.carried = lambda name: getattr(value, name, ABSENT)
+    node.carried = lambda name: _attribute(value, context.payload_names.get(name, name))
     found = _attributes(value, context.names)
+    if found is None and type(value) is dict:
+        return PendingNode(node, [])
     if found is None:
         raise faults.not_a_node(place_of(structure, node), value, context.names)
     if isinstance(found, list):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cortex.ilir.plan import Plan
@@ -84,6 +84,7 @@ class ReadContext:
     vocab: Vocab | None
     names: Names
     visit: Visit
+    payload_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def finish(context: ReadContext, structure: int, nodes: list[StructureNode], node: StructureNode) -> None:
