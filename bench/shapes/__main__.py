@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -52,7 +53,15 @@ def run(options: Options, console: Console) -> ShapesResult:
     threads = sorted({1, options.threads})
     ceilings = [measure_ceilings(count, runs=2 if options.quick else 12) for count in threads]
     with console.status("") as status:
-        found = Measurements(options.pace, status.update)
+        begin = time.monotonic()
+
+        def say(text: str, *, lasting: bool = False) -> None:
+            """Show what is going on: in the status line, and what lasts as a line with the seconds so far."""
+            status.update(text)
+            if lasting:
+                console.print(f"{time.monotonic() - begin:5.0f} s: {text}")
+
+        found = Measurements(options.pace, say)
         with _started(options.peers, options.threads, found) as peers:
             _measure(options, found, peers)
         for count in threads[:-1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bench.process import PeerFailed
 from bench.results import spread
@@ -19,7 +20,12 @@ _CHUNK = 50
 FRESH_RATIO, FRESH_US = 1.05, 20.0
 """What a first call may take: so many times a later one, and so many microseconds more."""
 
-Say = Callable[[str], None]
+
+class Say(Protocol):
+    """Takes a line about what is going on; one that is `lasting` stays."""
+
+    def __call__(self, text: str, *, lasting: bool = False) -> None:
+        """Show the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Measurements:
 
     def sweep(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:
         """Time every shape of a problem in every peer that has it, and whose answers are right."""
+        self.say(f"{problem.name}, {problem.threads} threads", lasting=True)
         right = [(peer, errors) for peer in peers if (errors := self._checked(problem, peer)) is not None]
         times = self._clock(problem, [peer for peer, _ in right])
         errors_of = {peer.name: errors for peer, errors in right}
@@ -62,6 +69,7 @@ class Measurements:
 
         The first shape is checked and warms up: what is made once for all is made there.
         """
+        self.say(f"{len(problem.shapes)} fresh shapes", lasting=True)
         ready = [peer for peer in peers if self._made(problem, peer) and self._check_some(problem, peer, [0])]
         total = len(problem.shapes)
         chunks = [range(begin, min(total, begin + _CHUNK)) for begin in range(1, total, _CHUNK)]
@@ -79,7 +87,7 @@ class Measurements:
     def rows_of_bits(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:
         """Compare each shape's rows with the same rows of the largest, bit by bit."""
         for peer in peers:
-            self.say(f"bits of rows, {peer.name}")
+            self.say(f"bits of rows, {peer.name}", lasting=True)
             if not self._made(problem, peer):
                 continue
             try:
@@ -94,7 +102,7 @@ class Measurements:
         """Weigh a process over shapes after it has served as many others: the second half of the problem's."""
         half = len(problem.shapes) // 2
         for peer in peers:
-            self.say(f"memory over {len(problem.shapes)} shapes, {peer.name}")
+            self.say(f"memory over {len(problem.shapes)} shapes, {peer.name}", lasting=True)
             if not self._made(problem, peer):
                 continue
             try:

@@ -18,24 +18,29 @@ CODE_BYTES = 24_000
 
 
 class Measured(ShapesPeer):
-    """What differs between shapes is a size of the program. Weights of one shape are a parameter, packed once.
-
-    Weights of many shapes are an input, which is packed in each call.
-    """
+    """What differs between shapes is a size of the program: of arrays of a call, or of weights, bound once."""
 
     kinds = frozenset({Dense, BatchedProduct})
 
     def __init__(self, problem: ShapesProblem) -> None:
         self._problem = problem
-        self._weights: dict[tuple[int, ...], Array] = {}
         self._function = self.compiled(problem.shapes)
+        self._functions: dict[tuple[int, ...], RaggedFunction] = {}
+        if not isinstance(first := problem.shapes[0], BatchedProduct):
+            self._functions[first.weights] = self._function
 
     def call(self, sizes: Sizes, operands: Sequence[Array]) -> Call:
         """See `ShapesPeer`."""
-        function, given = self._function, dict(zip(("X", "Z"), operands, strict=False))
-        if isinstance(sizes, Dense) and any(each.name == "W" for each in function.signature.inputs):
-            given["W"] = self._weights_of(sizes)
+        function, given = self._bound(sizes), dict(zip(("X", "Z"), operands, strict=False))
         return lambda: function(**given)
+
+    def _bound(self, sizes: Sizes) -> RaggedFunction:
+        """Return the function with the weights of a shape: nothing is compiled for it."""
+        if isinstance(sizes, BatchedProduct):
+            return self._function
+        if sizes.weights not in self._functions:
+            self._functions[sizes.weights] = self._function.with_params({"W": self._problem.weights(sizes)})
+        return self._functions[sizes.weights]
 
     def details(self) -> dict[str, Any]:
         """See `ShapesPeer`."""
@@ -50,20 +55,11 @@ class Measured(ShapesPeer):
     def compiled(self, shapes: Sequence[Sizes]) -> RaggedFunction:
         """Return the function of some shapes."""
         tensor, expected = program(shapes)
-        params: dict[str, Array] = {}
-        if (
-            isinstance(shapes[0], Dense)
-            and len({(each.k, each.n) for each in shapes if isinstance(each, Dense)}) == 1
-        ):
-            params["W"] = self._weights_of(shapes[0])
+        first = shapes[0]
+        params = {} if isinstance(first, BatchedProduct) else {"W": self._problem.weights(first)}
         return ragged.compile(
             tensor, params, threads=self._problem.threads, shapes=expected or None, code_bytes=CODE_BYTES
         )
-
-    def _weights_of(self, sizes: Dense) -> Array:
-        if sizes.weights not in self._weights:
-            self._weights[sizes.weights] = self._problem.weights(sizes)
-        return self._weights[sizes.weights]
 
     def _predicted(self, function: RaggedFunction) -> dict[str, float]:
         """Return the microseconds that the plan of each shape says."""
@@ -109,8 +105,7 @@ def _kernel_bytes(function: RaggedFunction) -> int | None:
 def _dense(rows: int | Value, k: int | Value, n: int | Value) -> Tensor:
     r, c, s = ragged.dim("r"), ragged.dim("c"), ragged.dim("s")
     x = ragged.input_tensor("X", [(r, rows), (s, k)])
-    fixed = isinstance(k, int) and isinstance(n, int)
-    w = (ragged.parameter if fixed else ragged.input_tensor)("W", [(c, n), (s, k)])
+    w = ragged.parameter("W", [(c, n), (s, k)])
     return ragged.compute("Y", [(r, rows), (c, n)], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q]))
 
 

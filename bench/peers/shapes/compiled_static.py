@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from bench.peers.shapes import compiled
-from bench.peers.shapes.peer import Call
-from bench.shapes.problems import Array, ShapesProblem, Sizes
+from bench.shapes.problems import ShapesProblem, Sizes
 from ragged import RaggedFunction
 
 
@@ -16,15 +14,12 @@ class Measured(compiled.Measured):
 
     def __init__(self, problem: ShapesProblem) -> None:
         self._problem = problem
-        self._weights: dict[tuple[int, ...], Array] = {}
-        self._functions: dict[Sizes, RaggedFunction] = {}
+        self._of_shapes: dict[Sizes, RaggedFunction] = {}
 
-    def call(self, sizes: Sizes, operands: Sequence[Array]) -> Call:
-        """See `ShapesPeer`."""
-        if sizes not in self._functions:
-            self._functions[sizes] = self.compiled([sizes])
-        self._function = self._functions[sizes]
-        return super().call(sizes, operands)
+    def _bound(self, sizes: Sizes) -> RaggedFunction:
+        if sizes not in self._of_shapes:
+            self._of_shapes[sizes] = self.compiled([sizes])
+        return self._of_shapes[sizes]
 
     def details(self) -> dict[str, Any]:
         """See `ShapesPeer`."""
