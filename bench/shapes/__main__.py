@@ -22,17 +22,27 @@ from rich.console import Console
 
 from bench.ceilings import measure_ceilings
 from bench.command import add_results, check_names, check_peers, names, page, write_json
-from bench.peers.shapes import OWN, OWN_STATIC, SHAPES_PEERS, STRONGEST, find
+from bench.peers.shapes import BEST, OWN, OWN_STATIC, REMAINDERS, SHAPES_PEERS, STRONGEST, find
 from bench.process import PeerFailed
 from bench.shapes.measure import Measurements, Pace
 from bench.shapes.process import ShapesProcess
 from bench.shapes.report import document, print_report
 from bench.shapes.results import ShapesRefused, ShapesResult, ShapesSettings
-from bench.shapes.workloads import BERT, Extent, dense, quick_extent, served, stream, tiny_extent, workloads
+from bench.shapes.workloads import (
+    BERT,
+    Extent,
+    dense,
+    quick_extent,
+    remainders,
+    served,
+    stream,
+    tiny_extent,
+    workloads,
+)
 from ragged.runtime.cores import usable_cores
 
 _WIDTH = 130
-EXTRA = ("stream", "bits", "memory", "predictions")
+EXTRA = ("predictions", "best", "remainders", "stream", "bits", "memory")
 """What is measured besides times of shapes."""
 
 
@@ -64,6 +74,7 @@ def run(options: Options, console: Console) -> ShapesResult:
         found = Measurements(options.pace, say)
         with _started(options.peers, options.threads, found) as peers:
             _measure(options, found, peers)
+        _measure_tiles(options, found)
         for count in threads[:-1]:
             fewer = [name for name in options.peers if name in (OWN, *STRONGEST)]
             with _started(fewer, count, found) as peers:
@@ -99,6 +110,18 @@ def _measure(options: Options, found: Measurements, peers: Sequence[ShapesProces
         found.rows_of_bits(dense(extent.lengths, 768, 2304, threads), one_for_all)
     if "memory" in options.workloads:
         found.memory(served(extent, threads), one_for_all)
+
+
+def _measure_tiles(options: Options, found: Measurements) -> None:
+    """Measure our function beside its stated tiles."""
+    extent, threads = options.extent, options.threads
+    if "best" in options.workloads:
+        with _started((OWN, BEST), threads, found) as peers:
+            few = [length for length in (1, 2, *extent.batched) if length in extent.lengths]
+            found.sweep(dense(few, 768, 2304, threads, "dense, every tile"), peers)
+    if "remainders" in options.workloads:
+        with _started(tuple(REMAINDERS), threads, found) as peers:
+            found.sweep(remainders(extent, threads), peers)
 
 
 def _measure_dense(

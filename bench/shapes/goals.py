@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.goals import geometric_mean
-from bench.peers.shapes import OWN, OWN_STATIC, STRONGEST
+from bench.peers.shapes import BEST, OWN, OWN_STATIC, STRONGEST
 from bench.shapes.results import Served, ShapeRow, ShapesResult
 
 CODE_BYTES, MOST_VARIANTS = 24 * 1024, 4
@@ -33,6 +33,7 @@ def goals_of(result: ShapesResult) -> list[GoalMet]:
     """Return the goals that a run has measured."""
     parts: tuple[Callable[[ShapesResult], Iterator[GoalMet]], ...] = (
         _dense,
+        _every_tile,
         _predictions,
         _code,
         _fresh,
@@ -95,10 +96,17 @@ def _dense(result: ShapesResult) -> Iterator[GoalMet]:
             yield _at_least(1, f"{of}, least", min(ratios), 0.95)
 
 
+def _every_tile(result: ShapesResult) -> Iterator[GoalMet]:
+    ratios = ahead_of(rows_of(result, "dense, every tile"), [BEST])
+    if ratios:
+        what = "dense, the best of all tiles at each shape over ours, geometric mean"
+        yield _at_least(1, what, geometric_mean(ratios), 0.97)
+
+
 def _predictions(result: ShapesResult) -> Iterator[GoalMet]:
     errors = []
     for served in result.served:
-        if served.peer != OWN or served.predicted is None:
+        if served.peer != OWN or served.predicted is None or " x " not in served.workload:
             continue
         for row in rows_of(result, served.workload, served.threads):
             measured, predicted = microseconds(row, OWN), served.predicted.get(row.label)

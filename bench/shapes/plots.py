@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from bench.peers.shapes import SHAPES_PEERS, find
+from bench.peers.shapes import EVERY, find
 from bench.shapes.results import ShapesResult
 
 _COLUMNS, _WIDE, _TALL = 3, 4.6, 3.0
@@ -22,8 +22,9 @@ def plot(result: ShapesResult, path: Path) -> None:
     peaks = {each.workers: each.gflops for each in result.ceilings}
     keys = list(dict.fromkeys((row.workload, row.threads) for row in result.rows))
     peers = list(dict.fromkeys(each.peer for row in result.rows for each in row.peers))
-    order = [*(name for name in SHAPES_PEERS if name in peers), *(p for p in peers if p not in SHAPES_PEERS)]
-    colors = dict(zip(order, plt.get_cmap("tab10").colors, strict=False))
+    order = [*(name for name in EVERY if name in peers), *(peer for peer in peers if peer not in EVERY)]
+    palette = plt.get_cmap("tab20").colors
+    colors = {peer: palette[place % len(palette)] for place, peer in enumerate(order)}
     columns = min(_COLUMNS, max(1, len(keys)))
     height = -(-len(keys) // columns)
     figure, grid = plt.subplots(

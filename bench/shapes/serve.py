@@ -44,7 +44,8 @@ class ShapesServer:
     """
 
     def __init__(self, module: str) -> None:
-        self._class: type[ShapesPeer] = import_module(module).Measured
+        path, _, name = module.partition(":")
+        self._class: type[ShapesPeer] = getattr(import_module(path), name or "Measured")
         self._peer: ShapesPeer | None = None
         self._problem: ShapesProblem | None = None
         self._operands: dict[object, tuple[Array, ...]] = {}

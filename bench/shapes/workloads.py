@@ -34,16 +34,17 @@ class Extent:
     fresh: int = 1000
     largest_fresh: int = 2048
     served: int = 10_000
+    remainders: int = 32
 
 
 def quick_extent() -> Extent:
     """Return an extent that takes two minutes: to see that all works, and about how fast."""
-    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024, 1000)
+    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024, 1000, 20)
 
 
 def tiny_extent() -> Extent:
     """Return the extent of tests."""
-    return Extent((1, 2), (3,), (1,), 4, 8, 6)
+    return Extent((1, 2), (3,), (1,), 4, 8, 6, 3)
 
 
 def dense(lengths: Iterable[int], k: int, n: int, threads: int, name: str = "dense") -> ShapesProblem:
@@ -92,6 +93,13 @@ def _fresh(name: str, count: int, largest: int, width: int, threads: int) -> Sha
     order = np.random.default_rng(0).permutation(np.arange(1, largest + 1))[:count]
     shapes: tuple[Sizes, ...] = tuple(Dense(int(rows), width, width) for rows in order)
     return ShapesProblem(name, tuple(f"{rows} rows" for rows in order), shapes, threads)
+
+
+def remainders(extent: Extent, threads: int) -> ShapesProblem:
+    """Return products of few rows, most of which leave a remainder."""
+    every = range(1, extent.remainders + 1)
+    shapes = tuple(Dense(rows, 768, 2304) for rows in every)
+    return ShapesProblem("remainders", tuple(f"{rows} rows" for rows in every), shapes, threads)
 
 
 def workloads(extent: Extent, threads: int) -> dict[str, ShapesProblem]:

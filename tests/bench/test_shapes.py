@@ -6,6 +6,7 @@ from rich.console import Console
 
 from bench.ceilings import Ceilings
 from bench.peers.shapes import OWN, SHAPES_PEERS, STRONGEST
+from bench.peers.shapes.compiled_tiles import Exact, Padded, full_tiles, tile_of
 from bench.results import Spread
 from bench.shapes.__main__ import Options, parse, run
 from bench.shapes.goals import goals_of
@@ -15,6 +16,7 @@ from bench.shapes.problems import BatchedProduct, Convolution, Dense, ShapesProb
 from bench.shapes.report import document, print_report
 from bench.shapes.results import Bits, Served, ShapeRow, ShapesResult, ShapesSettings, ShapeTimes
 from bench.shapes.workloads import Extent, stream, tiny_extent, workloads
+from ragged.processors import PROCESSORS
 
 WRONG, BLOCKED = "tests.bench.planted.shapes_wrong", "tests.bench.planted.shapes_blocked"
 
@@ -88,9 +90,12 @@ def test_goals_are_shares_of_peak_and_ratios():
 
 
 def test_predictions_and_bytes_are_compared_with_what_was_measured():
-    served = Served("dense", 2, OWN, 0.5, 30_000, 3, {"T=1": 102.0, "T=2": 100.0})
-    rows = [row("T=1", 100, 0, threads=2), row("T=2", 100, 0, threads=2)]
-    goals = {goal.what: goal for goal in goals_of(planned(rows, served=[served]))}
+    served = [
+        Served("dense", 2, OWN, 0.5, 30_000, 3),
+        Served("dense 4 x 4", 2, OWN, 0.5, 30_000, 3, {"T=1": 102.0, "T=2": 100.0}),
+    ]
+    rows = [row(label, 100, 0, workload="dense 4 x 4", threads=2) for label in ("T=1", "T=2")]
+    goals = {goal.what: goal for goal in goals_of(planned(rows, served=served))}
     assert goals["predicted against measured, worst error"].measured == "0.020"
     assert goals["predicted against measured, median error"].met
     assert goals["variants of dense"].met and not goals["bytes of code of dense"].met
@@ -143,3 +148,23 @@ def test_the_command_knows_its_names():
     with pytest.raises(SystemExit):
         parse(["--peers", "nothing"])
     assert set(STRONGEST) <= set(SHAPES_PEERS)
+
+
+def test_stated_tiles_have_the_same_answers_for_all_numbers_of_rows():
+    problem = ShapesProblem("r", tuple("abc"), tuple(Dense(rows, 8, 48) for rows in (1, 9, 17)), 1)
+    for peer in (Exact, Padded):
+        own = peer(problem)
+        for sizes in problem.shapes:
+            operands = problem.operands(sizes)
+            np.testing.assert_allclose(
+                own.call(sizes, operands)(), reference(problem, sizes, operands), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_tiles_that_are_tried_fill_the_registers():
+    for machine in PROCESSORS.values():
+        rows, vectors = tile_of(machine)
+        assert rows * vectors + vectors + 1 <= machine.vector_registers
+        found = full_tiles(machine, Dense(16, 768, 2304))
+        assert 5 <= len(found) <= 25
+        assert all(2304 % (vectors * machine.lanes(4)) == 0 for _, vectors in found)

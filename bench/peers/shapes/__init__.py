@@ -21,6 +21,20 @@ SHAPES_PEERS: dict[str, PeerInfo] = {
     "onnxruntime": PeerInfo("ONNX Runtime", f"{_HERE}.onnx_dynamic", ("onnxruntime", "onnx")),
     "jax": PeerInfo("JAX, padded to powers of two", f"{_HERE}.jax_buckets", ("jax", "jaxlib")),
 }
+REMAINDERS: dict[str, PeerInfo] = {
+    "exact": PeerInfo("exact", f"{_HERE}.compiled_tiles:Exact", ("cortex-compiler",)),
+    "balanced": PeerInfo("balanced", f"{_HERE}.compiled_tiles:Balanced", ("cortex-compiler",)),
+    "overlapping": PeerInfo("overlapping", f"{_HERE}.compiled_tiles:Overlapping", ("cortex-compiler",)),
+    "partitioned": PeerInfo("partitioned", f"{_HERE}.compiled_tiles:Partitioned", ("cortex-compiler",)),
+    "padded": PeerInfo("globally padded", f"{_HERE}.compiled_tiles:Padded", ("cortex-compiler",)),
+}
+"""Ways to compute the rows that fill no tile, of one tile: DietCode's figures 7 and 10."""
+BEST = "best"
+EVERY: dict[str, PeerInfo] = {
+    **SHAPES_PEERS,
+    **REMAINDERS,
+    BEST: PeerInfo("ours, the best of all tiles", f"{_HERE}.compiled_tiles:Best", ("cortex-compiler",)),
+}
 OWN, OWN_STATIC = "ragged", "ragged-static"
 STRONGEST = ("onednn", "onednn-runtime", "openblas", "onnxruntime")
 """Those that the goals of dense products name."""
@@ -28,4 +42,4 @@ STRONGEST = ("onednn", "onednn-runtime", "openblas", "onnxruntime")
 
 def find(name: str) -> PeerInfo:
     """Return what is known of a peer: by its name here, or by the dotted name of its module."""
-    return find_among(SHAPES_PEERS, name)
+    return find_among(EVERY, name)

@@ -9,7 +9,7 @@ from typing import Any
 import ragged
 from bench.peers.shapes.peer import Call, ShapesPeer
 from bench.shapes.problems import Array, BatchedProduct, Dense, ShapesProblem, Sizes
-from ragged import RaggedFunction, Tensor
+from ragged import RaggedFunction, ScheduleOptions, Tensor
 from ragged.api.values import Value
 from ragged.codegen.elf import symbol_bytes
 
@@ -21,6 +21,7 @@ class Measured(ShapesPeer):
     """What differs between shapes is a size of the program: of arrays of a call, or of weights, bound once."""
 
     kinds = frozenset({Dense, BatchedProduct})
+    options = ScheduleOptions()
 
     def __init__(self, problem: ShapesProblem) -> None:
         self._problem = problem
@@ -58,7 +59,12 @@ class Measured(ShapesPeer):
         first = shapes[0]
         params = {} if isinstance(first, BatchedProduct) else {"W": self._problem.weights(first)}
         return ragged.compile(
-            tensor, params, threads=self._problem.threads, shapes=expected or None, code_bytes=CODE_BYTES
+            tensor,
+            params,
+            threads=self._problem.threads,
+            shapes=expected or None,
+            code_bytes=CODE_BYTES,
+            options=self.options,
         )
 
     def _predicted(self, function: RaggedFunction) -> dict[str, float]:
