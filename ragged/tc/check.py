@@ -16,7 +16,7 @@ from ragged.tc.builtins import builtin
 from ragged.tc.calls import bind_arguments, fits
 from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange, TensorVersion
 from ragged.tc.errors import TextPosition
-from ragged.tc.scope import TcScope, reads_of, refuse
+from ragged.tc.scope import TcScope, reads_of, refuse, require_stored
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, INT, canonical, is_float, is_int, join, narrows
 
@@ -59,6 +59,7 @@ def _declare(function: CheckedFunction, scope: TcScope, declared: tc.Declaration
     """Note a parameter: an integer scalar is a value, all else a tensor."""
     assert declared.type is not None, "parameters have types"
     type_ = canonical(declared.type)
+    require_stored(type_, declared.at)
     if is_int(type_) and not declared.dims:
         var = function.scalars[declared.name] = ir.Var(declared.name)
         scope.values[declared.name] = ir.Ref(var), type_
@@ -153,6 +154,7 @@ class _StatementChecks:
         if combiner is not None and type_ == BOOL:
             raise refuse(f"'{source.operator}' is of numbers, and its right side is a truth value", source.at)
         stored = self._stored_type(source, type_, previous)
+        require_stored(stored, source.at)
         target = self.function.add(TensorVersion(name, stored, len(indices), source.at))
         if previous is None and combiner is not None and not starts:
             previous = self.function.initial[name] = self.function.add(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from ragged.api.compile import compile as compile_ragged
@@ -17,7 +16,7 @@ from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.lower import LoweredFunction, lower
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,48 +42,31 @@ class CompiledTc:
 
     def run(self, arrays: Mapping[str, Array], sizes: Mapping[Var, int]) -> list[Array]:
         """Return the outputs in order, new arrays, for arrays by the names of parameters."""
-        passed: dict[str, object] = {own: arrays[name] for name, own in self.inputs}
-        for own, var in self.named_sizes:
-            passed[own] = sizes[var]
-        results = self.function(**passed)
+        results = self.function(**self.passed(arrays, sizes))
         if not isinstance(results, dict):
             return [results]
         return [results[tensor.name] for tensor in self.lowered.outputs]
 
-    def known_call(
-        self, parameters: Sequence[str], outputs: tuple[str, ...], sizes: Mapping[Var, int]
-    ) -> KnownCall:
-        """Return a call of arrays in the order of `parameters` with the shapes of one that was checked."""
-        own = dict(self.inputs)
-        places = tuple((own[name], place) for place, name in enumerate(parameters) if name in own)
-        named = {name: sizes[var] for name, var in self.named_sizes}
-        results = zip(outputs, (tensor.name for tensor in self.lowered.outputs), strict=True)
-        return KnownCall(self.function, places, named, tuple(results))
+    def passed(self, arrays: Mapping[str, Array], sizes: Mapping[Var, int]) -> dict[str, object]:
+        """Return the arguments of the compiled function."""
+        return {own: arrays[name] for name, own in self.inputs} | {
+            own: sizes[var] for own, var in self.named_sizes
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCall:
-    """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names."""
-
-    function: RaggedFunction
-    places: tuple[tuple[str, int], ...]
-    named: Mapping[str, int]
-    outputs: tuple[tuple[str, str], ...]
-
-    def run(self, args: Sequence[Any]) -> Any:
-        """Run the kernel; return its output, or several by name in order."""
-        results = self.function(**{own: args[place] for own, place in self.places}, **self.named)
-        if not isinstance(results, dict):
-            return results
-        return {name: results[own] for name, own in self.outputs}
+def scheduled(
+    analysed: AnalysedFunction, options: TcOptions
+) -> tuple[LoweredFunction, RaggedSchedule, dict[str, Array]]:
+    """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
+    lowered = lower(analysed, options.sizes, options.parameters)
+    schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
+    return lowered, schedule, {lowered.inputs[name]: value for name, value in options.parameters.items()}
 
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
     """Compile a function."""
     function = analysed.function
-    lowered = lower(analysed, options.sizes, options.parameters)
-    schedule = RaggedSchedule(*lowered.outputs, name=function.name)
-    params = {lowered.inputs[name]: np.asarray(value) for name, value in options.parameters.items()}
+    lowered, schedule, params = scheduled(analysed, options)
     made = compile_ragged(schedule, params, **options.compile)
     signature = made.signature
     read_off = {rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ragged.auto.options import ScheduleOptions
+from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
 from ragged.ir.expr import Ref, Var
 from ragged.tc.analyse import AnalysedFunction
@@ -23,22 +26,17 @@ from ragged.tc.arguments import (
     write_result,
 )
 from ragged.tc.checked import TensorVersion
-from ragged.tc.compiled import CompiledTc, KnownCall, TcOptions, compile_analysed
+from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed, scheduled
 from ragged.tc.intervals import value_of
+from ragged.tc.known_calls import Domains, KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.lower import stored
 from ragged.tc.text import definition_text
-
-Domains = dict[str, tuple[tuple[int, int], ...]]
-"""For each output the lower bound and the extent of each dimension."""
-
-Shapes = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-"""The shape and the dtype of each argument of a call."""
+from ragged.tuning import Tuning, tune
+from ragged.tuning.strategies import StrategyLike
 
 _MOST_SIZES = 1024
 """Number of combinations of sizes that are remembered as checked."""
-_READABLE = 0x0101
-"""NumPy's flags of arrays that are C-contiguous and aligned."""
 _COMPILED = ("loops", "schedule", "tir", "asm", "cuda")
 
 
@@ -55,7 +53,7 @@ class TcFunction:
         self._compiled: CompiledTc | None = None
         self._lock = threading.Lock()
         self._checked: dict[tuple[int, ...], Domains] = {}
-        self._known_calls: dict[Shapes, KnownCall] = {}
+        self._known_calls = KnownCalls()
 
     @property
     def name(self) -> str:
@@ -128,10 +126,10 @@ class TcFunction:
                 bounds ("range").
             DataError: an index that is read from data is out of bounds; the message names it.
         """
-        plain = None if arrays or out is not None else _plain_shapes(args)
-        known = None if plain is None else self._known_calls.get(plain)
-        if known is not None:
-            return known.run(args)
+        if not arrays and out is None:
+            known = self._known_calls.find(args)
+            if known is not None:
+                return known.run(args)
         given = named(self._function, args, arrays, self._options.parameters)
         own, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
@@ -143,24 +141,11 @@ class TcFunction:
                 found[name] = write_result(*outs[name], value)
             else:
                 found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
-        if plain is not None:
-            self._remember(plain, sizes, domains)
+        if not arrays and out is None and self._compiled is not None and not self._function.scalars:
+            bound = self._options.parameters
+            names = [each.name for each in self._function.definition.parameters if each.name not in bound]
+            self._known_calls.add(args, self._compiled, names, sizes, domains)
         return found if len(found) != 1 else next(iter(found.values()))
-
-    def _remember(self, plain: Shapes, sizes: Mapping[Var, int], domains: Domains) -> None:
-        """Note a call that went well: later ones with arrays of these shapes go straight to the kernel."""
-        parts = [part for domain in domains.values() for part in domain]
-        if (
-            self._compiled is None
-            or self._function.scalars
-            or any(low or not extent for low, extent in parts)
-        ):
-            return
-        if len(self._known_calls) >= _MOST_SIZES:
-            self._known_calls.clear()
-        bound = self._options.parameters
-        names = [each.name for each in self._function.definition.parameters if each.name not in bound]
-        self._known_calls[plain] = self._compiled.known_call(names, tuple(domains), sizes)
 
     def _run(
         self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], domains: Domains
@@ -201,6 +186,37 @@ class TcFunction:
         made = TcFunction(self._analysed, TcOptions(fixed, bound, options))
         made._ready()
         return made
+
+    def tune(
+        self, *args: object, seconds: float = 60.0, strategy: StrategyLike = "genetic", **arrays: object
+    ) -> Tuning[ScheduleOptions]:
+        """Look for options that make calls with arguments like these faster, use the best, and return all results.
+
+        Results are kept in this user's cache on disk: what was timed once is not timed again. See `ragged.tune`.
+
+        Raises:
+            TcError: the arguments do not fit.
+        """
+        own, sizes = read_arguments(
+            self._function, named(self._function, args, arrays, self._options.parameters)
+        )
+        self._domains(sizes)
+        _, schedule, params = scheduled(self._analysed, self._options)
+        folder = cache_folder()
+        found = tune(
+            schedule,
+            params,
+            calls=[self._ready().passed(own, sizes)],
+            seconds=seconds,
+            strategy=strategy,
+            records=None if folder is None else folder / "tuned.jsonl",
+            threads=self._options.compile.get("threads"),
+        )
+        with self._lock:
+            self._options = replace(self._options, compile={**self._options.compile, "options": found.best})
+            self._compiled = None
+            self._known_calls = KnownCalls()
+        return found
 
     def show(self, stage: str) -> str:
         """Return the text of a stage: "tc", "ranges", "checks", "loops", "schedule", "tir", "asm" or "cuda".
@@ -260,14 +276,6 @@ class TcFunction:
                 if fixed.setdefault(size, extent) != extent:
                     what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
                     raise refuse(self._function, what)
-
-
-def _plain_shapes(args: Sequence[Any]) -> Shapes | None:
-    """Return the shapes and dtypes of NumPy arrays that a kernel can read as they are; None if one is no such array."""
-    for each in args:
-        if type(each) is not np.ndarray or each.flags.num & _READABLE != _READABLE:
-            return None
-    return tuple([(each.shape, each.dtype) for each in args])
 
 
 def _dims(version: TensorVersion) -> tuple[str | int, ...]:

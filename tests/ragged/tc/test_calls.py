@@ -192,3 +192,13 @@ def test_constant_extents():
 def test_two_functions_of_one_name():
     with pytest.raises(tc.TcError, match="the function 'f' is already defined"):
         tc.define("def f() -> (y) { y = 1 } def f() -> (y) { y = 2 }")
+
+
+def test_tune_keeps_the_best(tmp_path, monkeypatch):
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RAGGED_CACHE_DIR", str(tmp_path))
+    lib = tc.define("def scaled(float(N) x) -> (y) { y(i) = 2 * x(i) }")
+    before = lib.scaled(b)
+    found = lib.scaled.tune(b, seconds=0.1, strategy="random")
+    assert found.timed and list(tmp_path.glob("tuned.jsonl"))
+    np.testing.assert_array_equal(lib.scaled(b), before)
