@@ -1,4 +1,6 @@
-"""How long each library model takes to compile, in a fresh process and without the cache, and what takes it.
+"""How long models take to compile, in a fresh process and without the cache, and what takes it.
+
+The models are those of the library, and nodes of many layers.
 
     python -m bench.compile [--models NAME ...] [--threads N] [--json FILE]
 
@@ -31,6 +33,31 @@ SCHEMA = 1
 _WIDTH = 170
 _SIZES: dict[str, Any] = {"hidden": 256, "embed": 300, "vocab": 20_000}
 
+
+def dense_layers(count: int, hidden: int, vocab: int) -> ra.Model:
+    """Return a model with `count` dense layers in each inner node, over the sum of the states of its children.
+
+    It shows how compile time grows with the size of a node: parameters are emb (vocab, hidden) and, of each layer,
+    W0.. (hidden, hidden) and b0.. (hidden,).
+    """
+    N, H = ra.N, hidden
+    emb, word = ra.input_tensor("emb", (vocab, H)), ra.node_input("word", dtype="int32")
+    h_ph = ra.placeholder((N, H), name="h_ph")
+    leaf = ra.compute((N, H), lambda n, i: emb[word[n], i], name="leaf")
+    x = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]), name="x")
+    for layer in range(count):
+        x = _dense(layer, x, H)
+    h = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, x), name="h")
+    return ra.recursion_op({"h": (h_ph, h)}, structure=ra.Tree(max_children=2))
+
+
+def _dense(layer: int, x: Any, width: int) -> Any:
+    W, b = ra.input_tensor(f"W{layer}", (width, width)), ra.input_tensor(f"b{layer}", (width,))
+    made = (ra.N, width)
+    total = ra.compute(made, lambda n, i: ra.sum(width, lambda j: W[i, j] * x[n, j]), name=f"sum{layer}")
+    return ra.compute(made, lambda n, i: ra.tanh(total[n, i] + b[i]), name=f"layer{layer}")
+
+
 MODELS: dict[str, Callable[[], ra.Model]] = {
     "tree_sum": partial(models.tree_sum, 256, 20_000),
     "tree_fc": partial(models.tree_fc, 256, 20_000),
@@ -45,6 +72,8 @@ MODELS: dict[str, Callable[[], ra.Model]] = {
     "gru": partial(models.gru, **_SIZES),
     "nary_tree_lstm_2": partial(models.nary_tree_lstm, **_SIZES, arity=2),
     "nary_tree_lstm_6": partial(models.nary_tree_lstm, **_SIZES, arity=6),
+    "dense_4": partial(dense_layers, 4, 256, 20_000),
+    "dense_16": partial(dense_layers, 16, 256, 20_000),
 }
 PARTS = ("imports", "lowering", "passes", "schedule", "proofs", "tir", "llvm", "load", "other")
 COUNTS = ("steps", "proofs", "questions", "z3_checks")

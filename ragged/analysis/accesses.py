@@ -11,7 +11,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Site, negated, same, sites, sites_in
 from ragged.ir.stmt import For, Reduce, Stmt, Store
-from ragged.ir.walk import held, operands
+from ragged.ir.walk import held, operands, touches
 
 
 class UseKind(Enum):
@@ -85,6 +85,8 @@ def top(site: Site, depth: int) -> Stmt:
 
 def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[BufferAccess]:
     for order, site in enumerate(found):
+        if not touches(site.stmt, buffer):
+            continue
         for expr in held(site.stmt):
             for load, conditions in _loads(expr, ()):
                 if load.buffer is buffer:

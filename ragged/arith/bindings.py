@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ragged.arith.affine import AffineForm, affine, at_most
 from ragged.ir.expr import Const, Expr, Load, Ref, Role, Var
@@ -12,6 +13,7 @@ from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import statements, subexpressions, variables
 
+_Value = TypeVar("_Value")
 _FIXED = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
 
@@ -37,17 +39,43 @@ class Bindings:
 
 def bindings(program: Program) -> Bindings:
     """Return what the variables of all stages stand for."""
-    stmts = [stmt for stage in program.stages for stmt in statements(stage.body)]
-    lets = {stmt.var: stmt.value for stmt in stmts if isinstance(stmt, Let)}
-    extents: dict[Var, Expr] = {}
-    below: dict[Var, int] = {}
-    for stmt in stmts:  # outer loops come first: an extent may use their variables
-        if isinstance(stmt, For):
-            extents[stmt.var] = _ExpandBindings(values=lets).expr(stmt.extent)
-            most = at_most(extents[stmt.var], below)
-            if most is not None:
-                below[stmt.var] = most
+    lets: dict[Var, Expr] = {}
+    loops: dict[Var, Expr] = {}
+    for stage in program.stages:
+        for stmt in statements(stage.body):
+            if isinstance(stmt, For):
+                loops[stmt.var] = stmt.extent
+            elif isinstance(stmt, Let):
+                lets[stmt.var] = stmt.value
+    extents: _WhenAsked[Expr] = _WhenAsked(loops, lambda var: _ExpandBindings(values=lets).expr(loops[var]))
+    below: _WhenAsked[int] = _WhenAsked(loops, lambda var: at_most(extents[var], below))
     return Bindings(lets, extents, below)
+
+
+class _WhenAsked(Mapping[Var, _Value]):
+    """What is computed of loops, each when it is first asked for; loops without a value are not in it.
+
+    Steps of a schedule look at a few loops of a program of thousands.
+    """
+
+    def __init__(self, loops: Collection[Var], compute: Callable[[Var], _Value | None]) -> None:
+        self._loops = loops
+        self._compute = compute
+        self._known: dict[Var, _Value | None] = {}
+
+    def __getitem__(self, var: Var) -> _Value:
+        if var not in self._known:
+            self._known[var] = self._compute(var) if var in self._loops else None
+        value = self._known[var]
+        if value is None:
+            raise KeyError(var)
+        return value
+
+    def __iter__(self) -> Iterator[Var]:
+        return (var for var in self._loops if self.get(var) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def is_fixed(expr: Expr) -> bool:

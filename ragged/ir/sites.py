@@ -14,7 +14,7 @@ from ragged.ir.expr import Binary, Buffer, Dim, Expr, Load, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage
 from ragged.ir.rewrite import substitute
-from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Label, Let, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, For, If, Let, Reduce, Stmt, Store
 from ragged.ir.walk import children, held, operands, variables
 
 
@@ -118,15 +118,6 @@ def sites_in(site: Site) -> Iterator[Site]:
                 pending.append(Site(found.stage, then, (*around, Branch(stmt, taken=True))))
             case _:
                 pending.extend(Site(found.stage, child, around) for child in reversed(children(stmt)))
-
-
-def where(program: Program) -> dict[Label, Site]:
-    """Return where each labelled statement stands."""
-    return {
-        site.stmt.label: site
-        for site in sites(program)
-        if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic)
-    }
 
 
 def regions(site: Site) -> Regions:

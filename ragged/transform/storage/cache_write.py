@@ -22,12 +22,13 @@ from ragged.analysis.regions import (
 from ragged.arith.bindings import Bindings, bindings
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Load, MemoryScope, Ref, Var
+from ragged.ir.index import contents
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
-from ragged.ir.sites import Site, where
+from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import statements, written
+from ragged.ir.walk import leaves, statements, written
 from ragged.transform.locate import loop_site
 
 
@@ -65,7 +66,8 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
             touches other elements of the buffer.
     """
     place = loop_site(program, loop, "cache_write")
-    stmt = _statement(program, statement, loop)
+    assert isinstance(place.stmt, For)
+    stmt = _statement(program, statement, place.stmt)
     buffer, known = stmt.buffer, bindings(program)
     found = uses_in(inside(place), buffer)
     what = f"cache_write: cannot hold '{buffer.name}' in loop '{loop.name}'"
@@ -92,24 +94,27 @@ def cache_write(program: Program, statement: Label, loop: Var) -> Rewritten:
     ).program(program)
 
 
-def _statement(program: Program, statement: Label, loop: Var) -> Store | Reduce:
-    site = where(program).get(statement)
+def _statement(program: Program, statement: Label, loop: For) -> Store | Reduce:
+    """Return a statement in a loop, looked for elsewhere only to say why it is none."""
     name = f"cache_write: '{statement.name}'"
-    if site is None:
+    inside = statement in contents(loop).labels
+    bodies = (loop,) if inside else tuple(stage.body for stage in program.stages)
+    stmt = next((leaf for body in bodies for leaf in leaves(body) if leaf.label is statement), None)
+    if stmt is None:
         raise ScheduleError(
             f"{name} is no statement of the program",
             because="it was never there, or an earlier step put others in its place",
             fix="name a statement of this program: `s.statement(name)`",
         )
-    if not isinstance(site.stmt, Store | Reduce):
+    if not isinstance(stmt, Store | Reduce):
         raise ScheduleError(f"{name} writes no buffer", fix="name a reduction or a store")
-    if all(outer.var is not loop for outer in site.loops):
+    if not inside:
         raise ScheduleError(
-            f"{name} is not in loop '{loop.name}'",
+            f"{name} is not in loop '{loop.var.name}'",
             because="what it writes is held while that loop's body runs",
             fix="name a loop around it",
         )
-    return site.stmt
+    return stmt
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import labels_of
-from ragged.ir.sites import ElementAccess, Site, regions, sites, where
-from ragged.ir.stmt import Store
+from ragged.ir.sites import ElementAccess, Site, regions, sites
+from ragged.ir.stmt import Label, Store
 from ragged.ir.walk import statements
 from tests.ragged.ir.strategies import programs
 
@@ -37,6 +37,11 @@ with kernel:
                 acc[0] += h[r, i]
                 check(count[node] > 0 and count[count[r]] > 0, "")
 """
+
+
+def where(program: Program) -> dict[Label, Site]:
+    """Return where each labelled statement stands."""
+    return {site.stmt.label: site for site in sites(program) if hasattr(site.stmt, "label")}
 
 
 def site(label: str) -> Site:
