@@ -1,10 +1,13 @@
-"""Ready-made operators over ragged arrays, each written in the Ragged API alone and compiled once for all lengths.
+"""Ready-made operators, each written in the Ragged API alone and compiled once for all lengths and sizes.
 
 A function or a layer is compiled when a process first needs its configuration (widths, heads, options, how many
-dimensions there are and which of them vary), and then serves every batch. All take ragged arrays, or what
-`ragged.array` makes them of, float32, and give results in memory of the caller's.
+dimensions there are and which of them vary), and then serves every batch. They take ragged arrays, or what
+`ragged.array` makes them of, float32, and give results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`
+and `Dense` take dense arrays of any library with DLPack, of any sizes.
 """
 
+from ragged.ops.convolution import conv2d
+from ragged.ops.dense import Dense
 from ragged.ops.elementwise import add, div, maximum, minimum, mul, sub
 from ragged.ops.encoder import TransformerEncoderLayer
 from ragged.ops.gemm import vgemm
@@ -12,6 +15,7 @@ from ragged.ops.linear import Linear, linear
 from ragged.ops.multihead import MultiheadAttention
 from ragged.ops.norm import LayerNorm, layer_norm
 from ragged.ops.pool import max_pool, mean_pool, sum_pool
+from ragged.ops.products import batch_matmul, matmul
 from ragged.ops.sdpa import scaled_dot_product_attention
 from ragged.ops.softmax import softmax
 from ragged.ops.stack import TransformerEncoder
@@ -19,15 +23,19 @@ from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
 
 __all__ = [
+    "Dense",
     "LayerNorm",
     "Linear",
     "MultiheadAttention",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "add",
+    "batch_matmul",
+    "conv2d",
     "div",
     "layer_norm",
     "linear",
+    "matmul",
     "max_pool",
     "maximum",
     "mean_pool",

@@ -1,0 +1,80 @@
+"""A linear layer over dense arrays, one function for all hidden dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ragged
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.values import Value
+from ragged.data.read import is_array
+from ragged.errors import DataError
+from ragged.ops.activations import Activation, activation
+from ragged.ops.compiled import Options
+from ragged.ops.module import Module
+from ragged.ops.state import Shapes
+
+
+class Dense(Module):
+    """`activation(x W^T + b)` for the last dimension of dense arrays, with torch.nn.Linear's state.
+
+    `Linear` does the same for ragged arrays. One function serves layers of all hidden dimensions: they are known when
+    the parameters are bound.
+
+    Example:
+        >>> layer = Dense(768, 2304)
+        >>> layer.load_state_dict(torch_linear.state_dict())
+        >>> y = layer(x)
+    """
+
+    def __init__(
+        self,
+        inner: int,
+        outer: int,
+        *,
+        bias: bool = True,
+        activation: Activation = None,
+        target: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(Options(target, threads))
+        self.inner, self.outer, self.bias, self.activation = inner, outer, bias, activation
+
+    @property
+    def shapes(self) -> Shapes:
+        """`weight` and, with a bias, `bias`."""
+        bias = {"bias": (self.outer,)} if self.bias else {}
+        return {"weight": (self.outer, self.inner), **bias}
+
+    @property
+    def function(self) -> ragged.RaggedFunction:
+        """The compiled function, of `x` (rows, inner)."""
+        own = self.bias, self.activation
+        return self._function("rows", own, lambda: dense_program(*own), lambda state: state)
+
+    def __call__(self, x: Any) -> Any:
+        """Return (..., outer) of `x` (..., inner), float32, of the same library; `DataError` for anything else."""
+        if not is_array(x) or not x.ndim:
+            raise DataError(
+                f"Dense: 'x' is of type {type(x).__name__}, and an array (..., {self.inner}) is needed"
+            )
+        leading = tuple(x.shape[:-1])
+        rows = x if x.ndim == 2 else x.reshape(-1 if x.shape[-1] else 0, x.shape[-1])
+        y = self.function(x=rows)
+        return y if x.ndim == 2 else y.reshape(*leading, self.outer)
+
+
+def dense_program(bias: bool, act: Activation) -> RaggedSchedule:
+    """Return the operator: an input `x`, and parameters `weight` and `bias` of symbolic sizes."""
+    row, out, inner = ragged.dim("row"), ragged.dim("out"), ragged.dim("inner")
+    rows, features, width = ragged.size("rows"), ragged.size("out_features"), ragged.size("in_features")
+    x = ragged.input_tensor("x", [(row, rows), (inner, width)])
+    weight = ragged.parameter("weight", [(out, features), (inner, width)])
+    offset = ragged.parameter("bias", [(out, features)]) if bias else None
+    apply = activation(act)
+
+    def element(i: Value, j: Value) -> Value:
+        total = ragged.sum(inner, lambda q: x[i, q] * weight[j, q])
+        return apply(total if offset is None else total + offset[j])
+
+    return RaggedSchedule(ragged.compute("y", [(row, rows), (out, features)], element), name="dense")

@@ -1,0 +1,101 @@
+"""Products of dense matrices of any sizes, one or a batch, either factor transposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ragged
+from ragged.api.dims import RaggedDim
+from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import RaggedTensor
+from ragged.api.values import Value
+from ragged.ops.compiled import Options, compiled
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    out: Any = None,
+    target: str = "cpu",
+    threads: int | None = None,
+) -> Any:
+    """Return the product of two float32 matrices, (M, N), in memory of the caller's and of the kind of `a` or `b`.
+
+    Args:
+        a: (M, K), or (K, M) if transposed: an array of NumPy, torch or another library with DLPack.
+        b: (K, N), or (N, K) if transposed.
+        transpose_a: whether `a` is given transposed.
+        transpose_b: whether `b` is given transposed.
+        out: an array (M, N) that the product is written into, and which is returned.
+        target: as `ragged.compile` takes it.
+        threads: the same.
+
+    Raises:
+        DataError: shapes or dtypes do not fit together.
+
+    Example:
+        >>> scores = matmul(q, k, transpose_b=True)
+    """
+    function = compiled(
+        ("matmul", transpose_a, transpose_b),
+        lambda: product_program("matmul", transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)),
+        Options(target, threads),
+    )
+    return function(a=a, b=b, out=out)
+
+
+def batch_matmul(
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    out: Any = None,
+    target: str = "cpu",
+    threads: int | None = None,
+) -> Any:
+    """Return the products of matrices of a batch, (B, M, N), of `a` (B, M, K) and `b` (B, K, N); else as `matmul`.
+
+    Example:
+        >>> scores = batch_matmul(queries, keys, transpose_b=True)
+    """
+    function = compiled(
+        ("batch_matmul", transpose_a, transpose_b),
+        lambda: product_program(
+            "batch_matmul", batch=True, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)
+        ),
+        Options(target, threads),
+    )
+    return function(a=a, b=b, out=out)
+
+
+def product_program(
+    name: str, *, batch: bool = False, transpose_a: bool = False, transpose_b: bool = False
+) -> RaggedSchedule:
+    """Return the operator: inputs `a` and `b` of symbolic sizes, and their product."""
+    outer, row, column, inner = (ragged.dim(each) for each in ("batch", "row", "column", "inner"))
+    extents = {row: ragged.size("M"), column: ragged.size("N"), inner: ragged.size("K")}
+    first = [(outer, ragged.size("B"))] if batch else []
+
+    def tensor(own: str, *dims: RaggedDim) -> RaggedTensor:
+        return ragged.input_tensor(own, [*first, *((dim, extents[dim]) for dim in dims)])
+
+    a = tensor("a", inner, row) if transpose_a else tensor("a", row, inner)
+    b = tensor("b", column, inner) if transpose_b else tensor("b", inner, column)
+
+    def element(*indices: Value) -> Value:
+        *at, i, j = indices
+
+        def term(q: Value) -> Value:
+            return (
+                a[(*at, *((q, i) if transpose_a else (i, q)))]
+                * b[(*at, *((j, q) if transpose_b else (q, j)))]
+            )
+
+        return ragged.sum(inner, term)
+
+    dims = [*first, (row, extents[row]), (column, extents[column])]
+    return RaggedSchedule(ragged.compute("product", dims, element), name=name)

@@ -1,0 +1,136 @@
+"""Products, convolutions and layers over dense arrays of any sizes, against NumPy and torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragged.errors import DataError
+from ragged.ops import Dense, batch_matmul, conv2d, matmul
+
+SIDES = st.sampled_from([0, 1, 2, 7, 15, 16, 17, 49])
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def close(got: np.ndarray, want: np.ndarray) -> None:
+    assert got.shape == want.shape and got.dtype == np.float32
+    assert np.abs(got - want).max(initial=0.0) <= 1e-5 * max(1.0, np.abs(want).max(initial=0.0))
+
+
+@settings(max_examples=25)
+@given(SIDES, SIDES, st.sampled_from([0, 1, 15, 767]), st.booleans(), st.booleans())
+def test_matmul(m, n, k, transpose_a, transpose_b):
+    a, b = drawn(m, k), drawn(k, n, seed=1)
+    left, right = (a.T.copy() if transpose_a else a), (b.T.copy() if transpose_b else b)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    close(matmul(left, right, transpose_a=transpose_a, transpose_b=transpose_b), want)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 3), SIDES, SIDES, st.sampled_from([0, 1, 15, 64]), st.booleans(), st.booleans())
+def test_batch_matmul(batch, m, n, k, transpose_a, transpose_b):
+    a, b = drawn(batch, m, k), drawn(batch, k, n, seed=1)
+    left = a.swapaxes(1, 2).copy() if transpose_a else a
+    right = b.swapaxes(1, 2).copy() if transpose_b else b
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    close(batch_matmul(left, right, transpose_a=transpose_a, transpose_b=transpose_b), want)
+
+
+def test_tensors_and_out():
+    a, b = torch.from_numpy(drawn(5, 8)), torch.from_numpy(drawn(8, 9))
+    product = matmul(a, b)
+    assert isinstance(product, torch.Tensor) and torch.allclose(product, a @ b, atol=1e-5)
+    out = torch.empty(5, 9)
+    assert matmul(a, b, out=out) is out and torch.equal(out, product)
+    assert isinstance(batch_matmul(a[None], b[None]), torch.Tensor)
+
+
+def test_matrices_that_do_not_fit():
+    with pytest.raises(
+        DataError, match="matmul: 'b' extends 9 in dimension 'inner', and matmul: 'a' has K = 8"
+    ):
+        matmul(drawn(5, 8), drawn(9, 5))
+    with pytest.raises(DataError, match="batch_matmul: 'a' has 2 dimensions, not 3"):
+        batch_matmul(drawn(5, 8), drawn(1, 8, 5))
+    with pytest.raises(DataError, match="'a' holds float64"):
+        matmul(np.zeros((2, 2)), np.zeros((2, 2), np.float32))
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "gelu"])
+def test_dense_layers_of_several_widths(activation):
+    apply = {None: lambda x: x, "relu": torch.relu, "gelu": torch.nn.functional.gelu}[activation]
+    functions = []
+    for inner, outer in ((24, 20), (767, 17), (1, 49)):
+        module = torch.nn.Linear(inner, outer)
+        layer = Dense(inner, outer, activation=activation, threads=2)
+        layer.load_state_dict(module.state_dict())
+        functions.append(layer.function._parts.kernel)
+        for shape in ((7,), (2, 3), ()):
+            x = torch.from_numpy(drawn(*shape, inner))
+            with torch.inference_mode():
+                want = apply(module(x)).numpy()
+            found = layer(x)
+            assert isinstance(found, torch.Tensor)
+            close(found.numpy(), want)
+            close(layer(x.numpy()), want)
+    assert functions[0] is functions[1] is functions[2], "compiled once for all widths"
+    with pytest.raises(DataError, match="'x' extends 24 in dimension 'inner'"):
+        layer(drawn(3, 24))
+
+
+CASES = [
+    {},
+    {"stride": (2, 1), "padding": (1, 2), "dilation": (2, 1)},
+    {"padding": 1, "groups": 2},
+]
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_conv2d(options, layout):
+    groups, bias = options.get("groups", 1), layout == "NHWC"
+    for batch, channels, filters, size, window in ((2, 4, 8, (9, 7), (3, 3)), (1, 8, 4, (5, 12), (1, 2))):
+        x, w = drawn(batch, channels, *size), drawn(filters, channels // groups, *window, seed=1)
+        b = drawn(filters, seed=2) if bias else None
+        tensors = [None if each is None else torch.from_numpy(each).double() for each in (x, w, b)]
+        want = torch.nn.functional.conv2d(*tensors, **options).numpy()
+        if layout == "NHWC":
+            x, w, want = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0), want.transpose(0, 2, 3, 1)
+        close(conv2d(x.copy(), w.copy(), b, layout=layout, threads=2, **options), want)
+
+
+def test_conv2d_of_tensors_and_of_nothing():
+    x, w = torch.from_numpy(drawn(2, 4, 5, 5)), torch.from_numpy(drawn(6, 4, 3, 3))
+    found = conv2d(x, w, padding=1)
+    assert isinstance(found, torch.Tensor)
+    assert torch.allclose(found, torch.nn.functional.conv2d(x, w, padding=1), atol=1e-4)
+    assert conv2d(x[:0], w).shape == (0, 6, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stride": 0}, "stride=0 is no number from 1 up"),
+        ({"padding": -1}, "padding=-1 is no number from 0 up"),
+        ({"groups": 3}, r"'x' of the shape \(1, 4, 5, 5\) has no 3 groups in dimension 1"),
+        ({"layout": "CHWN"}, "layout='CHWN' is neither 'NCHW' nor 'NHWC'"),
+        (
+            {"weight": drawn(6, 3, 3, 3)},
+            "'weight' extends 3 in dimension 'channel', and conv2d: 'x' has C = 4",
+        ),
+        (
+            {"weight": drawn(6, 4, 7, 3)},
+            r"'y' would have the shape \(1, 6, -1, 3\), and no extent is negative",
+        ),
+        ({"x": [1.0]}, "'x' is of type list"),
+    ],
+)
+def test_what_is_no_convolution(change, message):
+    with pytest.raises(DataError, match=message):
+        conv2d(**{"x": drawn(1, 4, 5, 5), "weight": drawn(6, 4, 3, 3), **change})
