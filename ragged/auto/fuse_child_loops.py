@@ -8,6 +8,7 @@ from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.interchange_reductions import interchange_reduction, reduction_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Role, Var
+from ragged.ir.index import index_of
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind, Stmt
@@ -48,7 +49,12 @@ def _bodies(program: Program) -> list[Var]:
 
 
 def _pair(program: Program, loop: Var, refused: set[Var]) -> tuple[For, Stmt] | None:
-    """Return a loop over children and what stands right after it, goes over as many, and reads what the loop wrote."""
+    """Return a loop over children and what stands right after it, goes over as many, and reads what the loop wrote.
+
+    None as well where `loop` was fused into another.
+    """
+    if index_of(program).find(loop) is None:
+        return None
     for first, second in pairwise(parts_of(loop_of(program, loop))):
         if not isinstance(first, For) or first.var in refused:
             continue
