@@ -19,10 +19,10 @@ _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 class DenseProduct:
     """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
 
-    `columns` is the loop over the last dimension of the result in memory; `operand`, a parameter or an input, is
-    indexed by it in `dimension`, and can be packed so that columns are contiguous; the other operand does not depend on
-    it. `rows` are the loops that `operand` does not depend on, `batch` the others; all stand directly inside each
-    other, and are listed outermost first.
+    `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
+    `operand`, a parameter or an input, is indexed by it in `dimension`, and can be packed so that columns are
+    contiguous; the other operand does not depend on it. `rows` are the loops that `operand` does not depend on, `batch`
+    the others; all stand directly inside each other, and are listed outermost first.
     """
 
     init: Label
@@ -76,20 +76,27 @@ def _product(site: Site, update: Reduce) -> DenseProduct | None:
         return None
     if not all(_is_dense(loop) for loop in (*axes, *outputs)):
         return None
-    last = update.indices[update.buffer.order[-1]]
-    columns = next((loop for loop in outputs if last == Ref(loop.var)), None)
-    if columns is None or any(mentions(i, (columns.var,)) for i in update.indices if i is not last):
-        return None
-    for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
-        dimension = _dimension(operand, columns)
-        if dimension is None or mentions(other, (columns.var,)):
-            continue
-        assert isinstance(operand, Load)
-        rest = [loop for loop in outputs if loop is not columns]
-        batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
-        rows = tuple(loop for loop in rest if loop not in batch)
-        return DenseProduct(init, update.label, batch, rows, columns, axes, operand, dimension)
+    for columns in _columns(update, outputs):
+        for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+            dimension = _dimension(operand, columns)
+            if dimension is None or mentions(other, (columns.var,)):
+                continue
+            assert isinstance(operand, Load)
+            rest = [loop for loop in outputs if loop is not columns]
+            batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
+            rows = tuple(loop for loop in rest if loop not in batch)
+            return DenseProduct(init, update.label, batch, rows, columns, axes, operand, dimension)
     return None
+
+
+def _columns(update: Reduce, outputs: tuple[For, ...]) -> Iterator[For]:
+    """Yield the loops that alone index a dimension of the result, that of the last one in memory first."""
+    for dimension in reversed(update.buffer.order):
+        index = update.indices[dimension]
+        for loop in outputs:
+            others = (each for d, each in enumerate(update.indices) if d != dimension)
+            if index == Ref(loop.var) and not any(mentions(each, (loop.var,)) for each in others):
+                yield loop
 
 
 def _outputs(site: Site, axes: int) -> tuple[For, ...]:

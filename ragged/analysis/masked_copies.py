@@ -21,7 +21,8 @@ _LANES = (4, 8, 16)
 class MaskedCopy:
     """`out[.. + lane] = value[.. + lane]` of float32, for the first `count` of `lanes` lanes.
 
-    Those behind are left as they are if `stores` is set; else they become zero, and `value` is not read there.
+    Those behind are left as they are if `stores` is set; else they become zero, and `value` is not read there. Elements
+    of `out` need not be `contiguous` then, but are equally far apart.
     """
 
     lanes: int
@@ -29,27 +30,31 @@ class MaskedCopy:
     out: Store
     value: Load
     stores: bool
+    contiguous: bool = True
 
 
 def masked_copy(loop: For) -> MaskedCopy | None:
     """Return what a vectorized loop copies; None for a loop of any other form."""
     store = loop.body
-    if not isinstance(store, Store) or not _is_row(store.buffer, store.indices, loop.var):
+    if not isinstance(store, Store) or store.buffer.dtype is not DType.FLOAT32:
         return None
+    contiguous = _is_row(store.buffer, store.indices, loop.var)
     match loop.extent, store.value:
         case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)), Load() as value if int(lanes) in _LANES:
             whole = value.indices[value.buffer.order[-1]] == Ref(loop.var) and _holds(
                 value.buffer, int(lanes)
             )
-            if whole and _is_row(value.buffer, value.indices, loop.var):
-                return MaskedCopy(int(lanes), loop.extent, store, value, stores=True)
+            steps = [growth(index, loop.var) for index in store.indices]
+            apart = steps.count(1) == 1 and steps.count(0) == len(steps) - 1
+            if whole and apart and _is_row(value.buffer, value.indices, loop.var):
+                return MaskedCopy(int(lanes), loop.extent, store, value, stores=True, contiguous=contiguous)
         case Const(value=lanes), Select(
             condition=Binary(op=BinaryOp.LT, lhs=place, rhs=end),
             if_true=Load() as value,
             if_false=Const(value=0),
         ) if int(lanes) in _LANES:
             ends = growth(place, loop.var) == 1 and not mentions(end, (loop.var,))
-            if ends and _is_row(value.buffer, value.indices, loop.var):
+            if ends and contiguous and _is_row(value.buffer, value.indices, loop.var):
                 count = sub(end, substitute(place, {loop.var: ZERO}))
                 return MaskedCopy(int(lanes), count, store, value, stores=False)
         case _:

@@ -138,12 +138,17 @@ def _vector_counts(columns: For, lanes: int, most: int) -> tuple[int, ...]:
 
 
 def _one_loop(schedule: LoopSchedule, rows: Sequence[Var]) -> Var | None:
-    """Fuse the loops over rows; return the one loop, None if there is none."""
+    """Fuse the innermost loops over rows; return the loop to tile, None if there is none.
+
+    A loop of unknown extent stays inside: dividing by it for each row and step would take longer than the remainder.
+    """
     if not rows:
         return None
-    fused, *others = rows
-    for row in others:
-        fused = schedule.apply(fuse, fused, row).loops[fused][0]
+    *others, fused = rows
+    for row in reversed(others):
+        if not isinstance(loop_of(schedule.program, fused).extent, Const):
+            break
+        fused = schedule.apply(fuse, row, fused).loops[fused][0]
     return fused
 
 

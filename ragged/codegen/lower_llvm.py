@@ -17,6 +17,7 @@ from ragged.codegen.ops import (
     BARRIER,
     CLAIM,
     MASKED_LOAD,
+    MASKED_SCATTER,
     MASKED_STORE,
     MULTIPLY,
     OPERATIONS,
@@ -76,8 +77,8 @@ class _Lowering:
             return self._transpose(*call.args)
         if name == MASKED_LOAD:
             return self._masked_load(call)
-        if name == MASKED_STORE:
-            return self._masked_store(*call.args)
+        if name in (MASKED_STORE, MASKED_SCATTER):
+            return self._masked_store("store" if name == MASKED_STORE else "scatter", *call.args)
         function = name.removeprefix(PREFIX)
         operation = function if function in FUNCTIONS else OPERATIONS.get(name)
         if operation == "dot" and self.has_pairs and call.ty.dtype.lanes in PAIRED:
@@ -100,12 +101,11 @@ class _Lowering:
         self.texts["smin"] = masked_text.DECLARED
         return tirx.call_extern(str(call.ty.dtype), name, *call.args)
 
-    def _masked_store(self, *args: TirExpr) -> TirExpr:
+    def _masked_store(self, operation: str, *args: TirExpr) -> TirExpr:
         lanes = args[1].ty.dtype.lanes
         self.texts["smin"] = masked_text.DECLARED
-        return self._extern(
-            masked_text.masked_name("store", lanes), masked_text.masked_store_text(lanes), args
-        )
+        text = masked_text.masked_store_text if operation == "store" else masked_text.masked_scatter_text
+        return self._extern(masked_text.masked_name(operation, lanes), text(lanes), args)
 
     def _extern(self, name: str, text: str, args: Any) -> TirExpr:
         self.texts[name] = text

@@ -6,7 +6,7 @@ DECLARED = "declare i64 @llvm.smin.i64(i64, i64)\n"
 
 
 def masked_name(operation: str, lanes: int) -> str:
-    """Return the name of the function that loads or stores (`operation`) some of so many lanes of float32."""
+    """Return the name of the function that loads, stores or scatters (`operation`) the first of so many lanes."""
     return f"ragged_masked_{operation}_v{lanes}"
 
 
@@ -30,6 +30,24 @@ def masked_store_text(lanes: int) -> str:
         f"declare void {callee}({vector}, ptr, i32, {mask})\n"
         f"define i32 @{masked_name('store', lanes)}(ptr %to, {vector} %value, i64 %count) {{\n{_mask(lanes)}"
         f"  call void {callee}({vector} %value, ptr %to, i32 4, {mask} %mask)\n"
+        "  ret i32 0\n}\n"
+    )
+
+
+def masked_scatter_text(lanes: int) -> str:
+    """Return LLVM IR of `i32 (address, value, count, stride)`: lanes below `count` go `stride` elements apart."""
+    vector, mask, pointers = f"<{lanes} x float>", f"<{lanes} x i1>", f"<{lanes} x ptr>"
+    callee, words = f"@llvm.masked.scatter.v{lanes}f32.v{lanes}p0", f"<{lanes} x i64>"
+    numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+    return (
+        f"declare void {callee}({vector}, {pointers}, i32, {mask})\n"
+        f"define i32 @{masked_name('scatter', lanes)}(ptr %to, {vector} %value, i64 %count, i64 %stride) {{\n"
+        f"{_mask(lanes)}"
+        f"  %step = insertelement {words} poison, i64 %stride, i32 0\n"
+        f"  %steps = shufflevector {words} %step, {words} poison, <{lanes} x i32> zeroinitializer\n"
+        f"  %apart = mul {words} %steps, <{numbers}>\n"
+        f"  %places = getelementptr float, ptr %to, {words} %apart\n"
+        f"  call void {callee}({vector} %value, {pointers} %places, i32 4, {mask} %mask)\n"
         "  ret i32 0\n}\n"
     )
 

@@ -7,7 +7,17 @@ from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.transposed_tiles import TransposedTile
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
-from ragged.codegen.ops import MASKED_LOAD, MASKED_STORE, PAIRED, PAIRS, TRANSPOSE, TirExpr, TirStmt, literal
+from ragged.codegen.ops import (
+    MASKED_LOAD,
+    MASKED_SCATTER,
+    MASKED_STORE,
+    PAIRED,
+    PAIRS,
+    TRANSPOSE,
+    TirExpr,
+    TirStmt,
+    literal,
+)
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Const, Load, Var
 from ragged.ir.stmt import For, Store
@@ -40,7 +50,11 @@ def masked(lane: Var, copy: MaskedCopy, expressions: Expressions) -> TirStmt:
     if copy.stores:
         elements = tirx.BufferLoad(source, [tirx.Ramp(read, one, copy.lanes)])
         address = tirx.address_of(tirx.BufferLoad(target, [write]))
-        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+        if copy.contiguous:
+            return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+        expressions.variables[lane] = one
+        stride = expressions.offset(copy.out.buffer, copy.out.indices) - write
+        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
     address = tirx.address_of(tirx.BufferLoad(source, [read]))
     elements = tirx.call_intrin(f"float32x{copy.lanes}", MASKED_LOAD, address, count)
     return tirx.BufferStore(target, elements, [tirx.Ramp(write, one, copy.lanes)])

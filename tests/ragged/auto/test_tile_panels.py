@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 import ragged
 from ragged.auto.default_schedule import DefaultSchedule
+from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
+from ragged.ir.program import StageKind
 from ragged.machine import Machine
+from ragged.runtime.call import Caller
 
 AVX512 = Machine(64, 32, 2, 48 << 10, 2 << 20)
 AVX2 = Machine(32, 16, 2, 32 << 10, 1 << 20)
@@ -164,6 +167,45 @@ def test_a_reduction_over_several_axes(role):
         want = interpret(program, sizes, {"x": x, "w": w})["y"]
         got = interpret(done, {**sizes, "workers": 2}, {"x": x, "w": w})["y"]
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+CHANNELS_FIRST = """\
+program("channels_first")
+
+N: call()
+H: call()
+W: call()
+F: call()
+x: payload(float32[N, 3, H + 2, W + 2])
+w: payload(float32[F, 3, 3, 3])
+y: output(float32[N, F, H, W])
+
+with kernel:
+    for n in parallel(N):
+        for f in parallel(F):
+            for h in parallel(H):
+                for v in parallel(W):
+                    y[n, f, h, v] = 0.0
+                    for c in serial(3):
+                        for r in serial(3):
+                            for s in serial(3):
+                                y[n, f, h, v] += x[n, c, h + r, v + s] * w[f, c, r, s]
+"""
+
+
+def test_columns_that_are_not_the_last_dimension_of_the_result():
+    program = parse(CHANNELS_FIRST)
+    done = DefaultSchedule(AVX512)(program).program
+    assert "y_acc = local(float32[6, 4, 16]" in to_text(done)
+    random = np.random.default_rng(0)
+    entry = compile_program(done).entry(StageKind.KERNEL)
+    for n, h, v, f in ((1, 1, 1, 1), (2, 2, 7, 17), (1, 3, 13, 65)):
+        x = random.standard_normal((n, 3, h + 2, v + 2), np.float32)
+        w = random.standard_normal((f, 3, 3, 3), np.float32)
+        windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), (2, 3))
+        want = np.einsum("nchvrs,fcrs->nfhv", windows, w)
+        got = Caller([entry], {})({"N": n, "H": h, "W": v, "F": f, "x": x, "w": w})["y"]
+        np.testing.assert_allclose(got, want, atol=1e-5 * np.abs(want).max())
 
 
 @pytest.mark.parametrize(

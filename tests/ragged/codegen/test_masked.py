@@ -55,6 +55,19 @@ def test_lanes_behind_the_end_are_not_stored(lanes):
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_lanes_are_scattered_where_they_are_apart(lanes):
+    text = STORES.format(lanes=lanes, extent=f"min(n, {lanes})", shift="")
+    program = parse(
+        text.replace("y: output(float32[4, n])", "y: output(float32[n, 4])").replace("y[i, j]", "y[j, i]")
+    )
+    assert [(copy.stores, copy.contiguous) for copy in copies(program)] == [(True, False)]
+    assert "llvm.masked.scatter" in compile_program(program).module.inspect_source("ll")
+    x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
+    for count in (0, 1, lanes - 1, lanes):
+        np.testing.assert_array_equal(check_both(program, n=count, x=x)["y"], x[:, :count].T * 2)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_lanes_behind_the_end_are_zero_and_not_loaded(lanes):
     program = parse(LOADS.format(lanes=lanes))
     assert [(copy.lanes, copy.stores) for copy in copies(program)] == [(lanes, False)]
