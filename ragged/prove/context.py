@@ -28,13 +28,18 @@ def relevant(
 
     Conditions without variables are kept. Leaving out the rest loses proofs at most.
     """
-    names = variables(goal)
+    bound: dict[Var, frozenset[Var]] = {}
+    for var, expr in (*loops, *lets):
+        bound[var] = bound.get(var, frozenset()) | variables(expr)
     owned = [(condition, variables(condition)) for condition in conditions]
-    while True:
-        near_lets = tuple(pair for pair in lets if pair[0] in names)
-        near_loops = tuple(pair for pair in loops if pair[0] in names)
-        near = tuple(condition for condition, own in owned if not own or not own.isdisjoint(names))
-        grown = names | variables(*(expr for _, expr in (*near_lets, *near_loops)), *near)
-        if grown == names:
-            return Context(near_loops, near_lets, near)
-        names = grown
+    names, reached = set[Var](), set(variables(goal))
+    while reached:
+        names |= reached
+        said = [bound.get(var, frozenset()) for var in reached]
+        said += [own for _, own in owned if not own.isdisjoint(names)]
+        reached = set[Var]().union(*said) - names
+    return Context(
+        tuple(pair for pair in loops if pair[0] in names),
+        tuple(pair for pair in lets if pair[0] in names),
+        tuple(condition for condition, own in owned if not own or not own.isdisjoint(names)),
+    )

@@ -31,7 +31,7 @@ _SMALL = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The goal holds wherever `facts` do; none of them can be left out of this proof."""
+    """The goal holds wherever `facts` do; none of them is left out of this proof without more effort."""
 
     facts: frozenset[Fact]
 
@@ -199,11 +199,12 @@ class _Query:
             calls = tuple(self.to.calls.values())
             axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
             solver, uses = self._solver([*self.refuted, *self.to.known], axioms, effort)
+            before = _spent(solver)
             found = solver.check(*uses.values())
             if found == z3.unsat or len(self.to.calls) == len(calls):
                 break
         if found == z3.unsat:
-            return Proof(_least(solver, uses))
+            return Proof(_least(solver, uses, _spent(solver) - before))
         if found == z3.sat:
             return _Refuted("counterexample", self._example(solver, uses, mentioned))
         out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
@@ -260,8 +261,17 @@ class _Query:
         return tuple(parts)
 
 
-def _least(solver: Any, uses: dict[Fact, Term]) -> frozenset[Fact]:
-    """Return a set of facts that suffices and none of which can be left out."""
+def _spent(solver: Any) -> int:
+    """Return what the solver's context has done so far, in the units of its limit."""
+    return next((int(value) for name, value in solver.statistics() if name == "rlimit count"), 0)
+
+
+def _least(solver: Any, uses: dict[Fact, Term], effort: int) -> frozenset[Fact]:
+    """Return a set of facts that suffices, without each that `effort` shows to be unnecessary.
+
+    That is what the proof with all of them took: to find that a goal does not hold without a fact may take much more.
+    """
+    solver.set("rlimit", effort)
     core = {term.get_id() for term in solver.unsat_core()}
     needed = {fact: term for fact, term in uses.items() if term.get_id() in core}
     for fact in tuple(needed):
