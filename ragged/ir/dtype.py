@@ -10,7 +10,8 @@ import numpy as np
 class DType(Enum):
     """An element type; its value is the name that programs print.
 
-    Programs compute in INT64, FLOAT32 and FLOAT64; narrower integers and FLOAT16 are what arrays hold.
+    Programs compute in INT64, FLOAT32 and FLOAT64; other integers and FLOAT16 are what arrays hold. An UINT64 from
+    2 ** 63 up is computed with as the negative number of the same bits: sums and products wrap to the right ones.
 
     BFLOAT16X2 is two floats of sixteen bits side by side, each the upper half of a float32: what processors multiply in
     pairs. `BinaryOp.PAIR` makes it, `BinaryOp.DOT` and `Fma` take it.
@@ -24,6 +25,7 @@ class DType(Enum):
     UINT8 = "uint8"
     UINT16 = "uint16"
     UINT32 = "uint32"
+    UINT64 = "uint64"
     BFLOAT16X2 = "bfloat16x2"
     FLOAT16 = "float16"
     FLOAT32 = "float32"
@@ -49,7 +51,7 @@ class DType(Enum):
     @property
     def is_unsigned(self) -> bool:
         """True for integers from 0 up."""
-        return self in (DType.UINT8, DType.UINT16, DType.UINT32)
+        return self in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 
     @property
     def computed(self) -> DType:
@@ -66,7 +68,7 @@ class DType(Enum):
 
 _FLOATS = frozenset((DType.FLOAT16, DType.FLOAT32, DType.FLOAT64))
 _INTEGERS = frozenset(
-    (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32)
+    (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 )
 INDEX = DType.INT64
 """What indices are computed in; the arrays that hold them may be narrower (`Function.storage`)."""

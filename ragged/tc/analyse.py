@@ -38,10 +38,12 @@ class AnalysedFunction:
             TcError: of phase "range".
         """
         some_zero = 0 in sizes.values()
+        nothing = some_zero and all(any(not extent for _, extent in d) for d in self.domains(sizes).values())
         for statement in self.function.statements:
             for var in statement.all_indices:
                 own = statement.ranges[var]
-                if not some_zero and value_of(own.upper, sizes) <= value_of(own.lower, sizes):
+                extent = value_of(own.upper, sizes) - value_of(own.lower, sizes)
+                if extent < (0 if some_zero else 1) and not nothing:
                     raise empty(statement, var, sizes, self.function)
         for equal in self.equalities:
             one, other = value_of(equal.one, sizes), value_of(equal.other, sizes)

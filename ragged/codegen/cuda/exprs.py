@@ -161,6 +161,7 @@ def literal(value: float | int | bool, dtype: DType) -> str:
             | DType.UINT8
             | DType.UINT16
             | DType.UINT32
+            | DType.UINT64
         ):
             raise InternalError(f"{dtype.value} is no constant on a GPU")
         case _:

@@ -10,7 +10,7 @@ from ragged.errors import DataError, ModelError
 
 r, k = ragged.dim("r"), ragged.dim("k")
 M = ragged.size("M")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
 
 

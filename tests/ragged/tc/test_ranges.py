@@ -94,6 +94,8 @@ def test_sizes_that_leave_a_range_empty_are_refused_unless_one_is_zero():
         domains(text, H=2, K=5)
     assert caught.value.phase == "range" and "H = 2, K = 5: 0:-2" in str(caught.value)
     assert domains(text, H=0, K=3) == {"y": ((0, 0),)}
+    with pytest.raises(TcError, match="is negative"):
+        domains("def f(float(H) x, float(K) w) -> (y, s) { y(h) +=! x(h + k) * w(k) s +=! w(i) }", H=0, K=3)
 
 
 def test_literal_empty_ranges_are_refused():

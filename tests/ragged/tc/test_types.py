@@ -5,7 +5,7 @@ import pytest
 
 from ragged import tc
 
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
 TEXT = """def f({0}(N,M) a, {0} s) -> (copy, total, product, top, low, chosen, third) {{
   copy(i,j) = a(i,j)
