@@ -15,6 +15,8 @@ from ragged.machine import Machine
 UNROLL = 4
 """Elements of the reduction per iteration of a micro-kernel's loop."""
 MOST_VECTORS = 8
+_REGISTERS_PER_SPARE = 16
+"""A register in so many is left free: with fewer, register allocation spills in some schedules and not in others."""
 _BRANCH_BYTES = 40
 """Code that finds a block's rows and chooses its kernel: a comparison, a jump and what they compare."""
 _KERNEL_BYTES = 90
@@ -103,8 +105,9 @@ def micro_kernels(machine: Machine) -> Iterator[MicroKernel]:
     Fewer accumulators than hide the latency of a multiply-add, or fewer than another number of rows or vectors would
     allow by half, are left to remainders: they are never the best for many rows.
     """
+    spare = machine.vector_registers // _REGISTERS_PER_SPARE
     for vectors in range(1, MOST_VECTORS + 1):
-        most = (machine.vector_registers - vectors - 1) // vectors
+        most = (machine.vector_registers - spare - vectors - 1) // vectors
         for rows in range(1, most + 1):
             if rows * vectors >= machine.accumulators:
                 yield MicroKernel(rows, vectors)
