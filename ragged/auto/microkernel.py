@@ -99,16 +99,20 @@ class Candidate:
         return f"{self.kernel.rows}x{self.kernel.vectors} {self.remainder.value}"
 
 
+def most_rows(machine: Machine, vectors: int) -> int:
+    """Return the most rows of a tile of so many vectors, 0 if none fits in registers."""
+    spare = machine.vector_registers // _REGISTERS_PER_SPARE
+    return max(0, (machine.vector_registers - spare - vectors - 1) // vectors)
+
+
 def micro_kernels(machine: Machine) -> Iterator[MicroKernel]:
     """Yield the micro-kernels that fit in registers with their accumulators, vectors of one operand and a broadcast.
 
-    Fewer accumulators than hide the latency of a multiply-add, or fewer than another number of rows or vectors would
-    allow by half, are left to remainders: they are never the best for many rows.
+    Fewer accumulators than hide the latency of a multiply-add are left to remainders: they are never the best for many
+    rows.
     """
-    spare = machine.vector_registers // _REGISTERS_PER_SPARE
     for vectors in range(1, MOST_VECTORS + 1):
-        most = (machine.vector_registers - spare - vectors - 1) // vectors
-        for rows in range(1, most + 1):
+        for rows in range(1, most_rows(machine, vectors) + 1):
             if rows * vectors >= machine.accumulators:
                 yield MicroKernel(rows, vectors)
 

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from ragged.auto.microkernel import most_rows
 from ragged.errors import ScheduleError, UserError
 from ragged.machine import Machine
 
 _WHY = "why"
-_ROWS, _MOST_ROWS, _VECTORS = 4, 6, 4
-"""Rows of a tile if its matrices stay in the first cache, rows of others, and vectors of a tile."""
-ENOUGH_SUMS = 8
-"""Independent accumulators that hide the latency of a multiply-add: 4 cycles, 2 issued per cycle."""
-_SUMS, _MOST_SHARING = 16, ENOUGH_SUMS
-"""Accumulators of a tile of few vectors without parameters, and the most rows that such a tile has."""
-_REGISTERS = 32
-"""Vector registers of a tile of the most rows with one column of its operands."""
+_ROWS, _VECTORS = 4, 4
+"""Rows of a tile if its matrices stay in the first cache, and vectors of a tile. Others have as many rows as fit."""
+_CHAINS = 2
+"""Accumulators of a tile of few vectors without parameters, as a multiple of those that hide the latency."""
 _ROWS_PER_WORKER, _ROWS_PER_WORKER_ON_UNIT = 12, 8
 """Rows of a batch per worker from which workers share rows; fewer on a matrix unit, where a row takes less time."""
 _UNROLL, _LONG = 4, 64
@@ -156,7 +153,7 @@ class ScheduleOptions:
         """Return the most rows and vectors of a tile on a machine."""
         if self.tile is not None:
             return self.tile
-        return (_MOST_ROWS if machine.vector_registers >= _REGISTERS else _ROWS), _VECTORS
+        return max(_ROWS, most_rows(machine, _VECTORS)), _VECTORS
 
     def tile_rows(self, machine: Machine, matrices: int, vectors: int, row: int) -> tuple[int, ...]:
         """Return candidates for the rows of a tile, best first.
@@ -170,7 +167,8 @@ class ScheduleOptions:
         if self.tile is not None:
             return (rows,)
         if not matrices:
-            return (max(_ROWS, min(_MOST_SHARING, -(-_SUMS // vectors))), _ROWS)
+            sums = machine.accumulators
+            return (max(_ROWS, min(sums, -(-_CHAINS * sums // vectors))), _ROWS)
         if rows == _ROWS:
             return (rows,)
         few_columns = 2 * vectors <= most_vectors

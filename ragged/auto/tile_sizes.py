@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.analysis.contractions import Contraction
-from ragged.auto.options import ENOUGH_SUMS, ScheduleOptions
+from ragged.auto.options import ScheduleOptions
 from ragged.ir.expr import Const
 from ragged.ir.stmt import For
 from ragged.machine import Machine
@@ -53,7 +53,7 @@ def loop_over_gates(contraction: Contraction, columns: For, sums: int, machine: 
     columns of each, must fit in registers.
     """
     others = [each for each in contraction.outputs if each is not contraction.rows and each is not columns]
-    if contraction.packed is None or len(others) != 1 or sums >= ENOUGH_SUMS:
+    if contraction.packed is None or len(others) != 1 or sums >= machine.accumulators:
         return None
     count = extent_of(others[0])
     held = count * sums + count + 1
