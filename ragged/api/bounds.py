@@ -20,10 +20,9 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.stmt import Check, Label, Stmt, block
+from ragged.ir.stmt import Check, Label
 from ragged.ir.walk import mentions, subexpressions
 from ragged.layout.packed import PackedLayout
-from ragged.layout.prelude import nest
 from ragged.passes.insert_checks import check_of, index_message
 from ragged.prove import Proof, Prover, Unproven
 
@@ -203,20 +202,6 @@ class Bounds:
                 end = substitute(each.extent.expr, tensor.index_of_dim)
                 inside = both(inside, Binary(BinaryOp.LT, Ref(index), end))
         return inside
-
-    def extent_checks(self, tensor: RaggedTensor) -> Stmt:
-        """Return the checks of divisors in extents, in loops over the dimensions before."""
-        extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
-        if isinstance(tensor.body, Reduction):
-            own = dict(zip(tensor.indices, (Ref(each.dim.var) for each in tensor.dims), strict=True))
-            extents += [(axis.var, substitute(axis.extent.expr, own)) for axis in tensor.body.axes]
-        domain = [(var, self.functions.expr(extent)) for var, extent in extents]
-        found: list[Stmt] = []
-        for position, (_, extent) in enumerate(extents):
-            checks = {each.condition: check_of(each, tensor.at) for each in divisions(extent)}
-            if checks:
-                found.append(nest(domain[:position], self.functions.stmt(block(*checks.values()))))
-        return block(*found)
 
     def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexAccess]]:
         """Yield the indices of a value's reads."""

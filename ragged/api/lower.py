@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ragged.api.bounds import Bounds
 from ragged.api.build_signature import build_signature
+from ragged.api.extent_checks import extent_checks
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions, computed, rows_of, tensors_of
 from ragged.api.signature import RaggedSignature
@@ -90,7 +91,12 @@ class _OperatorLowering:
         body = block(*(self.nest(each) for each in computed(tensors) if each not in self.decisions.at))
         program = self.program(body)
         signature = build_signature(self.name, tensors, self.outputs, self.layouts, functions, self.decisions)
-        checks = block(*map(self.bounds.extent_checks, tensors))
+        checks = block(
+            *(
+                extent_checks(tensor, functions, is_result=self.buffers[tensor].role is not Role.WORKSPACE)
+                for tensor in tensors
+            )
+        )
         return LoweredOperators(program, checks, signature, self.buffers, self.layouts, self.loops, functions)
 
     def buffer(self, tensor: RaggedTensor) -> Buffer:
