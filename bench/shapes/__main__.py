@@ -22,7 +22,7 @@ from rich.console import Console
 
 from bench.ceilings import measure_ceilings
 from bench.command import add_results, check_names, check_peers, names, page, write_json
-from bench.peers.shapes import BEST, OWN, OWN_STATIC, REMAINDERS, SHAPES_PEERS, STRONGEST, find
+from bench.peers.shapes import BEST, OWN, OWN_STATIC, REMAINDERS, SHAPES_PEERS, SMALL, STRONGEST, find
 from bench.process import PeerFailed
 from bench.shapes.measure import Measurements, Pace
 from bench.shapes.process import ShapesProcess
@@ -42,7 +42,7 @@ from bench.shapes.workloads import (
 from ragged.runtime.cores import usable_cores
 
 _WIDTH = 130
-EXTRA = ("predictions", "best", "remainders", "stream", "bits", "memory")
+EXTRA = ("predictions", "best", "remainders", "tuning", "stream", "bits", "memory")
 """What is measured besides times of shapes."""
 
 
@@ -88,6 +88,7 @@ def run(options: Options, console: Console) -> ShapesResult:
         found.fresh,
         found.bits,
         found.grown,
+        found.tuned,
         found.refused,
     )
 
@@ -116,12 +117,14 @@ def _measure_tiles(options: Options, found: Measurements) -> None:
     """Measure our function beside its stated tiles."""
     extent, threads = options.extent, options.threads
     if "best" in options.workloads:
-        with _started((OWN, BEST), threads, found) as peers:
+        with _started((OWN, SMALL, BEST), threads, found) as peers:
             few = [length for length in (1, 2, *extent.batched) if length in extent.lengths]
             found.sweep(dense(few, 768, 2304, threads, "dense, every tile"), peers)
     if "remainders" in options.workloads:
         with _started(tuple(REMAINDERS), threads, found) as peers:
             found.sweep(remainders(extent, threads), peers)
+    if "tuning" in options.workloads:
+        found.tuning(dense(extent.lengths, 768, 2304, threads), extent.tuning_seconds)
 
 
 def _measure_dense(

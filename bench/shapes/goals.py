@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.goals import geometric_mean
-from bench.peers.shapes import BEST, OWN, OWN_STATIC, STRONGEST
+from bench.peers.shapes import BEST, OWN, OWN_STATIC, SMALL, STRONGEST
 from bench.shapes.results import Served, ShapeRow, ShapesResult
 
 CODE_BYTES, MOST_VARIANTS = 24 * 1024, 4
 COMPILE_SECONDS = 6.0
 """A second to decide and five to compile."""
+SMALL_BYTES = 8192
 FLAT_BYTES = 2**20
 ELEMENTS = 100_000_000
 
@@ -72,10 +73,10 @@ def rows_of(result: ShapesResult, workload: str, threads: int | None = None) -> 
     return [row for row in result.rows if row.workload == workload and row.threads == wanted]
 
 
-def served_of(result: ShapesResult, workload: str, threads: int) -> Served | None:
+def served_of(result: ShapesResult, workload: str, threads: int, peer: str = OWN) -> Served | None:
     """Return what is known of our function for a workload."""
     for each in result.served:
-        if (each.workload, each.threads, each.peer) == (workload, threads, OWN):
+        if (each.workload, each.threads, each.peer) == (workload, threads, peer):
             return each
     return None
 
@@ -115,6 +116,9 @@ def _predictions(result: ShapesResult) -> Iterator[GoalMet]:
     if errors:
         yield _at_most(2, "predicted against measured, median error", float(np.median(errors)), 0.02)
         yield _at_most(2, "predicted against measured, worst error", max(errors), 0.08)
+    for tuned in result.tuned:
+        what = f"gain of measured tuning, {tuned.points} points in {tuned.seconds:.0f} seconds"
+        yield _at_most(2, what, tuned.gain - 1, 0.03)
     seconds = [served.seconds for served in result.served if served.peer == OWN]
     if seconds:
         what = "seconds to decide and compile, most of any workload"
@@ -124,7 +128,17 @@ def _predictions(result: ShapesResult) -> Iterator[GoalMet]:
 
 
 def _code(result: ShapesResult) -> Iterator[GoalMet]:
-    served = served_of(result, "dense", result.settings.threads)
+    threads = result.settings.threads
+    small = served_of(result, "dense, every tile", threads, SMALL)
+    if small is not None and small.code_bytes is not None:
+        met = small.code_bytes <= SMALL_BYTES
+        yield GoalMet(
+            3, f"bytes of code with code_bytes={SMALL_BYTES}", f"{small.code_bytes:,}", "no more", met
+        )
+    ratios = ahead_of(rows_of(result, "dense, every tile"), [SMALL])
+    if ratios:
+        yield _at_least(3, "ours over that, geometric mean", 1 / geometric_mean(ratios), 0.95)
+    served = served_of(result, "dense", threads)
     if served is None:
         return
     if served.variants is not None:

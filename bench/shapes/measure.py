@@ -10,7 +10,8 @@ from bench.process import PeerFailed
 from bench.results import spread
 from bench.shapes.problems import ShapesProblem
 from bench.shapes.process import ShapesProcess
-from bench.shapes.results import Bits, Fresh, Grown, Served, ShapeRow, ShapesRefused, ShapeTimes
+from bench.shapes.results import Bits, Fresh, Grown, Served, ShapeRow, ShapesRefused, ShapeTimes, Tuned
+from bench.shapes.tuning import tune_dense
 from bench.turns import in_turns
 
 LARGEST_ERROR = 1e-5
@@ -49,6 +50,7 @@ class Measurements:
     fresh: list[Fresh] = field(default_factory=list)
     bits: list[Bits] = field(default_factory=list)
     grown: list[Grown] = field(default_factory=list)
+    tuned: list[Tuned] = field(default_factory=list)
     refused: list[ShapesRefused] = field(default_factory=list)
 
     def sweep(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:
@@ -112,6 +114,11 @@ class Measurements:
                 self._refuse(peer.name, problem, str(failure))
                 continue
             self.grown.append(Grown(peer.name, len(problem.shapes), grown))
+
+    def tuning(self, problem: ShapesProblem, seconds: float) -> None:
+        """Search for what is faster than what was predicted, by measuring."""
+        self.say(f"tuning for {seconds:.0f} seconds", lasting=True)
+        self.tuned.append(tune_dense(problem, seconds))
 
     def _checked(self, problem: ShapesProblem, peer: ShapesProcess) -> list[float] | None:
         """Make the problem and compare all answers; return the errors, or None if the peer is not to be timed."""

@@ -25,6 +25,7 @@ def page_of(told: Mapping[str, Any], result: ShapesResult, picture: str | None =
         _head(told, result),
         _goals(result),
         None if picture is None else f"![share of peak over shapes, a line for each peer]({picture})",
+        _tuned(result),
         *_sweeps(result),
         _fresh(result),
         _bits(result),
@@ -149,6 +150,18 @@ def _fresh(result: ShapesResult) -> str:
     if grown:
         table += ["", *markdown_table(("", "more shapes", "the process grew by, MiB"), grown)]
     return "\n".join(["## Fresh shapes", "", said, "", *table])
+
+
+def _tuned(result: ShapesResult) -> str:
+    cells = [
+        (f"{each.seconds:.0f}", str(each.points), f"{each.gain - 1:.1%}", f"`{each.best}`")
+        for each in result.tuned
+    ]
+    if not cells:
+        return ""
+    said = "What `ragged.tune` finds on dense, over what is chosen by predicted time and not measured."
+    heads = ("seconds", "points timed", "gain", "options")
+    return "\n".join(["## Measured tuning", "", said, "", *markdown_table(heads, cells)])
 
 
 def _bits(result: ShapesResult) -> str:

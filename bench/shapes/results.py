@@ -84,6 +84,17 @@ class Grown:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuned:
+    """A measured search for the lengths of the dense workload: points that were timed, and what the best one gains."""
+
+    threads: int
+    seconds: float
+    points: int
+    gain: float
+    best: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShapesRefused:
     """A peer that is not timed on a workload, and why."""
 
@@ -113,4 +124,5 @@ class ShapesResult:
     fresh: list[Fresh]
     bits: list[Bits]
     grown: list[Grown]
+    tuned: list[Tuned]
     refused: list[ShapesRefused]

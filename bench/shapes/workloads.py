@@ -35,16 +35,17 @@ class Extent:
     largest_fresh: int = 2048
     served: int = 10_000
     remainders: int = 32
+    tuning_seconds: float = 60.0
 
 
 def quick_extent() -> Extent:
     """Return an extent that takes two minutes: to see that all works, and about how fast."""
-    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024, 1000, 20)
+    return Extent((1, 2, 5, 24, 43, 64, 100, 128), (5, 43, 128), (16,), 40, 1024, 1000, 20, 10.0)
 
 
 def tiny_extent() -> Extent:
     """Return the extent of tests."""
-    return Extent((1, 2), (3,), (1,), 4, 8, 6, 3)
+    return Extent((1, 2), (3,), (1,), 4, 8, 6, 3, 0.0)
 
 
 def dense(lengths: Iterable[int], k: int, n: int, threads: int, name: str = "dense") -> ShapesProblem:

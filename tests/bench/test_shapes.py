@@ -71,7 +71,7 @@ def row(label, own, other, flops=1e9, workload="dense", threads=1):
 
 
 def planned(rows, **fields):
-    empty = {"served": [], "fresh": [], "bits": [], "grown": [], "refused": []} | fields
+    empty = {"served": [], "fresh": [], "bits": [], "grown": [], "tuned": [], "refused": []} | fields
     ceilings = [Ceilings(1, 100.0, ()), Ceilings(2, 200.0, ())]
     return ShapesResult(ShapesSettings(2, 0.1, 0.0, True), ceilings, rows, **empty)
 

@@ -29,10 +29,11 @@ REMAINDERS: dict[str, PeerInfo] = {
     "padded": PeerInfo("globally padded", f"{_HERE}.compiled_tiles:Padded", ("cortex-compiler",)),
 }
 """Ways to compute the rows that fill no tile, of one tile: DietCode's figures 7 and 10."""
-BEST = "best"
+BEST, SMALL = "best", "small"
 EVERY: dict[str, PeerInfo] = {
     **SHAPES_PEERS,
     **REMAINDERS,
+    SMALL: PeerInfo("ours, code_bytes=8192", f"{_HERE}.compiled_tiles:Small", ("cortex-compiler",)),
     BEST: PeerInfo("ours, the best of all tiles", f"{_HERE}.compiled_tiles:Best", ("cortex-compiler",)),
 }
 OWN, OWN_STATIC = "ragged", "ragged-static"

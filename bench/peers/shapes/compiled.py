@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import Any
+from typing import Any, ClassVar
 
 import ragged
 from bench.peers.shapes.peer import Call, ShapesPeer
@@ -22,6 +22,7 @@ class Measured(ShapesPeer):
 
     kinds = frozenset({Dense, BatchedProduct})
     options = ScheduleOptions()
+    code_bytes: ClassVar[int] = CODE_BYTES
 
     def __init__(self, problem: ShapesProblem) -> None:
         self._problem = problem
@@ -63,7 +64,7 @@ class Measured(ShapesPeer):
             params,
             threads=self._problem.threads,
             shapes=expected or None,
-            code_bytes=CODE_BYTES,
+            code_bytes=self.code_bytes,
             options=self.options,
         )
 

@@ -15,6 +15,7 @@ from ragged import RaggedFunction, ScheduleOptions
 from ragged.machine import Machine, this_machine
 from ragged.tuning.space import default_space
 
+SMALL_BYTES = 8192
 _FEWER_ROWS = 3
 """Tiles of so many rows fewer than fit in registers are tried as well, for each number of vectors."""
 
@@ -68,6 +69,13 @@ class Padded(Exact):
             return result
 
         return call
+
+
+class Small(compiled.Measured):
+    """A third of the bytes of code."""
+
+    kinds = frozenset({Dense})
+    code_bytes = SMALL_BYTES
 
 
 class Best(compiled.Measured):

@@ -86,6 +86,14 @@ def test_points_are_compiled_in_other_processes_and_timed_here(monkeypatch):
     assert len(prepared) == 2 and found.timed and all(each.kernel_us.median > 0 for each in found.timed)
 
 
+def test_shapes_that_calls_brought_are_tuned_for():
+    function = ragged.compile(dense(), {"W": WEIGHTS}, threads=1)
+    for rows in (3, 3, 5):
+        function(X=np.ones((rows, 8), np.float32))
+    found = tuned(shapes=function.observed(), space={"reduction_unroll": [2]})
+    assert len(found.timed) == 2
+
+
 def test_calls_can_be_given_instead_of_shapes():
     found = tuned(shapes=None, calls=[{"X": np.ones((4, 8), np.float32)}], space={"reduction_unroll": [2]})
     assert len(found.timed) == 2
