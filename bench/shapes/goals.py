@@ -15,7 +15,8 @@ CODE_BYTES, MOST_VARIANTS = 24 * 1024, 4
 COMPILE_SECONDS = 6.0
 """A second to decide and five to compile."""
 SMALL_BYTES = 8192
-FLAT_BYTES = 2**20
+FLAT_BYTES = 4 * 2**20
+"""What a process may grow by at its peak: a result has up to 2.5 MB."""
 ELEMENTS = 100_000_000
 
 

@@ -61,7 +61,8 @@ class ShapesServer:
             case TimeShape():
                 return self._time(request)
             case TimeFresh(shapes=shapes, repeats=repeats):
-                return [self._first_calls(self.problem.shapes[number], repeats) for number in shapes]
+                with _no_garbage():
+                    return [self._first_calls(self.problem.shapes[number], repeats) for number in shapes]
             case CompareRows():
                 return self._compare_rows()
             case Grow(shapes=shapes):
@@ -89,7 +90,10 @@ class ShapesServer:
             return None
         begin = perf_counter()
         self._peer, self._problem = self._class(problem), problem
-        return ShapesMade(perf_counter() - begin)
+        took = perf_counter() - begin
+        gc.collect()
+        gc.freeze()  # what stays needs no look in each collection between timings
+        return ShapesMade(took)
 
     def _operands_of(self, sizes: Sizes) -> tuple[Array, ...]:
         """Return the operands of a shape: the first rows or images of the largest that differs in nothing else."""
@@ -128,8 +132,7 @@ class ShapesServer:
 
     def _first_calls(self, sizes: Sizes, repeats: int) -> list[int]:
         call = self._call(sizes)
-        with _no_garbage():
-            return [_nanoseconds(call) for _ in range(1 + repeats)]
+        return [_nanoseconds(call) for _ in range(1 + repeats)]
 
     def _call_all(self, shapes: range) -> None:
         for number in shapes:
