@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from bench.ceilings import Ceilings
-from bench.peers.shapes import OWN, SHAPES_PEERS, STRONGEST
+from bench.peers.shapes import OWN, SHAPES_PEERS, STRONGEST, compiled
 from bench.peers.shapes.compiled_tiles import Exact, Padded, full_tiles, tile_of
 from bench.results import Spread
 from bench.shapes.__main__ import Options, parse, run
@@ -168,3 +168,23 @@ def test_tiles_that_are_tried_fill_the_registers():
         found = full_tiles(machine, Dense(16, 768, 2304))
         assert 5 <= len(found) <= 25
         assert all(2304 % (vectors * machine.lanes(4)) == 0 for _, vectors in found)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [Dense(16, 8, 32), Dense(16, 5, 48)],
+        [BatchedProduct(2, 3, 8, 3, True), BatchedProduct(2, 5, 8, 5, True)],
+        [BatchedProduct(2, 3, 3, 16, False), BatchedProduct(2, 5, 5, 16, False)],
+        [Convolution(1, 4, 16, 16, 3), Convolution(2, 4, 16, 16, 3)],
+    ],
+    ids=lambda shapes: type(shapes[0]).__name__,
+)
+def test_one_function_of_ours_serves_all_shapes(shapes):
+    problem = ShapesProblem("all", tuple("ab"), tuple(shapes), 1)
+    own = compiled.Measured(problem)
+    for sizes in shapes:
+        operands = problem.operands(sizes)
+        found = own.array(own.call(sizes, operands)())
+        np.testing.assert_allclose(found, reference(problem, sizes, operands), rtol=1e-4, atol=1e-5)
+    assert own.details()["code_bytes"] > 0

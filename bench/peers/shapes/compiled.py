@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import ragged
 from bench.peers.shapes.peer import Call, ShapesPeer
-from bench.shapes.problems import Array, BatchedProduct, Dense, ShapesProblem, Sizes
+from bench.shapes.problems import Array, BatchedProduct, Convolution, Dense, ShapesProblem, Sizes
 from ragged import RaggedFunction, ScheduleOptions, Tensor
 from ragged.api.values import Value
 from ragged.codegen.elf import symbol_bytes
@@ -17,10 +17,14 @@ CODE_BYTES = 24_000
 """The most bytes of code of a function's variants."""
 
 
+_NAMES = {Dense: ("rows", "k", "n"), BatchedProduct: ("batch", "m", "k", "n"), Convolution: ("batch",)}
+"""The numbers of shapes that may be sizes."""
+
+
 class Measured(ShapesPeer):
     """What differs between shapes is a size of the program: of arrays of a call, or of weights, bound once."""
 
-    kinds = frozenset({Dense, BatchedProduct})
+    kinds = frozenset({Dense, BatchedProduct, Convolution})
     options = ScheduleOptions()
     code_bytes: ClassVar[int] = CODE_BYTES
 
@@ -41,7 +45,7 @@ class Measured(ShapesPeer):
         if isinstance(sizes, BatchedProduct):
             return self._function
         if sizes.weights not in self._functions:
-            self._functions[sizes.weights] = self._function.with_params({"W": self._problem.weights(sizes)})
+            self._functions[sizes.weights] = self._function.with_params(self._params(sizes))
         return self._functions[sizes.weights]
 
     def details(self) -> dict[str, Any]:
@@ -57,16 +61,21 @@ class Measured(ShapesPeer):
     def compiled(self, shapes: Sequence[Sizes]) -> RaggedFunction:
         """Return the function of some shapes."""
         tensor, expected = program(shapes)
-        first = shapes[0]
-        params = {} if isinstance(first, BatchedProduct) else {"W": self._problem.weights(first)}
         return ragged.compile(
             tensor,
-            params,
+            self._params(shapes[0]),
             threads=self._problem.threads,
             shapes=expected or None,
             code_bytes=self.code_bytes,
             options=self.options,
         )
+
+    def _params(self, sizes: Sizes) -> dict[str, Array]:
+        """Return the weights of a shape; those of a convolution as (kernel, kernel, channels, filters)."""
+        if isinstance(sizes, BatchedProduct):
+            return {}
+        weights = self._problem.weights(sizes)
+        return {"W": weights.transpose(2, 3, 1, 0) if isinstance(sizes, Convolution) else weights}
 
     def _predicted(self, function: RaggedFunction) -> dict[str, float]:
         """Return the microseconds that the plan of each shape says."""
@@ -82,7 +91,7 @@ def program(shapes: Sequence[Sizes]) -> tuple[Tensor, list[dict[str, int]]]:
     rows is a factor: 16 * T.
     """
     first = shapes[0]
-    names = ("rows", "k", "n") if isinstance(first, Dense) else ("batch", "m", "k", "n")
+    names = _NAMES[type(first)]
     columns = {name: tuple(int(getattr(each, name)) for each in shapes) for name in names}
     unit = gcd(*columns.get("rows", (1,)))
     sizes: dict[tuple[int, ...], tuple[str, Value]] = {}
@@ -98,6 +107,8 @@ def program(shapes: Sequence[Sizes]) -> tuple[Tensor, list[dict[str, int]]]:
     ]
     if isinstance(first, BatchedProduct):
         return _batched(of["batch"], of["m"], of["k"], of["n"], first.transposed), expected
+    if isinstance(first, Convolution):
+        return _convolution(of["batch"], first), expected
     return _dense(of["rows"], of["k"], of["n"]), expected
 
 
@@ -132,3 +143,22 @@ def _batched(batch: int | Value, m: int | Value, k: int | Value, n: int | Value,
         [(b, batch), (r, m), (c, n)],
         lambda h, i, j: ragged.sum(k, lambda q: x[h, i, q] * z[h, q, j]),
     )
+
+
+def _convolution(batch: int | Value, of: Convolution) -> Tensor:
+    names = ("batch", "y", "x", "channel", "filter", "ky", "kx")
+    n, y, x, c, f, u, v = (ragged.dim(name) for name in names)
+    side, border = of.side, of.kernel // 2
+    images = ragged.input_tensor("X", [(n, batch), (y, side), (x, side), (c, of.channels)])
+    taps = ragged.parameter("W", [(u, of.kernel), (v, of.kernel), (c, of.channels), (f, of.filters)])
+
+    def element(i: Value, h: Value, w: Value, o: Value) -> Value:
+        def term(a: Value, b: Value, channel: Value) -> Value:
+            row, column = h + a - border, w + b - border
+            inside = (row >= 0) & (row < side) & (column >= 0) & (column < side)
+            read = images[i, row, column, channel]
+            return (ragged.where(inside, read, 0.0) if border else read) * taps[a, b, channel, o]
+
+        return ragged.sum((u, v, c), term)
+
+    return ragged.compute("Y", [(n, batch), (y, side), (x, side), (f, of.filters)], element)
