@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
@@ -45,13 +46,24 @@ def measured_machine() -> Machine:
     folder = cache_folder()
     if folder is None:
         return this_machine()
-    cache = DiskCache(folder, LIMIT)
-    key = hashlib.sha256(f"rates {_VERSION} {identity()} {this_machine()!r}".encode()).hexdigest()
-    found = _read(cache.get(key))
+    found = _read(_kept_in(folder).get(_key()))
     if found is None:
-        cache.put(key, msgspec.json.encode(measure_rates(this_machine())))
-        found = _read(cache.get(key))
+        keep_rates(folder, measure_rates(this_machine()))
+        found = _read(_kept_in(folder).get(_key()))
     return this_machine() if found is None else replace(this_machine(), rates=found)
+
+
+def keep_rates(folder: Path, rates: Rates) -> None:
+    """Keep the rates of this machine in a folder of kernels, if possible: none are measured there any more."""
+    _kept_in(folder).put(_key(), msgspec.json.encode(rates))
+
+
+def _kept_in(folder: Path) -> DiskCache:
+    return DiskCache(folder / "rates", LIMIT)
+
+
+def _key() -> str:
+    return hashlib.sha256(f"rates {_VERSION} {identity()} {this_machine()!r}".encode()).hexdigest()
 
 
 def _read(data: bytes | None) -> Rates | None:

@@ -26,7 +26,7 @@ def test_compiles_cache_look_ups_and_calls_are_logged(cache_dir, caplog, monkeyp
     caplog.set_level(logging.INFO, "ragged")
     for _ in range(2):
         fn = ragged.compile(scaled(), threads=1)
-    (entry,) = cache_dir.iterdir()
+    (entry,) = cache_dir.glob("*.entry")
     assert lines(caplog, "ragged.cache") == [f"{what} {entry.stem}" for what in ("miss", "store", "hit")]
     (compiled,) = lines(caplog, "ragged.compile")
     seconds = r"\d+\.\d{3}"
