@@ -13,6 +13,8 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
+from ragged.compiled.target_machine import keep_rates
+from ragged.machine import this_machine
 from ragged.runtime import executable
 from tests.support.golden import check_golden
 
@@ -24,6 +26,8 @@ CACHES = ("CORTEX_CACHE_DIR", "RAGGED_CACHE_DIR")
 if "CORTEX_TESTS_CACHE" not in os.environ:
     os.environ["CORTEX_TESTS_CACHE"] = tempfile.mkdtemp(prefix="cortex-tests-")
     atexit.register(shutil.rmtree, os.environ["CORTEX_TESTS_CACHE"], ignore_errors=True)
+    # Schedules depend on rates: stated ones, which no load of the machine changes.
+    keep_rates(Path(os.environ["CORTEX_TESTS_CACHE"]), this_machine().rates)
 for variable in CACHES:
     os.environ[variable] = os.environ["CORTEX_TESTS_CACHE"]
 
@@ -31,8 +35,11 @@ _patch = pytest.MonkeyPatch.setattr
 
 
 def patch_without_cache(patch: pytest.MonkeyPatch, *args: Any, **kwargs: Any) -> None:
-    """Patch an attribute, and compile without the run's cache until it is undone: it may be the compiler's."""
-    for variable in CACHES:
+    """Patch an attribute, and compile without the run's cache until it is undone: it may be the compiler's.
+
+    Pytest patches its own configuration, for as long as it runs.
+    """
+    for variable in CACHES if not isinstance(args[0], pytest.Config) else ():
         if os.environ.get(variable) == os.environ["CORTEX_TESTS_CACHE"]:
             patch.setenv(variable, "")
     _patch(patch, *args, **kwargs)
@@ -60,14 +67,8 @@ ALONE = (
     "ragged/runtime/test_team.py",
     "test_soak.py",
 )
-# Files that compile for over 40 s of processor time: only `make thorough` runs them.
-THOROUGH = (
-    "bench/test_ragged.py",
-    "compiler/test_bits.py",
-    "compiler/test_tiles.py",
-)
 # Tests of tens of seconds come first: begun at the end, one of them would leave the other processors without work.
-LONG = ("test_random", "bench", "test_documents.py")
+LONG = ("test_random", "bench", "test_documents.py", "ragged/ops/test_primitives.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -75,8 +76,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path = os.path.relpath(item.path, TESTS)
         if path.startswith(ALONE):
             item.add_marker(pytest.mark.alone)
-        if path.startswith(THOROUGH):
-            item.add_marker(pytest.mark.thorough)
     items.sort(key=lambda item: not os.path.relpath(item.path, TESTS).startswith(LONG))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import cortex
 from cortex import ra
+from cortex.compiler.interpret import rows_by_structure
 from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.linearize import linearize
 from ragged.errors import DataError
@@ -18,7 +19,7 @@ from ragged.ir.pointer_facts import Follows
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
 from ragged.passes.discharge_checks import discharge_checks
-from tests.support.agreement import by_structure, check_agreement, interpreted
+from tests.support.agreement import check_agreement, interpreted
 
 N, H, V = ra.N, 3, 7
 STRUCTURES = [(((1, 2), 3), (4, 5)), ((0, 6), (1, (2, 3))), 4, (5, 6)]
@@ -88,7 +89,7 @@ def test_rows_of_two_nodes_swapped():
     by_id = np.empty((LINEARIZED.num_nodes, H))
     by_id[LINEARIZED.rows] = np.concatenate([rows_["h"] for rows_ in results])
     with pytest.raises(AssertionError, match="structure 0"):
-        check_agreement(by_structure({"h": by_id}, LINEARIZED.replace(rows=rows)), EXPECTED, "rows")
+        check_agreement(rows_by_structure({"h": by_id}, LINEARIZED.replace(rows=rows)), EXPECTED, "rows")
 
 
 def test_every_batch_one_number_too_high(function):

@@ -36,11 +36,15 @@ def interpreted_rows(
 def interpreter_inputs(
     program: Program, linearized: Linearized, params: Mapping[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the sizes and the arrays of a batch, by the names that a program has for them."""
+    """Return the sizes and the arrays of a batch, by the names that a program has for them.
+
+    Orders of loops that a schedule declares are not among them.
+    """
     values = {
         function.name: value_of(function, linearized)
         for function in (*program.sizes(), *program.arrays())
-        if function.source in (Source.STRUCTURE, Source.PAYLOAD)
+        if function.source is Source.STRUCTURE
+        or (function.source is Source.PAYLOAD and function.name in linearized.payloads)
     }
     sizes = {
         function.name: values.pop(function.name) for function in program.sizes() if function.name in values

@@ -1,14 +1,17 @@
 """The bits of a result do not change with tiles, threads, the batch or the order of it.
 
-Kernels are compiled with the default schedule of several machines, without one, and with tiles that nobody would
-choose, put together of primitives at random; by one thread and by three. What they leave at each node is compared.
+Kernels are compiled with the default schedule of several machines, without one, and with tiles that no rule
+chooses, put together of primitives at random; by one thread and by several. The results of each node are compared.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,14 +149,25 @@ def scheduled(fn):
     return bool(set(steps) - {"pair_products", "read_in_place"})
 
 
-FEW = ("tree_lstm", "mv_rnn", "child_sum in bf16")
-"""A model of vectors, one of matrices, and one that is rounded."""
-EVERY = [
-    pytest.param(name, marks=() if name in FEW else pytest.mark.thorough) for name in (*MODELS, *ROUNDED)
-]
+NAMES = (*MODELS, *ROUNDED)
+QUICK = {
+    ("tree_fc", "this machine"),
+    ("tree_fc", "narrow vectors"),
+    ("tree_fc", "no schedule"),
+    ("tree_fc", "any tiles"),
+    ("tree_lstm", "any tiles"),
+    ("child_sum in bf16", "narrow vectors"),
+}
+QUICK_TEAMS = {("tree_fc", "this machine", 2), ("tree_fc", "any tiles", 3), ("mv_rnn", "any tiles", 2)}
+"""What `make test` compares: every schedule of a model that is compiled quickly, and few of the others."""
 
 
-@pytest.fixture(scope="module", params=EVERY)
+def cases(every: Iterable[tuple[Any, ...]], quick: Collection[tuple[Any, ...]]) -> list[Any]:
+    """Return parameters of a test; all but the quick ones are left to `make thorough`."""
+    return [pytest.param(*case, marks=() if case in quick else pytest.mark.thorough) for case in every]
+
+
+@pytest.fixture(scope="module")
 def reference(request):
     """The model's name, structures, and the bits of each as one thread computes it alone, without a schedule."""
     name = request.param
@@ -164,10 +178,7 @@ def reference(request):
     return name, batch, [bits(fn([each]))[0] for each in batch]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [pytest.param(way, marks=pytest.mark.thorough if way == "wide vectors" else ()) for way in WAYS],
-)
+@pytest.mark.parametrize(("reference", "way"), cases(product(NAMES, WAYS), QUICK), indirect=["reference"])
 def test_tiles_and_batches_change_no_bit(reference, way, monkeypatch):
     name, batch, want = reference
     fn = compiled(monkeypatch, name, way, 1)
@@ -176,13 +187,9 @@ def test_tiles_and_batches_change_no_bit(reference, way, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("way", "threads"),
-    [
-        ("this machine", 2),
-        ("any tiles", 3),
-        pytest.param("this machine", 3, marks=pytest.mark.thorough),
-        pytest.param("any tiles", 2, marks=pytest.mark.thorough),
-    ],
+    ("reference", "way", "threads"),
+    cases(product(NAMES, ("this machine", "any tiles"), (2, 3)), QUICK_TEAMS),
+    indirect=["reference"],
 )
 def test_threads_change_no_bit(reference, way, threads, monkeypatch):
     name, batch, want = reference

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import cache
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -22,13 +25,17 @@ MODELS: dict[str, Callable[[int], ra.Model]] = {
     "tree_lstm": lambda hidden: models.tree_lstm(hidden, hidden, 7),
     "mv_rnn": lambda hidden: models.mv_rnn(hidden, 7),
 }
-TRIED = ((16, 1), (60, 1), (60, 2))
-"""Sizes with numbers of threads: vectors filled, and vectors and tiles with a rest."""
-RESULTS = [
-    pytest.param(hidden, threads, marks=() if (hidden, threads) in TRIED else pytest.mark.thorough)
-    for hidden in (16, 48, 60, 100, 256)
-    for threads in (1, 2)
-]
+SIZES = (16, 48, 60, 100, 256)
+QUICK = {"tree_fc": 60, "mv_rnn": 60, "tree_lstm": 16}
+"""The sizes that `make test` schedules: 60 leaves a rest of vectors and of tiles."""
+
+
+def cases(threads: tuple[int, ...], quick: Collection[tuple[str, int, int]]) -> list[Any]:
+    """Return models, sizes and numbers of threads; all but the quick ones are left to `make thorough`."""
+    every = product(MODELS, SIZES, threads)
+    return [pytest.param(*case, marks=() if case in quick else pytest.mark.thorough) for case in every]
+
+
 TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
 
 
@@ -45,26 +52,25 @@ def _is_product(site: Site, stmt: Reduce) -> bool:
     return known and any(isinstance(e, Load) and e.buffer.role in (Role.PARAMETER, Role.BOUND) for e in parts)
 
 
+@cache
+def tiled(name: str, hidden: int, threads: int) -> Program:
+    """Return what the default schedule makes of a model."""
+    steps = lowering_steps(default_schedule(MODELS[name](hidden)).lower(), threads=threads)
+    return next(step.program for step in steps if step.name == "default_schedule")
+
+
 @pytest.mark.parametrize(
-    "hidden",
-    [
-        16,
-        pytest.param(48, marks=pytest.mark.thorough),
-        60,
-        pytest.param(100, marks=pytest.mark.thorough),
-        256,
-    ],
+    ("name", "hidden", "threads"), cases((2,), {(name, hidden, 2) for name, hidden in QUICK.items()})
 )
-@pytest.mark.parametrize("name", MODELS)
-def test_no_product_is_left_untiled(name, hidden):
-    steps = lowering_steps(default_schedule(MODELS[name](hidden)).lower(), threads=2)
-    found = products(next(step.program for step in steps if step.name == "default_schedule"))
+def test_no_product_is_left_untiled(name, hidden, threads):
+    found = products(tiled(name, hidden, threads))
     assert found
     assert [site.stmt.label.name for site in found if site.loops[-1].kind is not LoopKind.VECTORIZED] == []
 
 
-@pytest.mark.parametrize(("hidden", "threads"), RESULTS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "hidden", "threads"), cases((1, 2), {("tree_fc", 60, 2), ("mv_rnn", 60, 2)})
+)
 def test_results(name, hidden, threads):
     model = MODELS[name](hidden)
     params = model.init_params(seed=hidden)
@@ -76,9 +82,8 @@ def test_results(name, hidden, threads):
 
 def test_what_tiles_leave_over_of_leaves_is_a_tile_of_their_number():
     """Leaves are few, or may be; inner nodes with words of their own are run over once in a call, and stay apart."""
-    steps = lowering_steps(default_schedule(MODELS["tree_lstm"](16)).lower(), threads=2)
-    program = next(step.program for step in steps if step.name == "default_schedule")
+    program = tiled("tree_lstm", 16, 2)
     names = {site.stmt.label.name for site in products(program) if isinstance(site.stmt, Reduce)}
-    for product in ("Wx_o_leaf", "Uh_f", "Uh_o"):
-        assert {f"{product}.t.is{rest}" for rest in (1, 2, 3)} <= names
+    for name in ("Wx_o_leaf", "Uh_f", "Uh_o"):
+        assert {f"{name}.t.is{rest}" for rest in (1, 2, 3)} <= names
     assert {"Wx_o", "Wx_o.t"} <= names and "Wx_o.t.is1" not in names

@@ -14,20 +14,39 @@ ERRORS = {"ModelError", "ScheduleError", "DataError"}
 PARTS = ("because", "fix")
 
 
+LONGEST = 2000
+"""The most characters of a message around one of its literal pieces."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """What is known of a message's text: its literal pieces in order, None where a value stands."""
+
+    pieces: tuple[str | None, ...]
+
+    def is_in(self, texts: str) -> bool:
+        """Return whether some text is the message. It is looked for around its longest literal piece."""
+        pattern = "".join("[^\n]{0,400}?" if piece is None else re.escape(piece) for piece in self.pieces)
+        longest = max((piece for piece in self.pieces if piece is not None), key=len)
+        begin = texts.find(longest)
+        while begin >= 0:
+            around = texts[max(0, begin - LONGEST) : begin + len(longest) + LONGEST]
+            if re.search(pattern, around):
+                return True
+            begin = texts.find(longest, begin + 1)
+        return False
+
+
 @dataclass(frozen=True)
 class Site:
-    """A call that makes an error: its place, and its parts as patterns; a part made elsewhere has none."""
+    """A call that makes an error: its place, and its parts; a part made elsewhere has no template."""
 
     place: str
-    patterns: dict[str, str | None]
+    parts: dict[str, Template | None]
 
     def unseen(self, texts: str) -> list[str]:
         """Return the parts that no text has."""
-        return [
-            part
-            for part, pattern in self.patterns.items()
-            if pattern is not None and not re.search(pattern, texts)
-        ]
+        return [part for part, known in self.parts.items() if known is not None and not known.is_in(texts)]
 
 
 def sites() -> Iterator[Site]:
@@ -39,15 +58,13 @@ def sites() -> Iterator[Site]:
                     parts = {"what": node.args[0]} if node.args else {}
                     parts |= {word.arg: word.value for word in node.keywords if word.arg in PARTS}
                     place = f"{path.relative_to(ROOT)}:{node.lineno}"
-                    yield Site(place, {part: pattern(text) for part, text in parts.items()})
+                    yield Site(place, {part: template(text) for part, text in parts.items()})
 
 
-def pattern(expr: ast.expr) -> str | None:
-    """Return what matches every text that an expression may be, or None if nothing of it is known."""
+def template(expr: ast.expr) -> Template | None:
+    """Return what is known of every text that an expression may be, or None if that is nothing."""
     pieces = _pieces(expr)
-    if not any(piece.strip() for piece in pieces if piece is not None):
-        return None
-    return "".join("[^\n]{0,400}?" if piece is None else re.escape(piece) for piece in pieces)
+    return Template(tuple(pieces)) if any(piece.strip() for piece in pieces if piece) else None
 
 
 def _pieces(expr: ast.expr) -> list[str | None]:

@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 
 from cortex import ra
+from cortex.compiler.interpret import Rows, interpreter_inputs, rows_by_structure
 from cortex.ilir.structure import ROOT
 from cortex.linearize import Linearized
-from cortex.linearize.values import value_of
 from cortex.ra.tensor import IfThenElse
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Role, Source
+from ragged.ir.expr import Role
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
-from tests.support.tables import filled_tables, is_order, random_orders
+from tests.support.tables import filled_tables, random_orders
 
 BOUND = 1e-5
 """The largest error that a result may have."""
-
-Rows = Mapping[str, np.ndarray[Any, Any]]
-"""One structure's results by name, (nodes, ...) in post-order rows."""
 
 
 def error(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
@@ -105,27 +102,15 @@ def interpreted(
     # By name: a program that was parsed has dimensions of its own.
     if any(dim is not None and dim.name == ROOT.name for buffer in outputs for dim in buffer.dims):
         return roots_by_structure(found, linearized)
-    return by_structure(found, linearized)
+    return rows_by_structure(found, linearized)
 
 
 def inputs(
     program: Program, linearized: Linearized, params: Mapping[str, Any], workers: int, seed: int
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes and arrays of a batch; orders of loops that a schedule declared are what `seed` says."""
-    of_structures = [function for function in program.sizes() if function.source is Source.STRUCTURE]
-    sizes = {function.name: value_of(function, linearized) for function in of_structures}
-    arrays: dict[str, Any] = {
-        function.name: value_of(function, linearized)
-        for function in program.arrays()
-        if function.source is not Source.PRELUDE and not is_order(program, function)
-    }
+    sizes, arrays = interpreter_inputs(program, linearized, params)
     arrays |= random_orders(program, sizes, workers, seed)
-    for buffer in program.buffers:
-        if buffer.role is Role.PARAMETER:
-            arrays[buffer.name] = np.asarray(params[buffer.name])
-        elif buffer.role is Role.PAYLOAD:
-            values = linearized.payloads[buffer.name]  # or the memory that they are in
-            arrays[buffer.name] = values.reshape(-1) if len(buffer.shape) == 1 else values
     return sizes, arrays | filled_tables(program, sizes, arrays)
 
 
@@ -143,10 +128,3 @@ def at_roots(expected: Sequence[Rows], linearized: Linearized) -> list[Rows]:
         roots = linearized.roots[slice(*linearized.root_begin[structure : structure + 2])].tolist()
         found.append({name: array[[nodes.index(root) for root in roots]] for name, array in rows.items()})
     return found
-
-
-def by_structure(results: Rows, linearized: Linearized) -> list[Rows]:
-    """Return each structure's rows of results that are by node id."""
-    begin = linearized.row_begin
-    rows = [linearized.rows[begin[s] : begin[s + 1]] for s in range(linearized.num_structures)]
-    return [{name: array[own] for name, array in results.items()} for own in rows]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import ra
+from cortex.compiler.interpret import rows_by_structure
 from cortex.linearize import Linearized, linearize
 from ragged.codegen.build import compile_program
 from ragged.errors import ScheduleError
@@ -19,7 +20,7 @@ from ragged.ir.expr import Role
 from ragged.ir.program import Program, StageKind
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.runtime.call import Caller, bind
-from tests.support.agreement import Rows, by_structure, check_agreement, inputs, interpreted
+from tests.support.agreement import Rows, check_agreement, inputs, interpreted
 from tests.support.conditioned import well_conditioned
 from tests.support.library import library
 from tests.support.random_cells import cells
@@ -156,4 +157,4 @@ def check_compiled(run: Run, program: Program) -> None:
     kinds = [kind for kind in (StageKind.PRELUDE, StageKind.KERNEL) if kind in made.entries]
     given = {name: array for name, array in arrays.items() if name not in constant}
     got = Caller([made.entries[kind] for kind in kinds], bound, workers=workers)({**sizes, **given})
-    check_agreement(by_structure(got, linearized), run.expected, "compiled")
+    check_agreement(rows_by_structure(got, linearized), run.expected, "compiled")

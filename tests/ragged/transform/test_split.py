@@ -338,3 +338,24 @@ def test_an_iteration_reads_what_it_has_stored_itself():
     program = parse(text)
     after = accepted(split, program, loop(program, "i"), 4, Tail.OVERLAP).program
     check_same(program, after, [({"count": 13, "start": 0}, {})])
+
+
+WITH_BARRIER = """\
+program("barrier")
+
+workers: call()
+x: output(float32[workers])
+
+with kernel:
+    for w in team(workers):
+        for i in serial(13):
+            barrier(team)
+        x[w] = 1.0
+"""
+
+
+def test_overlapping_iterations_with_a_barrier_are_refused():
+    program = parse(WITH_BARRIER)
+    assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'i'\n  because: a barrier stands in it"
+    )

@@ -1,0 +1,27 @@
+"""Tests of one run share kernels, except while one of them has patched an attribute."""
+
+import os
+
+import pytest
+
+import cortex
+from cortex import models
+from ragged.compiled import kernel_cache
+from ragged.compiled.kernel_cache import cache_folder
+
+MODEL = models.tree_sum(hidden=3, vocab=5)
+
+
+def test_a_kernel_is_compiled_once_for_all_tests_of_a_run(caplog):
+    assert str(cache_folder()) == os.environ["CORTEX_TESTS_CACHE"]
+    with caplog.at_level("INFO", "ragged.cache"):
+        for _ in range(2):
+            cortex.compile(MODEL, MODEL.init_params(), threads=1)
+    assert caplog.messages[-1].startswith("hit ")
+
+
+def test_a_test_that_patches_an_attribute_compiles_for_itself():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_cache, "LIMIT", 0)
+        assert cache_folder() is None
+    assert str(cache_folder()) == os.environ["CORTEX_TESTS_CACHE"]
