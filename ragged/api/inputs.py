@@ -216,11 +216,19 @@ def _differ(what: str, dim: str, values: Array, known: Array, other: str) -> Dat
     )
 
 
+def _extents(signature: RaggedSignature) -> set[str]:
+    """Return the sizes that extents of arguments are made of, or extents of results; others are plain numbers."""
+    tensors = (*signature.inputs, *signature.outputs)
+    found = {rule.size for each in tensors for rule in each.extents if isinstance(rule, Sized)}
+    sums = (rule for each in signature.inputs for rule in each.extents if isinstance(rule, Affine))
+    return found | {size for rule in sums for size, _ in rule.terms}
+
+
 def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputLengths) -> None:
     """Read a size or lengths that are given by name."""
     what = f"{signature.name}: '{key}'"
     if key in signature.sizes and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if value < 0:
+        if value < 0 and key in _extents(signature):
             raise DataError(f"{what} is {value}, and no extent is negative")
         known = inputs.sizes.setdefault(key, (int(value), what))
         if known[0] != value:

@@ -128,6 +128,14 @@ def test_integer_scalars_in_ranges():
     assert caught.value.phase == "range"
 
 
+def test_integer_scalars_may_be_negative():
+    text = "def f(int s, float(N) x) -> (y, z) { y(i) = x(i) + s z(i) = x(i + s) where i in 0 - s:N - s }"
+    found = tc.define(text).f.compile(schedule=None)(-2, b)
+    np.testing.assert_array_equal(found["y"], b - 2)
+    np.testing.assert_array_equal(found["z"], b)
+    assert found["z"].lower == (2,)
+
+
 def test_data_out_of_range_is_named():
     T, at = floats(6, 3), np.array([[0, 5], [2, 9]], np.int32)
     named = r"index 9 of dimension 0 of 'T' is outside \[0, 6\): 'I'\[1, 1\] is 9"
