@@ -112,6 +112,7 @@ def conv2d_program(
         "weight", [*window, (c, channels), *own_filters] if last else [*own_filters, (c, channels), *window]
     )
     offset = ragged.input_tensor("bias", own_filters) if bias else None
+    padded = _padded(a, padding, last=last) if any(padding) else a
 
     def element(*indices: Value) -> Value:
         i, *at = indices
@@ -119,11 +120,11 @@ def conv2d_program(
         *of_group, o = own
 
         def term(channel: Value, u: Value, v: Value) -> Value:
-            h = p * stride[0] + u * dilation[0] - padding[0]
-            k = q * stride[1] + v * dilation[1] - padding[1]
+            h = p * stride[0] + u * dilation[0]
+            k = q * stride[1] + v * dilation[1]
             factor = w[(u, v, channel, *of_group, o)] if last else w[(*of_group, o, channel, u, v)]
             read = (i, h, k, *of_group, channel) if last else (i, *of_group, channel, h, k)
-            return _padded(a, read, ((h, height, padding[0]), (k, width, padding[1]))) * factor
+            return padded[read] * factor
 
         total = (
             ragged.sum((ky, kx, c), lambda u, v, channel: term(channel, u, v))
@@ -133,16 +134,28 @@ def conv2d_program(
         return total if offset is None else total + offset[(*of_group, o)]
 
     dims = [(n, batch), *place, *own_filters] if last else [(n, batch), *own_filters, *place]
-    return RaggedSchedule(ragged.compute("y", dims, element), name="conv2d")
+    result = ragged.compute("y", dims, element)
+    s = RaggedSchedule(result, name="conv2d")
+    if padded is not a:
+        s.compute_at(padded, result.loops[0])
+    return s
 
 
-def _padded(a: RaggedTensor, read: tuple[Value, ...], axes: tuple[tuple[Value, Value, int], ...]) -> Value:
-    """Return an element of an image, 0 around it; `axes` are indices, extents and paddings."""
-    inside = [(index >= 0) & (index < extent) for index, extent, padding in axes if padding]
-    if not inside:
-        return a[read]
-    condition = inside[0] if len(inside) == 1 else inside[0] & inside[1]
-    return ragged.where(condition, a[read], 0.0)
+def _padded(a: RaggedTensor, padding: Pair, *, last: bool) -> RaggedTensor:
+    """Return images with zeros around them, so that no sum asks where they end; `last` says that channels come last."""
+    axes = (1, 2) if last else (len(a.dims) - 2, len(a.dims) - 1)
+    dims = [
+        (each.dim, each.extent + 2 * padding[axes.index(d)] if d in axes else each.extent)
+        for d, each in enumerate(a.dims)
+    ]
+    ends = [a.dims[d].extent for d in axes]
+
+    def element(*at: Value) -> Value:
+        read = [index - padding[axes.index(d)] if d in axes else index for d, index in enumerate(at)]
+        inside = [(read[d] >= 0) & (read[d] < end) for d, end in zip(axes, ends, strict=True)]
+        return ragged.where(inside[0] & inside[1], a[tuple(read)], 0.0)
+
+    return ragged.compute("padded", dims, element)
 
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:
