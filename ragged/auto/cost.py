@@ -60,27 +60,35 @@ def predicted_ns(machine: Machine, candidate: Candidate, rows: int, product: Pro
     """Return the time of a product of so many rows, in nanoseconds."""
     if not rows:
         return 0.0
-    vectors, depth = candidate.kernel.vectors, product.depth
-    width = vectors * machine.lanes(_FLOAT_BYTES)
-    panels = -(-product.columns // width)
+    vectors, lanes = candidate.kernel.vectors, machine.lanes(_FLOAT_BYTES)
+    full, rest = divmod(-(-product.columns // lanes), vectors)
     share = -(-rows // product.workers) if not product.shared else rows
-    busiest = -(-panels // product.workers) if product.shared else panels
-    weights = busiest * width * depth * _FLOAT_BYTES
-    panel_bytes = width * depth * _FLOAT_BYTES
-    own_rows = share * depth * _FLOAT_BYTES
-    first = machine.read_bytes(weights)
+    cycles = {
+        each: _panel_cycles(machine, candidate, share, product, each) for each in (vectors, rest) if each
+    }
+    if product.shared and product.workers > 1:
+        total = -(-(full + bool(rest)) // product.workers) * cycles[vectors]
+    else:
+        total = full * cycles[vectors] + (cycles[rest] if rest else 0.0)
+    return total * 1000 / machine.rates.mhz + (_BARRIER_NS if product.workers > 1 else 0)
+
+
+def _panel_cycles(machine: Machine, candidate: Candidate, rows: int, product: Product, vectors: int) -> float:
+    """Return the cycles of all tiles of one panel, the first of which brings the panel nearer."""
+    depth = product.depth
+    panel_bytes = vectors * machine.vector_bytes * depth
+    weights = product.columns * depth * _FLOAT_BYTES
+    first = machine.read_bytes(weights / product.workers if product.shared else weights)
     again = max(machine.read_bytes(2 * panel_bytes), first)
-    row_rate = machine.read_bytes(own_rows + panel_bytes)
-    cycles, fresh = 0.0, True
-    for count, times in candidate.tiles(share).items():
+    row_rate = machine.read_bytes(rows * depth * _FLOAT_BYTES + panel_bytes)
+    cycles = 0.0
+    for number, (count, times) in enumerate(candidate.tiles(rows).items()):
         kernel = MicroKernel(count, vectors)
-        cycles += times * tile_cycles(machine, kernel, depth, again, row_rate)
-        if fresh:  # the first tile brings the panel nearer
-            cycles += tile_cycles(machine, kernel, depth, first, row_rate)
-            cycles -= tile_cycles(machine, kernel, depth, again, row_rate)
-            fresh = False
-    barrier = _BARRIER_NS if product.workers > 1 else 0
-    return busiest * cycles * 1000 / machine.rates.mhz + barrier
+        nearer = tile_cycles(machine, kernel, depth, again, row_rate)
+        cycles += times * nearer
+        if number == 0:
+            cycles += tile_cycles(machine, kernel, depth, first, row_rate) - nearer
+    return cycles
 
 
 def ideal_ns(machine: Machine, rows: int, product: Product) -> float:

@@ -100,10 +100,10 @@ def plan_rows(
         return ()
     usual = CODE_BYTES if shapes else SMALL_CODE_BYTES
     budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
-    tolerance = ENOUGH if code_bytes is None else 0.0
+    exactly = code_bytes is not None
     sides = [
         _LoopSpace(
-            machine, threads, loop, tuple(inside), shapes, budget, tolerance, strategy, options.remainder
+            machine, threads, loop, tuple(inside), shapes, budget, exactly, strategy, options.remainder
         )
         for loop, inside in loops
     ]
@@ -167,11 +167,12 @@ class _LoopSpace:
         inside: tuple[Contraction, ...],
         shapes: Sequence[Shape],
         budget: int,
-        tolerance: float,
+        exactly: bool,
         strategy: Strategy,
         remainder: str | None,
     ) -> None:
-        self._loop, self._budget, self._tolerance = loop, budget, tolerance + 1e-9
+        self._loop, self._budget, self._exactly = loop, budget, exactly
+        self._tolerance = 1e-9 if exactly else ENOUGH
         self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
         rows = extents(shapes, loop.extent) or usual_rows()
         spaces = {
@@ -186,13 +187,16 @@ class _LoopSpace:
             if space
         }
         self.curve = curve([each for points in self.points.values() for each in points])
-        self._least = min(each.loss for each in fitting(self.curve, budget))
+        self._least = min(each.loss for each in fitting(self.curve, self._budget))
 
     def _widths(self) -> list[int]:
         """Return the numbers of vectors of panels that divide all columns; any number if there is none."""
         extents = [extent_of(each.vector) for each in self._inside if each.vector is not None]
         found = range(1, MOST_VECTORS + 1)
-        return [n for n in found if all(extent % (n * self._lanes) == 0 for extent in extents)] or list(found)
+        dividing = [n for n in found if all(extent % (n * self._lanes) == 0 for extent in extents)]
+        if not dividing and self._exactly:  # the last panel has code of its own
+            self._budget //= 2
+        return dividing or list(found)
 
     def products(self, vectors: int) -> tuple[Product, ...]:
         """Return the loop's products, in panels of so many vectors."""

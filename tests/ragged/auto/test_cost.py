@@ -80,3 +80,11 @@ def test_kernels_fit_in_registers_and_hide_the_latency():
 
 def test_no_rows_take_no_time():
     assert predicted_ns(ZEN_4, Candidate(MicroKernel(6, 4), Remainder.EXACT), 0, DENSE) == 0
+
+
+def test_columns_that_fill_no_panel_take_a_narrower_one():
+    candidate = Candidate(MicroKernel(6, 4), Remainder.EXACT)
+    whole, more, less = (
+        predicted_ns(ZEN_4, candidate, 48, Product(columns, 768)) for columns in (128, 144, 112)
+    )
+    assert whole < more < 1.4 * whole and 0.8 * whole < less < whole
