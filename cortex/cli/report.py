@@ -66,3 +66,8 @@ def _finite(value: Any) -> Any:
             return value if math.isfinite(value) else None
         case _:
             return value
+
+
+def counted(number: int, what: str) -> str:
+    """Return `1 tree`, `2,000 trees`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.cli.library import SIZE, build, sizes_in, with_defaults
-from cortex.cli.report import INPUT_FILE, OUTPUT_FILE, json_option, print_json, print_table
+from cortex.cli.report import INPUT_FILE, OUTPUT_FILE, counted, json_option, print_json, print_table
 from cortex.cli.saved import load_with_trees, model_or_file
 from cortex.cli.trees import read_params, read_trees, read_vocab
 from cortex.compiler import Output, RecursiveFunction, compile
@@ -112,15 +112,15 @@ def _summary(linearized: Linearized, out: Output) -> dict[str, object]:
     return {
         "trees": linearized.num_structures,
         "nodes": linearized.num_nodes,
-        "batches": linearized.num_batches,
+        "levels": linearized.num_batches,
         "roots": {name: dataclasses.asdict(_Roots.of(out[name])) for name in out},
     }
 
 
 def _print(name: str, linearized: Linearized, out: Output) -> None:
     click.echo(
-        f"{name}: {linearized.num_structures:,} trees, {linearized.num_nodes:,} nodes "
-        f"in {linearized.num_batches:,} batches"
+        f"{name}: {counted(linearized.num_structures, 'tree')}, {counted(linearized.num_nodes, 'node')} "
+        f"in {counted(linearized.num_batches, 'level')}"
     )
     rows = []
     for output in out:

@@ -14,7 +14,7 @@ _HEADINGS = (
     "model",
     "trees",
     "nodes",
-    "batches",
+    "levels",
     "linearize",
     "kernel",
     "latency",
@@ -22,7 +22,7 @@ _HEADINGS = (
     "error",
 )
 _LEGEND = (
-    "A batch is nodes of equal height, as many as a cache has room for. Times are medians in microseconds; latency is "
+    "A level is nodes of equal height, as many as a cache has room for. Times are medians in microseconds; latency is "
     "from Python objects to the result, and spread its 10th and 90th percentile beside the median. Error is the "
     "largest of all nodes."
 )
@@ -57,7 +57,7 @@ def _rows(report: Report) -> Iterator[list[str]]:
             report.name,
             f"{profile.structures:,}",
             f"{profile.nodes:,}",
-            f"{profile.batches:,}",
+            f"{profile.levels:,}",
             _microseconds(profile.linearize_us.median),
             _microseconds(profile.kernel_us.median),
             _microseconds(total.median),
@@ -109,7 +109,7 @@ def _batch(batch: Batch) -> dict[str, object]:
     return {
         "trees": profile.structures,
         "nodes": profile.nodes,
-        "batches": profile.batches,
+        "levels": profile.levels,
         "linearize_us": _spread(profile.linearize_us),
         "prelude_us": _spread(profile.prelude_us),
         "kernel_us": _spread(profile.kernel_us),

@@ -96,4 +96,4 @@ class Linearized:
     def __repr__(self) -> str:
         """Return how much there is of everything; the arrays are attributes."""
         counts = f"{self.num_structures} structures, {self.num_nodes} nodes, {self.num_edges} edges"
-        return f"Linearized({counts}, {self.num_batches} batches)"
+        return f"Linearized({counts}, {self.num_batches} levels)"

@@ -28,7 +28,8 @@ class Computed:
         self._roots = np.array([array[-1] for array in self._nodes])
         spoil(self._roots, self._nodes)
 
-    def __len__(self):
+    @property
+    def num_structures(self):
         return len(self._nodes)
 
     def __getitem__(self, name):

@@ -21,14 +21,14 @@ def test_outputs_are_those_of_the_compiled_model(cortex, trees, tmp_path):
         assert set(roots) == {"h", "c"}
         for name in roots:
             np.testing.assert_array_equal(roots[name], out[name])
-    assert result.stdout.startswith("tree_lstm: 3 trees, 15 nodes in 3 batches\n")
+    assert result.stdout.startswith("tree_lstm: 3 trees, 15 nodes in 3 levels\n")
     assert "h      3 x 6" in result.stdout
 
 
 def test_a_summary_as_json(cortex_json, trees):
     document = cortex_json("run", "mv_rnn", "--trees", trees, "--hidden", 3)
     roots = document.pop("roots")
-    assert document == {"model": "mv_rnn", "trees": 3, "nodes": 15, "batches": 3, "out": None, "save": None}
+    assert document == {"model": "mv_rnn", "trees": 3, "nodes": 15, "levels": 3, "out": None, "save": None}
     assert roots["v"]["shape"] == [3, 3] and roots["M"]["shape"] == [3, 3, 3]
     assert -1 <= roots["v"]["smallest"] <= roots["v"]["mean"] <= roots["v"]["largest"] <= 1
 

@@ -165,4 +165,4 @@ def test_a_worked_example_with_classes():
 
 def test_a_batch_says_how_much_there_is_and_does_not_list_it():
     batch = linearize(LENIENT, [Node([Node(), Node()])])
-    assert repr(batch) == "Linearized(1 structures, 3 nodes, 2 edges, 2 batches)"
+    assert repr(batch) == "Linearized(1 structures, 3 nodes, 2 edges, 2 levels)"
