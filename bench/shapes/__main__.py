@@ -161,6 +161,9 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     )
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument("--page", type=Path, help="where to write the page, Markdown")
+    parser.add_argument(
+        "--metaschedule", type=Path, help="JSON of bench.shapes.metaschedule, for the page to show"
+    )
     add_results(parser)
     given = parser.parse_args(arguments)
     check_names(parser, "workload", given.workloads, known)
@@ -190,10 +193,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         plot(result, given.plot)
     if given.page is not None:
-        from bench.shapes.page import page_of
+        from bench.shapes.page import page_of, read_searched
 
         picture = None if given.plot is None else os.path.relpath(given.plot, given.page.parent)
-        given.page.write_text(page_of(told, result, picture), encoding="utf-8")
+        searched = [] if given.metaschedule is None else read_searched(given.metaschedule)
+        given.page.write_text(page_of(told, result, picture, searched), encoding="utf-8")
     return 1 if result.refused else 0
 
 

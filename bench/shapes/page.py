@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bench.goals import geometric_mean
 from bench.machine import date_of
 from bench.markdown import markdown_table
 from bench.peers.shapes import OWN, find
-from bench.shapes.goals import ahead_of, goals_of, microseconds, shares_of_peak
-from bench.shapes.results import ShapeRow, ShapesResult
+from bench.shapes.goals import ahead_of, goals_of, microseconds, rows_of, shares_of_peak
+from bench.shapes.results import Searched, ShapeRow, ShapesResult
 
 _SHOWN = 12
 """Rows of a table: of a longer sweep, as many at equal distances, the last one among them."""
 
 
-def page_of(told: Mapping[str, Any], result: ShapesResult, picture: str | None = None) -> str:
+def page_of(
+    told: Mapping[str, Any],
+    result: ShapesResult,
+    picture: str | None = None,
+    searched: Sequence[Searched] = (),
+) -> str:
     """Return the page; `told` is the run as JSON has it, of which the machine and the versions are shown.
 
-    `picture` is the path of the plot, relative to the page.
+    `picture` is the path of the plot, relative to the page; `searched` is what MetaSchedule found in another run.
     """
     sections = [
         _head(told, result),
         _goals(result),
         None if picture is None else f"![share of peak over shapes, a line for each peer]({picture})",
         _tuned(result),
+        _searched(result, searched),
         *_sweeps(result),
         _fresh(result),
         _bits(result),
@@ -33,6 +42,11 @@ def page_of(told: Mapping[str, Any], result: ShapesResult, picture: str | None =
         _refused(result),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def read_searched(path: Path) -> list[Searched]:
+    """Return what `bench.shapes.metaschedule` wrote."""
+    return msgspec.convert(msgspec.json.decode(path.read_bytes())["rows"], list[Searched])
 
 
 def _head(told: Mapping[str, Any], result: ShapesResult) -> str:
@@ -162,6 +176,25 @@ def _tuned(result: ShapesResult) -> str:
     said = "What `ragged.tune` finds on dense, over what is chosen by predicted time and not measured."
     heads = ("seconds", "points timed", "gain", "options")
     return "\n".join(["## Measured tuning", "", said, "", *markdown_table(heads, cells)])
+
+
+def _searched(result: ShapesResult, searched: Sequence[Searched]) -> str:
+    if not searched:
+        return ""
+    own = {row.label: microseconds(row, OWN) for row in rows_of(result, "dense")}
+    cells = [
+        (
+            each.label,
+            str(each.trials),
+            f"{each.seconds:,.0f}",
+            f"{each.us:,.0f}",
+            "" if (us := own.get(each.label)) is None else f"{us:,.0f}",
+        )
+        for each in searched
+    ]
+    said = "A program for each shape, searched by timing candidates (`python -m bench.shapes.metaschedule`)."
+    heads = ("dense", "trials", "seconds", "the best, us", "ours, us")
+    return "\n".join(["## MetaSchedule", "", said, "", *markdown_table(heads, cells)])
 
 
 def _bits(result: ShapesResult) -> str:

@@ -95,6 +95,18 @@ class Tuned:
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """A shape that MetaSchedule searched for: trials, seconds, and the median microseconds of the best program."""
+
+    label: str
+    trials: int
+    seconds: float
+    us: float
+    gflops: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class ShapesRefused:
     """A peer that is not timed on a workload, and why."""
 

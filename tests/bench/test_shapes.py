@@ -11,7 +11,7 @@ from bench.results import Spread
 from bench.shapes.__main__ import Options, parse, run
 from bench.shapes.goals import goals_of
 from bench.shapes.measure import Pace, _fresh
-from bench.shapes.page import page_of
+from bench.shapes.page import page_of, read_searched
 from bench.shapes.problems import BatchedProduct, Convolution, Dense, ShapesProblem, reference
 from bench.shapes.report import document, print_report
 from bench.shapes.results import Bits, Served, ShapeRow, ShapesResult, ShapesSettings, ShapeTimes
@@ -51,9 +51,13 @@ def test_rows_with_other_bits_are_counted(result):
     assert bits[BLOCKED].shapes_different == 1 and bits[BLOCKED].different > 1000
 
 
-def test_the_page_has_all_tables_and_says_who_is_missing(result):
+def test_the_page_has_all_tables_and_says_who_is_missing(result, tmp_path):
     told = document(result, ["openblas"])
-    page = page_of(told, result, "p.png")
+    (tmp_path / "m.json").write_text(
+        '{"rows": [{"label": "T=1", "trials": 4, "seconds": 47.0, "us": 6869.0, "gflops": 8.2, "error": 1e-6}]}'
+    )
+    page = page_of(told, result, "p.png", read_searched(tmp_path / "m.json"))
+    assert "| T=1 | 4 | 47 | 6,869 |  |" in page
     for part in ("## dense, 1 thread", "## Fresh shapes", "## Bits", "## Not timed", "![share of peak"):
         assert part in page
     assert f"- {WRONG} on dense, 1 threads: its answer is off by" in page
