@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from cortex import models
+from cortex.cli import library
 from cortex.cli.library import MODEL, build, sizes_in, with_defaults
 from ragged.errors import ModelError
 
@@ -81,3 +82,14 @@ def test_what_is_no_function_of_ones_own(cortex, tmp_path, monkeypatch, name, me
     monkeypatch.chdir(tmp_path)
     result = cortex("show", name, "--hidden", 4)
     assert result.exit_code == 2 and message in result.stderr
+
+
+def test_a_users_function_that_makes_no_model_is_refused(monkeypatch):
+    monkeypatch.setitem(library._CONSTRUCTORS, "mine:make", lambda hidden: hidden)
+    with pytest.raises(ModelError) as caught:
+        build("mine:make", {"hidden": 3})
+    assert str(caught.value) == (
+        "mine:make returns int, not a model\n"
+        "  because: the function of module:function is called with those of hidden=, embed=, vocab= that it takes\n"
+        "  fix: return ra.recursion_op(...)"
+    )

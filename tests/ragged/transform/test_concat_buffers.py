@@ -57,6 +57,14 @@ def test_shapes_that_differ():
     )
 
 
+def test_a_parameter_of_unknown_size():
+    program = parse(GATES.replace("parameter(float32[20, 6])", "parameter(float32[count + 20, 6])"))
+    assert refused(concat_buffers, program, gates(program), "WU") == (
+        "concat_buffers: the shape of 'W' is not known when parameters are bound\n"
+        "  because: a table needs extents that are numbers"
+    )
+
+
 def test_what_is_no_parameter():
     program = parse(GATES)
     message = refused(concat_buffers, program, (declared(program, "W"), declared(program, "y")), "Wy")

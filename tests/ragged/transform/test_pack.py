@@ -168,6 +168,20 @@ def test_an_input_that_the_kernel_cannot_pack():
     )
 
 
+def test_an_input_of_rows_of_different_lengths():
+    length = "length: payload(n < count) = facts(0 <= length(n) < 9)"
+    program = parse(
+        INPUTS.replace("depth: call()", f"depth: call()\n{length}").replace(
+            "v: payload(float32[count, depth])", "v: payload(float32[count, length(0)])"
+        )
+    )
+    assert refused(pack, program, declared(program, "v"), "v_packed", (), (1, 0)) == (
+        "pack: 'v' cannot be packed in the kernel\n"
+        "  because: its extents are not all numbers and sizes of the call\n"
+        "  fix: pack an input without rows of different lengths"
+    )
+
+
 def test_what_is_not_read():
     program = parse(PRODUCT)
     new = valid(pack, program, declared(program, "U"), "U_packed", (), (1, 0)).program

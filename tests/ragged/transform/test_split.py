@@ -359,3 +359,23 @@ def test_overlapping_iterations_with_a_barrier_are_refused():
     assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
         "split: cannot overlap blocks of loop 'i'\n  because: a barrier stands in it"
     )
+
+
+LOCAL = """\
+program("local")
+
+x: output(float32[1])
+
+with kernel:
+    t = local(float32[13])
+    for i in serial(13):
+        t[i] = 1.0
+    x[0] = t[0]
+"""
+
+
+def test_overlapping_iterations_that_write_a_buffer_of_an_outer_scope_are_refused():
+    program = parse(LOCAL)
+    assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'i'\n  because: 't' is local to what is around it, or an alias"
+    )
