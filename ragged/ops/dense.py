@@ -73,8 +73,11 @@ def dense_program(bias: bool, act: Activation) -> RaggedSchedule:
     offset = ragged.parameter("bias", [(out, features)]) if bias else None
     apply = activation(act)
 
-    def element(i: Value, j: Value) -> Value:
-        total = ragged.sum(inner, lambda q: x[i, q] * weight[j, q])
-        return apply(total if offset is None else total + offset[j])
+    def product(i: Value, j: Value) -> Value:
+        start = None if offset is None else offset[j]
+        return ragged.sum(inner, lambda q: x[i, q] * weight[j, q], init=start)
 
-    return RaggedSchedule(ragged.compute("y", [(row, rows), (out, features)], element), name="dense")
+    dims = [(row, rows), (out, features)]
+    total = ragged.compute("y" if act is None else "total", dims, product)
+    y = total if act is None else ragged.compute("y", dims, lambda i, j: apply(total[i, j]))
+    return RaggedSchedule(y, name="dense")
