@@ -210,3 +210,12 @@ def test_tune_keeps_the_best(tmp_path, monkeypatch):
     found = lib.scaled.tune(b, seconds=0.1, strategy="random")
     assert found.timed and list(tmp_path.glob("tuned.jsonl"))
     np.testing.assert_array_equal(lib.scaled(b), before)
+
+
+def test_an_output_that_is_a_parameter_as_well():
+    text = "def add(float(N) x, float(N) y) -> (y) { y(i) += 2 * x(i) }"
+    add, y = tc.define(text).add.compile(schedule=None), b.copy()
+    np.testing.assert_array_equal(add(b, y), 3 * b)
+    np.testing.assert_array_equal(y, b)
+    assert add(b, y, out=y) is y
+    np.testing.assert_array_equal(y, 3 * b)
