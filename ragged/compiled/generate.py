@@ -5,9 +5,7 @@ Imported only to compile: a kernel that is cached or saved does without this mod
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ragged.codegen.build import Generated, generate_together
@@ -44,25 +42,6 @@ def generate_kernel(
     Raises:
         UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
     """
-    with _no_collection():
-        return _generate(programs, passes, target, listings)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Leave reference cycles to later: programs have none, and looking for some takes a twentieth of a compilation."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _generate(
-    programs: Sequence[Program], passes: Sequence[Pass], target: TargetLike, listings: Listings
-) -> LoadedKernel:
     architecture, clock = cuda_architecture(target), Stopwatch()
     steps = clock.time("passes", lambda: run_passes(programs[0], passes))
     final = (steps[-1].program, *programs[1:])

@@ -7,7 +7,9 @@ Entries are checked when they are read and may be removed at any time; a fault o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,11 +68,23 @@ def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: boo
     found = None if entry is None else entry.find()
     if found is not None:
         return found
-    with reported_if_slow("a kernel"):
+    with reported_if_slow("a kernel"), _no_collection():
         made = make()
     if entry is not None:
         entry.keep(made)
     return made
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Leave reference cycles to later: programs have none, and looking for some takes a twentieth of a compilation."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _open(recipe: Recipe) -> KernelCache | None:
