@@ -65,8 +65,8 @@ def pack(
                         t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
 
     What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be
-    packed as well. What the bind stage reads it reads from where it did; unless `first`: the table is then filled
-    before all else, and read in the bind stage and not in the kernel.
+    packed as well. What the bind stage reads it reads from where it did, and so does the prelude of an input; unless
+    `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
 
     The table of an input, or of a parameter with sizes of the call among its extents, is a workspace that the kernel
     fills before all else; the outermost loop that fills it is parallel.
@@ -80,16 +80,17 @@ def pack(
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
     sized = not all(isinstance(extent, Const) for extent in parameter.shape)
-    given = parameter.role is Role.PAYLOAD or (parameter.role is Role.PARAMETER and sized)
+    given = parameter.role is Role.PAYLOAD or (parameter.role is Role.PARAMETER and sized and not first)
     shape = _input_shape(program, parameter) if given else tuple(map(Const, table_shape(parameter, "pack")))
     check_free(program, name, "pack")
-    _check_read(program, parameter, first)
+    _check_read(program, parameter, first, given)
     layout = _layout(parameter, shape, tiles, order)
     role = Role.WORKSPACE if given else Role.BOUND
     table = Buffer(name, parameter.dtype, layout.shape, role, layout.names(parameter))
     rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
+    readers = _readers(first=first, given=given)
     stages = tuple(
-        replace(stage, body=rewriter.stmt(stage.body)) if (stage.kind is StageKind.BIND) is first else stage
+        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind in readers else stage
         for stage in program.stages
     )
     new = replace(program, buffers=(*program.buffers, table), stages=stages)
@@ -141,10 +142,19 @@ def _before_kernel(program: Program, stmt: Stmt) -> Program:
     )
 
 
-def _check_read(program: Program, parameter: Buffer, first: bool) -> None:
+def _readers(*, first: bool, given: bool) -> frozenset[StageKind]:
+    """Return the stages that read a table: after the one that fills it."""
+    if first:
+        return frozenset({StageKind.BIND})
+    return frozenset({StageKind.KERNEL} if given else {StageKind.PRELUDE, StageKind.KERNEL})
+
+
+def _check_read(program: Program, parameter: Buffer, first: bool, given: bool) -> None:
     """Refuse a parameter that the readers of the table do not read, or that is not available in the bind stage."""
-    if not any((use.site.stage.kind is StageKind.BIND) is first for use in accesses(program, parameter)):
+    readers = _readers(first=first, given=given)
+    if not any(use.site.stage.kind in readers for use in accesses(program, parameter)):
         reads = "the bind stage does not read" if first else "nothing but the bind stage reads"
+        reads = "the kernel does not read" if given and not first else reads
         raise ScheduleError(
             f"pack: {reads} '{parameter.name}'",
             because="another layout would change nothing",

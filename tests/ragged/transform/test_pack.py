@@ -153,6 +153,14 @@ def test_an_input_is_tiled_in_two_dimensions(order):
     same(program, new, inputs([(0, 2), (1, 0), (3, 5), (4, 3)]))
 
 
+def test_the_prelude_reads_an_input_where_it_is():
+    check = 'with prelude:\n    check(0.0 <= w[0, 0] * w[0, 0], "NaN", label=w.number)\n\nwith kernel:'
+    program = parse(INPUTS.replace("with kernel:", check))
+    new = valid(pack, program, declared(program, "w"), "w_packed", ((1, 4),), (1, 0, 2)).program
+    assert "w[0, 0] * w[0, 0]" in str(new)
+    same(program, new, inputs([(3, 5)]))
+
+
 def test_an_input_that_the_kernel_cannot_pack():
     program = parse(INPUTS)
     team = valid(distribute_over_team, program).program
