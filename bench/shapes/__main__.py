@@ -123,6 +123,10 @@ def _measure_tiles(options: Options, found: Measurements) -> None:
     if "remainders" in options.workloads:
         with _started(tuple(REMAINDERS), threads, found) as peers:
             found.sweep(remainders(extent, threads), peers)
+    if "bits" in options.workloads and OWN in options.peers:
+        forced = [name for name in REMAINDERS if name != "padded"]
+        with _started(forced, threads, found) as peers:
+            found.rows_of_bits(dense(extent.lengths, 768, 2304, threads), peers)
     if "tuning" in options.workloads:
         found.tuning(dense(extent.lengths, 768, 2304, threads), extent.tuning_seconds)
 

@@ -97,7 +97,7 @@ class Measurements:
             except PeerFailed as failure:
                 self._refuse(peer.name, problem, str(failure))
                 continue
-            counts = (of.elements, of.different, of.shapes, of.shapes_different)
+            counts = (of.elements, of.different, of.shapes, of.shapes_different, of.digest)
             self.bits.append(Bits(peer.name, problem.threads, *counts))
 
     def memory(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:

@@ -57,12 +57,13 @@ class CompareRows:
 
 @dataclass(frozen=True, slots=True)
 class RowBits:
-    """Elements compared, how many differ, and how many shapes have such."""
+    """Elements compared, how many differ, how many shapes have such, and a hash of the largest shape's bits."""
 
     elements: int
     different: int
     shapes: int
     shapes_different: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,13 +205,14 @@ def _bits(result: ShapesResult) -> str:
             f"{each.elements:,}",
             f"{each.different:,}",
             f"{each.shapes_different} of {each.shapes}",
+            f"`{each.digest[:8]}`",
         )
         for each in result.bits
     ]
     if not cells:
         return ""
     said = "Rows of each shape compared with the same rows of the largest: does a row depend on how many come with it?"
-    heads = ("", "threads", "elements", "with other bits", "shapes with such")
+    heads = ("", "threads", "elements", "with other bits", "shapes with such", "hash of the largest")
     return "\n".join(["## Bits", "", said, "", *markdown_table(heads, cells)])
 
 

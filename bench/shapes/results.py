@@ -64,7 +64,10 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Rows of all shapes compared with the same rows of the largest: elements, those that differ, and shapes."""
+    """Rows of all shapes compared with the same rows of the largest: elements, those that differ, and shapes.
+
+    `digest` is a hash of the largest result's bits: it is the same where threads and tiles make no difference.
+    """
 
     peer: str
     threads: int
@@ -72,6 +75,7 @@ class Bits:
     different: int
     shapes: int
     shapes_different: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,12 @@ def test_predictions_and_bytes_are_compared_with_what_was_measured():
 
 def test_bits_have_to_be_enough_and_the_same():
     for elements, different, met in ((10**8, 0, True), (10**8, 1, False), (10**7, 0, False)):
-        (goal,) = goals_of(planned([], bits=[Bits(OWN, 2, elements, different, 2, 0)]))
+        goal, _ = goals_of(planned([], bits=[Bits(OWN, 2, elements, different, 2, 0, "a")]))
         assert goal.met == met and goal.number == 6
+    for other, met in (("a", True), ("b", False)):
+        bits = [Bits(OWN, 2, 10**8, 0, 2, 0, "a"), Bits("exact", 1, 10**8, 0, 2, 0, other)]
+        _, goal = goals_of(planned([], bits=bits))
+        assert goal.met == met
 
 
 def test_a_first_call_is_over_the_bound_or_not():
