@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 import pytest
@@ -39,9 +40,17 @@ def lent(fn, data):
     return {name for name, array in linearized.payloads.items() if array.base is not None and array.ndim == 1}
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-@pytest.mark.parametrize("keep", ["nodes", "roots"])
-@pytest.mark.parametrize("threads", [1, 2])
+PAIRWISE = (("float32", "nodes", 1), ("float32", "roots", 2), ("bf16", "nodes", 2), ("bf16", "roots", 1))
+"""Every two of these values together; `make thorough` has all three."""
+
+
+@pytest.mark.parametrize(
+    ("precision", "keep", "threads"),
+    [
+        pytest.param(*case, marks=() if case in PAIRWISE else pytest.mark.thorough)
+        for case in product(("float32", "bf16"), ("nodes", "roots"), (1, 2))
+    ],
+)
 def test_no_bit_depends_on_where_vectors_are(precision, keep, threads):
     model = models.tree_lstm(H, E, input="vector")
     fn = cortex.compile(model, model.init_params(seed=1), threads=threads, keep=keep, precision=precision)
