@@ -96,6 +96,7 @@ def pack(
     new = replace(program, buffers=(*program.buffers, table), stages=stages)
     filled = _filled(parameter, shape, table, layout)
     if given:
+        assert isinstance(filled, For), "an input that is packed has dimensions"
         done = _before_kernel(new, replace(filled, kind=LoopKind.PARALLEL))
     else:
         done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
@@ -243,7 +244,7 @@ def _divides(parts: tuple[Expr, Expr]) -> bool:
     return isinstance(parts[1], Binary) and parts[1].op is BinaryOp.MOD
 
 
-def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _Layout) -> For:
+def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _Layout) -> Stmt:
     """Return the nest that fills the table."""
     loops = [Var(f"{parameter.name}_{position}") for position in range(len(layout.pieces))]
     source: list[Expr] = [Const(0)] * len(shape)
@@ -262,7 +263,6 @@ def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _
     nest: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
     for var, piece in zip(reversed(loops), reversed(layout.pieces), strict=True):
         nest = For(var, piece.extent, nest)
-    assert isinstance(nest, For), "a table has dimensions"
     return nest
 
 

@@ -153,6 +153,20 @@ def test_an_input_is_tiled_in_two_dimensions(order):
     same(program, new, inputs([(0, 2), (1, 0), (3, 5), (4, 3)]))
 
 
+def test_a_parameter_without_dimensions():
+    program = parse(
+        PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[()])").replace("b[i]", "b[()]")
+    )
+    new = valid(pack, program, declared(program, "b"), "b_packed", (), ()).program
+    assert "b_packed[()]" in body(new)
+    given = {
+        "U": np.ones((20, 6), np.float32),
+        "v": np.ones((2, 6), np.float32),
+        "b": np.array(2.0, np.float32),
+    }
+    same(program, new, [({"count": 2}, given)])
+
+
 def test_the_prelude_reads_an_input_where_it_is():
     check = 'with prelude:\n    check(0.0 <= w[0, 0] * w[0, 0], "NaN", label=w.number)\n\nwith kernel:'
     program = parse(INPUTS.replace("with kernel:", check))
