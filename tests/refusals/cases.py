@@ -10,6 +10,7 @@ import numpy as np
 
 import cortex
 from cortex import Forest, Vocab, models, ra
+from cortex.cli.library import MODEL, build
 from cortex.cli.saved import load_with_trees
 from cortex.cli.trees import read_params, read_trees
 from cortex.linearize import Linearizer, read_conllu
@@ -144,6 +145,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     ),
     "saved_function_without_words": lambda folder: load_with_trees(saved(folder), folder),
     "trees_that_are_no_text": lambda folder: read_trees(no_text(folder), Vocab(["good"])),
+    "function_that_returns_no_model": lambda _: build(MODEL.convert("os:getcwd", None, None), {}),
     "parameters_in_no_archive": lambda folder: read_params(one_array(folder)),
     "specialize_what_another_model_has": lambda _: ra.Schedule(fc).specialize_if_else(arity[1]),
     "specialize_twice": lambda _: twice(),
