@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ragged.ir.checks.refusal import refusal
 from ragged.ir.expr import Buffer, Call, Expr, Function, Load, Role
@@ -36,12 +36,14 @@ def check_writes(program: Program) -> None:
 
 
 def check_bind(program: Program) -> None:
-    """The bind stage uses what is there before any batch: parameters, what is bound, expression functions."""
+    """The bind stage uses what is there before any batch: parameters and their sizes, what is bound, expressions."""
     stage = program.stage(StageKind.BIND)
     if stage is None:
         return
+    shapes = (each for buffer in program.buffers if buffer.role is Role.PARAMETER for each in buffer.shape)
+    sizes = {part.function for each in shapes for part in subexpressions(each) if isinstance(part, Call)}
     for stmt in statements(stage.body):
-        for fault in _unknown_when_binding(stmt):
+        for fault in _unknown_when_binding(stmt, sizes):
             raise refusal(program, stmt, fault)
 
 
@@ -56,13 +58,13 @@ def _write_fault(stage: Stage, buffer: Buffer) -> str | None:
     return None
 
 
-def _unknown_when_binding(stmt: Stmt) -> Iterator[str]:
+def _unknown_when_binding(stmt: Stmt, sizes: Set[Function]) -> Iterator[str]:
     for part in (part for expr in held(stmt) for part in subexpressions(expr)):
         match part:
             case Load(buffer=buffer) if buffer.role not in _BIND_READS:
                 yield f"the bind stage reads '{buffer.name}', which lives for one call"
             case Call(function=function):
-                for unknown in _not_expressions(function):
+                for unknown in set(_not_expressions(function)) - sizes:
                     yield f"the bind stage uses '{unknown.name}', which is known at the call"
             case _:
                 pass

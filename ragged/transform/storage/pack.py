@@ -68,8 +68,8 @@ def pack(
     packed as well. What the bind stage reads it reads from where it did, and so does the prelude of an input; unless
     `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
 
-    The table of an input, or of a parameter with sizes of the call among its extents, is a workspace that the kernel
-    fills before all else; the outermost loop that fills it is parallel.
+    The table of an input is a workspace that the kernel fills before all else; the outermost loop that fills it is
+    parallel. Sizes among the extents of a parameter are known when it is bound, so that its table is filled then.
 
     Raises:
         ScheduleError: the buffer is no parameter, table or input, its extents are no numbers (of an input: no sizes),
@@ -79,9 +79,13 @@ def pack(
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
-    sized = not all(isinstance(extent, Const) for extent in parameter.shape)
-    given = parameter.role is Role.PAYLOAD or (parameter.role is Role.PARAMETER and sized and not first)
-    shape = _input_shape(program, parameter) if given else tuple(map(Const, table_shape(parameter, "pack")))
+    sized = parameter.role is Role.PARAMETER and not all(isinstance(each, Const) for each in parameter.shape)
+    given = parameter.role is Role.PAYLOAD
+    shape = (
+        _input_shape(program, parameter)
+        if given or (sized and not first)
+        else tuple(map(Const, table_shape(parameter, "pack")))
+    )
     check_free(program, name, "pack")
     _check_read(program, parameter, first, given)
     layout = _layout(parameter, shape, tiles, order)

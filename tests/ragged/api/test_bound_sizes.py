@@ -57,6 +57,19 @@ def test_calls_do_not_solve_them(function):
     assert dict(function.observed()[0].sizes if function.observed() else {}).get("H", 20) == 20
 
 
+def test_parameters_are_packed_when_they_are_bound():
+    x = ragged.input_tensor("X", [(r, ragged.size("M")), (k, ragged.size("I"))])
+    w = ragged.parameter("W", [(c, ragged.size("H")), (k, ragged.size("I"))])
+    y = ragged.compute("Y", [x.dims[0], w.dims[0]], lambda p, q: ragged.sum(k, lambda t: x[p, t] * w[q, t]))
+    f = ragged.compile(y, {"W": numbers(20, 24)}, threads=2)
+    before, _, kernel = f.show("loops").partition("with kernel:")
+    assert "W_packed" in kernel and "with bind:" in before and "W_packed: bound(" in before
+    for columns, inner in ((20, 24), (17, 49), (130, 3), (1, 0)):
+        own, a = numbers(columns, inner), numbers(9, inner, seed=1)
+        found = f.with_params({"W": own})(X=a)
+        np.testing.assert_allclose(found, a @ own.T, rtol=1e-4, atol=1e-4)
+
+
 def test_sizes_that_disagree(function):
     with pytest.raises(DataError) as error:
         function.with_params({"W": numbers(20, 24), "b": numbers(21)})

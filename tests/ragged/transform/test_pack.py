@@ -100,10 +100,10 @@ def test_what_is_no_parameter():
     )
 
 
-def test_a_parameter_of_unknown_size_is_packed_at_each_call():
+def test_a_parameter_of_unknown_size_is_packed_when_it_is_bound():
     program = parse(PRODUCT.replace("b: parameter(float32[20])", "b: parameter(float32[count + 20])"))
     new = valid(pack, program, declared(program, "b"), "b_packed", ((0, 4),), (0, 1)).program
-    assert "b_packed: workspace(float32[(count + 20 + 3) // 4, 4])" in str(new)
+    assert "b_packed: bound(float32[(count + 20 + 3) // 4, 4])" in str(new)
     arrays = {"U": (20, 6), "v": (2, 6), "b": (22,)}
     random = np.random.default_rng(0)
     given = {name: random.standard_normal(shape, np.float32) for name, shape in arrays.items()}
