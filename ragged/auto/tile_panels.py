@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.analysis.contractions import contractions
+from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
-from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
+from ragged.auto.tile_sizes import extent_of, panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
@@ -56,16 +56,24 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> None:
             and the same for 1, 2 and 3 vectors
 
     The last vector of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
-    as far as there are columns. The order of each sum stays. Products that `tile_products` tiles are left to it, and
+    as far as there are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and
     so are those in which a primitive refuses a step. Comes while loops are parallel.
     """
-    tiled = {each.update for each in contractions(schedule.program) if each.vector is not None}
+    tiled = {each.update for each in contractions(schedule.program) if _fills_vectors(each, machine)}
     for label in [each.update for each in dense_products(schedule.program) if each.update not in tiled]:
         before = schedule.checkpoint()
         try:
             _tile(schedule, machine, label)
         except ScheduleError:
             schedule.restore(before)
+
+
+def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
+    """Return whether `tile_products` suits a product: its columns fill vectors, or are no more than a panel's."""
+    if contraction.vector is None:
+        return False
+    columns, lanes = extent_of(contraction.vector), machine.lanes(4)
+    return columns % lanes == 0 or columns <= panel_vectors(machine) * lanes
 
 
 def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> None:

@@ -16,6 +16,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.machine import Machine
 from ragged.runtime.call import Caller
+from tests.ragged.auto.test_row_variants import SMALL, dense
 
 AVX512 = Machine(64, 32, 2, 48 << 10, 2 << 20)
 AVX2 = Machine(32, 16, 2, 32 << 10, 1 << 20)
@@ -225,3 +226,10 @@ def test_what_is_left_as_it_is(old, new):
     text = text.replace(old, new)
     done = DefaultSchedule(AVX512)(parse(text)).program
     assert "w_packed" not in to_text(done)
+
+
+def test_more_columns_than_a_panel_that_fill_no_vectors_are_padded():
+    for columns, padded in ((30, True), (32, False), (7, False)):
+        rules = DefaultSchedule(SMALL)(dense(columns=columns)).rules
+        (record,) = [each for each in rules if each.rule == "tile_panels"]
+        assert bool(record.applied) is padded
