@@ -36,7 +36,10 @@ def structures(draw: st.DrawFn, plan: Plan) -> Node:
         if plan.min_children == 0 and below and len(below) < (plan.most_children or 0):
             below.insert(int(random.integers(len(below) + 1)), None)
         made.append(Node(below, **payload))
-    return made[-1]
+    root = made[-1]
+    for name in {p.name for p in plan.payloads} - vars(root).keys():
+        setattr(root, name, None)  # some node has each payload, if only as None
+    return root
 
 
 @st.composite
