@@ -83,8 +83,8 @@ class Expressions:
                 return literal(value, dtype)
             case Ref(var=var):
                 return self.variables[var]
-            case Load(buffer=buffer, indices=indices):
-                element = tirx.BufferLoad(self.storage[buffer], [self.offset(buffer, indices)])
+            case Load(buffer=buffer):
+                element = self.element(expr)
                 return tirx.Cast("bool", element) if buffer.dtype is DType.BOOL else element
             case Call(function=function, args=args):
                 return self._call(function, args)
@@ -105,6 +105,10 @@ class Expressions:
                 return cast(self.emit(operand), operand.dtype, dtype)
             case _:
                 assert_never(expr)
+
+    def element(self, load: Load) -> TirExpr:
+        """Return the element that `load` reads, as it is in memory."""
+        return tirx.BufferLoad(self.storage[load.buffer], [self.offset(load.buffer, load.indices)])
 
     def _index(self, expr: Binary) -> TirExpr:
         """Return an index: the node made before for the same values of its variables, as in most unrolled copies."""

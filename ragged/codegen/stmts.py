@@ -159,7 +159,8 @@ class Statements:
 
     def _prefetch(self, args: tuple[Expr, ...]) -> TirStmt:
         (element,) = args
-        address = tirx.address_of(self.expressions.emit(element))
+        assert isinstance(element, Load)
+        address = tirx.address_of(self.expressions.element(element))
         read, keep, data = (tirx.IntImm("int32", value) for value in (0, 3, 1))
         return tirx.Evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, read, keep, data))
 

@@ -62,7 +62,7 @@ def test_the_signature():
         ("word", ArgumentKind.ARRAY, I32, 1, 4),
         ("x", ArgumentKind.BUFFER, F32, 2, 16),
         ("x_1", ArgumentKind.BUFFER, F32, 1, 64),
-        ("out", ArgumentKind.BUFFER, F32, 1, 64),
+        ("out", ArgumentKind.BUFFER, F32, 1, 4),
     ]
     assert compiled.signature[2].shape[0] == Const(4)
     assert compiled.entry(StageKind.KERNEL).arguments == compiled.signature

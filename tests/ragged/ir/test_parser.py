@@ -21,7 +21,7 @@ REFUSED = {
     'program("p")\n\nwith kernel\n': "no program: expected ':'\n  at p.txt:3",
     'program("p")\nrows: structures()\n': "'rows: structures()' declares nothing\n  at p.txt:2",
     'program("p")\nh: output()\n': "'h: output()' declares nothing\n  at p.txt:2",
-    'program("p")\nh: output(float16[2])\n': "'h: output(float16[2])' declares nothing\n  at p.txt:2",
+    'program("p")\nh: output(float8[2])\n': "'h: output(float8[2])' declares nothing\n  at p.txt:2",
     'program("p")\nh: output(float32[2], order=(0, 1))\n': (
         "buffer 'h': (0, 1) does not permute its dimensions\n  at p.txt:2"
     ),
@@ -44,7 +44,7 @@ REFUSED = {
     'program("p")\nf: structure(n)\n': "'n' is no parameter\n  at p.txt:2\n  fix: write i < extent",
     'program("p")\nf: structure(n < f)\n': "unknown name 'f'\n  at p.txt:2",
     'program("p")\nf: expression()\n': "the expression 'f' has no body\n  at p.txt:2",
-    'program("p")\nf: structure(dtype=int16)\n': "'int16' is no dtype\n  at p.txt:2",
+    'program("p")\nf: structure(dtype=int128)\n': "'int128' is no dtype\n  at p.txt:2",
     'program("p")\nf: structure() = 3\n': "'3' states no facts\n  at p.txt:2\n  fix: = facts(...)",
     'program("p")\nf: structure() = facts(f > 3)\n': "'f > 3' is no fact\n  at p.txt:2",
     'program("p")\nf: structure() = facts(0 <= 1 < f)\n': "'1' is not 'f' of its parameters\n  at p.txt:2",

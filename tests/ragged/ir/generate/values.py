@@ -41,6 +41,10 @@ class Here:
         return replace(self, shapes={b: s for b, s in self.shapes.items() if b is not buffer})
 
 
+_COMPUTED = (DType.BOOL, DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64)
+"""The types of drawn expressions; all others are only what arrays hold."""
+
+
 def number(value: int, dtype: DType) -> Const:
     return Const(float(value) if dtype.is_float else value, dtype)
 
@@ -180,9 +184,7 @@ class Values:
         """Return something of another dtype as `dtype`; floats become ints only where they are exact."""
         if dtype.is_float or self.world.flag():
             others = [
-                other
-                for other in DType
-                if other not in (dtype, DType.BFLOAT16X2) and (dtype.is_float or not other.is_float)
+                other for other in _COMPUTED if other is not dtype and (dtype.is_float or not other.is_float)
             ]
             operand, bound = self.value(here, self.pick(others), depth - 1)
             return Cast(dtype, operand), bound
