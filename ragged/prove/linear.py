@@ -84,12 +84,12 @@ def follows(question: Question) -> bool:
     for part in parts:
         if len(part) == 1:
             always = _both(always, part[0])
+    if _impossible(always):  # most often: what falls into cases is looked at only where it must be
+        return True
     possible = [
         [case for case in part if not _impossible(_both(always, case))] for part in parts if len(part) != 1
     ]
-    if not possible:
-        return _impossible(always)
-    if prod(map(len, possible)) > _MOST_CASES:
+    if not possible or prod(map(len, possible)) > _MOST_CASES:
         return False
     return all(_impossible(reduce(_both, chosen, always)) for chosen in product(*possible))
 
@@ -141,10 +141,16 @@ class _Forms:
                 return [_Case()]
 
     def range(self, index: Expr, extent: Expr) -> Iterator[Form]:
-        """Yield forms that are not negative: 0 <= index < extent."""
-        low, high = self.form(index), self.form(extent)
-        if low is not None:
-            yield low
+        """Yield forms that are not negative: 0 <= index < extent, and of a least extent, of all that it is least of.
+
+        So the index has a constant bound where one of those is constant, and is told apart from rows by that.
+        """
+        low = self.form(index)
+        if low is None:
+            return
+        yield low
+        for each in _least_of(extent):
+            high = self.form(each)
             if high is not None:
                 yield plus(plus(high, low, -1), {0: -1})
 
@@ -196,6 +202,16 @@ def _limited(cases: Iterable[_Case]) -> _Cases:
     if len(found) > _MOST_CASES:
         raise _TooManyError("more cases than are looked at")
     return found
+
+
+def _least_of(extent: Expr) -> Iterator[Expr]:
+    """Yield what an extent is the minimum of, if it is one; of another extent itself."""
+    match extent:
+        case Binary(op=BinaryOp.MIN, lhs=lhs, rhs=rhs):
+            yield from _least_of(lhs)
+            yield from _least_of(rhs)
+        case _:
+            yield extent
 
 
 def _is_stable(expr: Expr) -> bool:

@@ -139,8 +139,34 @@ def either(*goals: Expr) -> Expr:
     return op(BinaryOp.OR, first, either(*rest)) if rest else first
 
 
-ROWS = ((A, Const(4)), (B, Const(4)), (C, Const(32)), (D, Const(32)))
 LATER = Unary(UnaryOp.NOT, op(BinaryOp.LT, A, B))
+
+
+@settings(max_examples=150, deadline=None)
+@given(*[st.integers(1, 5)] * 5, st.sampled_from((BinaryOp.MIN, BinaryOp.MAX)), st.booleans())
+def test_panels_told_apart_are_apart(width, lanes, rows, here, there, least, ordered):
+    """Of `a * rows * width + here * width + c` for c in 0:least(size - a, lanes), and the like in another iteration."""
+    places = [
+        place(op(BinaryOp.ADD, op(BinaryOp.MUL, row, rows), at), column, width)
+        for row, at, column in ((A, here, C), (B, there, D))
+    ]
+    extents = [Binary(least, op(BinaryOp.SUB, Call(SIZE), row), Const(lanes)) for row in (A, B)]
+    goal = either(*[LATER] * ordered, op(BinaryOp.NE, *places))
+    loops = ((A, Call(SIZE)), (B, Call(SIZE)), (C, extents[0]), (D, extents[1]))
+    apart = all(
+        (not a < b and ordered) or (a * rows + here) * width + c != (b * rows + there) * width + d
+        for n in range(4)
+        for a, b in product(range(n), repeat=2)
+        for c in range((min if least is BinaryOp.MIN else max)(n - a, lanes))
+        for d in range((min if least is BinaryOp.MIN else max)(n - b, lanes))
+    )
+    found = follows(question(goal, loops))
+    assert apart or not found
+    if least is BinaryOp.MIN and ordered and lanes <= width and here == there:
+        assert found
+
+
+ROWS = ((A, Const(4)), (B, Const(4)), (C, Const(32)), (D, Const(32)))
 FOLLOW = {
     "other rows": (either(LATER, op(BinaryOp.NE, place(A, C), place(B, D))), ROWS),
     "other rows of unknown number": (
