@@ -71,20 +71,20 @@ def follows(question: Question) -> bool:
     solver can prove without any fact.
     """
     about, forms = question.about, _Forms()
-    held = [(question.goal, False), *((condition, True) for condition in about.conditions)]
+    held = [(condition, True) for condition in about.conditions]
     held += [(Binary(BinaryOp.EQ, Ref(var), value), True) for var, value in about.lets if var.dtype.is_int]
     try:
-        parts = [
-            forms.cases(part, holds=holds) for each in held for part, holds in _parts(each[0], holds=each[1])
-        ]
+        parts = forms.parts([(question.goal, False)])
+        bounds = [form for var, extent in about.loops for form in forms.range(Ref(var), extent)]
+        if _impossible(
+            _certain(parts, bounds)
+        ):  # places told apart by the loops around them need nothing else
+            return True
+        parts += forms.parts(held)
     except _TooManyError:
         return False
-    bounds = [form for var, extent in about.loops for form in forms.range(Ref(var), extent)]
-    always = _Case((), (*bounds, *forms.known()))
-    for part in parts:
-        if len(part) == 1:
-            always = _both(always, part[0])
-    if _impossible(always):  # most often: what falls into cases is looked at only where it must be
+    always = _certain(parts, [*bounds, *forms.known()])
+    if _impossible(always):  # what falls into cases is looked at only where it must be
         return True
     possible = [
         [case for case in part if not _impossible(_both(always, case))] for part in parts if len(part) != 1
@@ -92,6 +92,11 @@ def follows(question: Question) -> bool:
     if not possible or prod(map(len, possible)) > _MOST_CASES:
         return False
     return all(_impossible(reduce(_both, chosen, always)) for chosen in product(*possible))
+
+
+def _certain(parts: Iterable[_Cases], bounds: Iterable[Form]) -> _Case:
+    """Return what holds in every case: forms that are not negative, and each part that falls into one case."""
+    return reduce(_both, (part[0] for part in parts if len(part) == 1), _Case((), tuple(bounds)))
 
 
 def _impossible(case: _Case) -> bool:
@@ -119,6 +124,14 @@ class _Forms:
     """Numbers the unknowns of one question, and makes forms of expressions and cases of conditions."""
 
     numbers: dict[Expr, int] = field(default_factory=dict)
+
+    def parts(self, held: Iterable[tuple[Expr, bool]]) -> list[_Cases]:
+        """Return the cases of each part of conditions that hold, or do not."""
+        return [
+            self.cases(part, holds=holds)
+            for condition, whether in held
+            for part, holds in _parts(condition, holds=whether)
+        ]
 
     def cases(self, condition: Expr, *, holds: bool) -> _Cases:
         """Return the cases in which a condition holds, or does not; one that says nothing if it is not understood."""
@@ -156,8 +169,10 @@ class _Forms:
 
     def form(self, expr: Expr) -> Form | None:
         """Return an integer expression as a form; None if a part of it is not the same wherever it is equal."""
-        if not _is_stable(expr):
-            return None
+        return self._stable(expr) if _is_stable(expr) else None
+
+    def _stable(self, expr: Expr) -> Form:
+        """Return an integer expression, all parts of which are the same wherever they are equal, as a form."""
         found = affine(expr)
         form = {0: found.constant} if found.constant else {}
         for term, coefficient in found.terms.items():
@@ -165,7 +180,10 @@ class _Forms:
         return form
 
     def known(self) -> Iterator[Form]:
-        """Yield forms that are not negative whatever the unknowns in terms are: sizes, quotients, remainders.."""
+        """Yield forms that are not negative whatever the unknowns in terms are: sizes, quotients, remainders..
+
+        A part of what is stable is stable.
+        """
         seen = 0
         while seen < len(self.numbers):  # what is said of a term may bring in others
             term = list(self.numbers)[seen]
@@ -178,16 +196,12 @@ class _Forms:
                     yield own
                     yield {self.numbers[term]: -1, 0: int(by) - 1}
                 case Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) if by > 0:
-                    whole = self.form(lhs)
-                    assert whole is not None, "a part of what is stable is stable"
-                    rest = plus(whole, own, -int(by))
+                    rest = plus(self._stable(lhs), own, -int(by))
                     yield rest
                     yield plus(_minus(rest), {0: int(by) - 1})
                 case Binary(op=BinaryOp.MIN | BinaryOp.MAX as op, lhs=lhs, rhs=rhs):
                     for side in (lhs, rhs):
-                        form = self.form(side)
-                        assert form is not None, "a part of what is stable is stable"
-                        more = plus(form, own, -1)
+                        more = plus(self._stable(side), own, -1)
                         yield more if op is BinaryOp.MIN else _minus(more)
                 case _:
                     pass
