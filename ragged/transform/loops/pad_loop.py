@@ -104,24 +104,30 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
     inside = labelled(loop_site(program, loop, "pad_loop"))
     mine = {id(site.stmt) for site in inside}
     later = Binary(BinaryOp.LE, old.extent, Ref(loop))
-    others = [site for site in sites(program) if id(site.stmt) not in mine]
-    for site, regions in zip(inside, regions_of(inside), strict=True):
-        for write in regions.writes:
-            dead = replace(write, conditions=(*write.conditions, site.expand(later)))
-            for other, access in _writes([*inside, *others]):
-                if access.buffer is not write.buffer:
-                    continue
-                if id(other.stmt) in mine:
-                    real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
-                    access = replace(access, conditions=(*access.conditions, real))
-                depth = _depth_of(write.buffer, site)
-                if not never_meet(program, (site, dead), (other, access), depth):
-                    assert isinstance(other.stmt, Store | Reduce)
-                    name = other.stmt.label.name
-                    raise ScheduleError(
-                        what,
-                        because=f"beyond its end '{write.buffer.name}' may be written where '{name}' writes it",
-                    )
+    own = list(_writes(inside))
+    buffers = {write.buffer for _, write in own}
+    others = [site for site in sites(program) if id(site.stmt) not in mine and _may_write(site.stmt, buffers)]
+    writes = [*own, *_writes(others)]
+    for site, write in own:
+        dead = replace(write, conditions=(*write.conditions, site.expand(later)))
+        for other, access in writes:
+            if access.buffer is not write.buffer:
+                continue
+            if id(other.stmt) in mine:
+                real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
+                access = replace(access, conditions=(*access.conditions, real))
+            depth = _depth_of(write.buffer, site)
+            if not never_meet(program, (site, dead), (other, access), depth):
+                assert isinstance(other.stmt, Store | Reduce)
+                name = other.stmt.label.name
+                raise ScheduleError(
+                    what,
+                    because=f"beyond its end '{write.buffer.name}' may be written where '{name}' writes it",
+                )
+
+
+def _may_write(stmt: Stmt, buffers: set[Buffer]) -> bool:
+    return not isinstance(stmt, Store | Reduce) or stmt.buffer in buffers
 
 
 def _depth_of(buffer: Buffer, site: Site) -> int:
