@@ -99,34 +99,6 @@ def ternary_lstm(hidden: int, vocab: int) -> ra.Model:
     return ra.recursion_op({"h": (h_ph, h), "c": (c_ph, c)}, structure=ra.Tree(max_children=3))
 
 
-def gru_reset_after(hidden: int, vocab: int) -> ra.Model:
-    """Return torch.nn.GRU's cell, over sequences: the reset gate meets the product with the state, not the state.
-
-    r, z = σ(W x + U h' + b), g = tanh(W x + b + r (U h' + d)); h = z h' + (1 - z) g, where h' is that of the step
-    before, zero at the first step.
-
-    Parameters: W_g, U_g (hidden, hidden), b_g (hidden,) for g in r, z, g, and d_g (hidden,). Payload: x (hidden,), at
-    each step. Output: h (hidden,). `vocab` is not used.
-    """
-    N, H = ra.N, hidden
-    x = ra.node_input("x", (H,))
-    h_ph = ra.placeholder((N, H), name="h_ph", default=0.0)
-    before = ra.compute((N, H), lambda n, i: h_ph[n.child(0), i], name="before")
-
-    def product(name: str, state: Indexed) -> Compute:
-        M = ra.input_tensor(name, (H, H))
-        return ra.compute(
-            (N, H), lambda n, i: ra.sum(H, lambda j: M[i, j] * state[n, j]), name=f"product_{name}"
-        )
-
-    r, z = (_gate(letter, before, hidden, x=product(f"W_{letter}", x)) for letter in "rz")
-    Wx, Uh = product("W_g", x), product("U_g", before)
-    b, d = ra.input_tensor("b_g", (H,)), ra.input_tensor("d_g", (H,))
-    g = ra.compute((N, H), lambda n, i: ra.tanh(Wx[n, i] + b[i] + r[n, i] * (Uh[n, i] + d[i])), name="g")
-    h = ra.compute((N, H), lambda n, i: z[n, i] * before[n, i] + (1.0 - z[n, i]) * g[n, i], name="h")
-    return ra.recursion_op({"h": (h_ph, h)}, structure=ra.Sequence())
-
-
 def _state_and_total(hidden: int) -> tuple[Placeholder, Compute]:
     """Return h, and the sum of the children's."""
     h_ph = ra.placeholder((ra.N, hidden), name="h_ph")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.cells import gated_dag, gru_reset_after, ternary_lstm, tree_gru_recursive
+from bench.cells import gated_dag, ternary_lstm, tree_gru_recursive
 from bench.peers.job import Cell
 from cortex import models, ra
 from cortex.ra.tensor import Indexed
@@ -121,5 +121,7 @@ MODELS: dict[Cell, Kind] = {
         lambda hidden, vocab: models.lstm(hidden, hidden, input="vector"), ("h",), payloads=("x",)
     ),
     Cell.GRU: Kind(lambda hidden, vocab: models.gru(hidden, hidden, input="vector"), ("h",), payloads=("x",)),
-    Cell.GRU_RESET_AFTER: Kind(gru_reset_after, ("h",), payloads=("x",)),
+    Cell.GRU_RESET_AFTER: Kind(
+        lambda hidden, vocab: models.gru_reset_after(hidden, hidden, input="vector"), ("h",), payloads=("x",)
+    ),
 }

@@ -16,12 +16,12 @@ from ragged.machine import Machine
 
 _FLOAT_BYTES = 4
 _TILE_CYCLES = 30
-"""Cycles of a tile besides its steps: a mispredicted branch, and addresses."""
+"""Cycles of a tile besides its steps and stores: a mispredicted branch, and addresses."""
 _OVERLAP = 4
-"""Exponent of the mean of what a step waits for: two resources that are as busy cost 19 % more than one, a resource
-that is half as busy 1.5 %. More would be a processor that never waits for both."""
+"""Exponent of the power mean of a step's resources, in cycles: a second resource that is as busy costs 19 %, one
+that is half as busy 1.5 %. A larger exponent would be a processor with more perfect overlap."""
 _BARRIER_NS = 1500
-"""A barrier of all workers, and the cache misses after it."""
+"""Nanoseconds of a barrier of all workers, and of the cache misses after it."""
 
 
 @dataclass(frozen=True, slots=True)

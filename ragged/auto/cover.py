@@ -29,13 +29,13 @@ MOST_VARIANTS = 4
 ENOUGH = 0.01
 """A loss that is not worth more code: 1 % in the geometric mean."""
 _GAIN = 0.002
-"""Less than that is below what a prediction can say."""
+"""The least relative gain between points of the trade-off curve: smaller ones are below the accuracy of predictions."""
 _PRICES = (0.0, *(2.0**power for power in range(-16, 5)))
-"""What a KiB of code costs, as a loss."""
+"""Prices of a KiB of code, in units of the loss."""
 NEVER_NS = 1e30
 _MOST_BOUNDS = 28
 _USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
-"""Row counts that are planned for where nothing is said of them."""
+"""Row counts that are planned for where no shapes are stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Variants for all row counts, in ascending order, their bytes of code, and what they lose.
+    """Variants for all row counts, in ascending order, their bytes of code, and their predicted loss.
 
     `loss` is the geometric mean over the planned row counts of the predicted time, as a multiple of the best
     candidate's for each.
@@ -74,7 +74,7 @@ class Cover:
 
 
 def usual_rows() -> Weights:
-    """Return the row counts that are planned for where nothing is said of them: about as many in each octave."""
+    """Return the row counts that are planned for where no shapes are stated: about as many in each octave."""
     return dict.fromkeys(_USUAL, 1.0)
 
 

@@ -14,7 +14,7 @@ from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
-from ragged.auto.row_variants import RowPlan, Strategy, options_for, plan_rows, table_of, tile_rows
+from ragged.auto.row_variants import Categorization, RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
@@ -57,7 +57,7 @@ class DefaultSchedule:
     options: ScheduleOptions = DEFAULT
     shapes: tuple[Shape, ...] = ()
     code_bytes: int | None = None
-    categories: Strategy = covers
+    categories: Categorization = covers
 
     def __post_init__(self) -> None:
         """Refuse options with tiles that need more registers than the machine has, with a `ScheduleError`."""

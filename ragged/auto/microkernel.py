@@ -16,11 +16,11 @@ UNROLL = 4
 """Elements of the reduction per iteration of a micro-kernel's loop."""
 MOST_VECTORS = 8
 _REGISTERS_PER_SPARE = 16
-"""A register in so many is left free: with fewer, register allocation spills in some schedules and not in others."""
+"""Registers for each one that stays free: with fewer free ones, register allocation spills in some schedules."""
 _BRANCH_BYTES = 40
-"""Code that finds a block's rows and chooses its kernel: a comparison, a jump and what they compare."""
+"""Bytes of code that compute a block's number of rows and branch to its kernel."""
 _KERNEL_BYTES = 90
-"""Code of a kernel besides its vectors: the loop's counter, and the addresses of its operands."""
+"""Bytes of a kernel's scalar code: the loop's counter, and the addresses of its operands."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,7 +54,7 @@ class Remainder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A way to compute all rows: a micro-kernel and what becomes of the remainder."""
+    """A way to compute all rows: a micro-kernel, and the strategy for the remainder."""
 
     kernel: MicroKernel
     remainder: Remainder
@@ -79,7 +79,7 @@ class Candidate:
         return self.kernel.rows if self.remainder is Remainder.OVERLAP else 1
 
     def tiles(self, rows: int) -> dict[int, int]:
-        """Return how many tiles there are of each number of rows that is computed."""
+        """Return the number of tiles for each number of rows that a tile computes, overlapping rows included."""
         most = self.kernel.rows
         full, rest = divmod(rows, most)
         match self.remainder:

@@ -1,4 +1,4 @@
-"""Loops over rows of a number that is known at the call: which variants of a product each has, and their schedule."""
+"""Loops over a number of rows that is known at the call: the variants of the products in each, and their schedule."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 
-Strategy: TypeAlias = Callable[
+Categorization: TypeAlias = Callable[
     [Machine, Sequence[Candidate], Sequence[Product], Weights, Mapping[int, float]], list[Cover]
 ]
 """How row counts are grouped into categories: `covers`, or the paper's `ragged.auto.voting.voted_covers`."""
@@ -81,14 +81,14 @@ def plan_rows(
     options: ScheduleOptions,
     shapes: Sequence[Shape] = (),
     code_bytes: int | None = None,
-    strategy: Strategy = covers,
+    strategy: Categorization = covers,
 ) -> tuple[RowPlan, ...]:
     """Return a plan for each loop over rows of a program; none if other rules tile it.
 
-    That is for programs in which all that is summed are products of such rows with parameters: no batches (their length
-    changes within a call), and no products of two inputs. Options that say how large tiles are leave nothing to plan,
-    unless they state the remainder too, nor does a matrix unit. Without a stated number of bytes, code is small unless
-    the shapes are stated, and grows no more where that gains less than 1 %. `strategy` groups row counts into
+    Every contraction of the program has to be of such rows with a parameter: no batches (their length changes
+    within a call), and no products of two inputs. Options that state the tile leave nothing to plan, unless they state
+    the remainder too; nor does a matrix unit. Without `code_bytes` the budget is small unless the shapes are stated,
+    and a cover of more bytes is not taken for a gain below 1 %. `strategy` groups row counts into
     categories.
     """
     loops = list(_row_loops(program))
@@ -168,7 +168,7 @@ class _LoopSpace:
         shapes: Sequence[Shape],
         budget: int,
         exactly: bool,
-        strategy: Strategy,
+        strategy: Categorization,
         remainder: str | None,
     ) -> None:
         self._loop, self._budget, self._exactly = loop, budget, exactly

@@ -1,4 +1,4 @@
-"""What a compiled kernel keeps of its plans: the variants of its loops over rows, and their predicted times."""
+"""The plans that a compiled kernel keeps: the variants of its loops over rows, and their predicted times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAMPLES = (1, 8, 64, 512)
 
 @dataclass(frozen=True, slots=True)
 class PlannedLoop:
-    """A loop over rows: their number is `constant` plus each size's multiple; None if it is no such sum."""
+    """A loop over rows: there are `constant` plus `sizes[name]` times each size; `sizes` is None for another extent."""
 
     name: str
     sizes: dict[str, int] | None

@@ -2,8 +2,7 @@
 
 Equations 1 to 5 of the paper, with one repair. Equations 3 to 5 multiply factors of 1 and more that grow with waste,
 and call the product a performance that equation 1 maximises; here, as in the released code, performance is divided by
-them.
-`voted_covers` has the signature of `ragged.auto.cover.covers` and can stand in its place.
+them. `voted_covers` has the signature of `ragged.auto.cover.covers` and can stand in its place.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Literal
 from ragged.errors import Location, UserError
 
 Phase = Literal["parse", "check", "range", "call"]
-"""What refused a text: its grammar, the rules of names and types, ranges of indices, or the arguments of a call."""
+"""The phase that refused a text: parsing, the check of names and types, range inference, or a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,13 @@ class TcFunction:
     ) -> Tuning[ScheduleOptions]:
         """Look for options that make calls with arguments like these faster, use the best, and return all results.
 
-        Results are kept in this user's cache on disk: what was timed once is not timed again. See `ragged.tune`.
+        Results are kept in this user's cache on disk: a point is timed once. See `ragged.tune`.
+
+        Args:
+            args: arguments as of a call, in the order of the parameters.
+            seconds: the duration of the search.
+            strategy: as for `ragged.tune`.
+            arrays: arguments by name.
 
         Raises:
             TcError: the arguments do not fit.

@@ -39,7 +39,7 @@ class KnownCall:
 
 
 class KnownCalls:
-    """The calls that went well, by the shapes and dtypes of their arguments: arrays that kernels read in place."""
+    """The calls that were accepted, by the shapes and dtypes of their arguments: arrays that kernels read in place."""
 
     def __init__(self) -> None:
         self._calls: dict[object, KnownCall] = {}

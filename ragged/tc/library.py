@@ -51,7 +51,7 @@ def define(text: str, *, name: str = "tc") -> TcLibrary:
 
     Args:
         text: any number of definitions; a later one may call an earlier one.
-        name: what messages call the text.
+        name: the name of the text in messages, before line and column.
 
     Raises:
         TcError: of phase "parse", "check" or "range", with the line and the column.

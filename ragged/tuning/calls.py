@@ -13,7 +13,7 @@ from ragged.auto.shapes import Shape
 from ragged.errors import UserError
 
 MOST_SHAPES = 5
-"""The most shapes that are timed of those that are given."""
+"""The most shapes that are timed."""
 
 
 def representatives(shapes: Sequence[Shape]) -> tuple[Shape, ...]:

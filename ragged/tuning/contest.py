@@ -14,7 +14,7 @@ from ragged.tuning.result import Refused, Timed
 from ragged.tuning.rounds import LEAST_ROUNDS, Timer, Times, take_turns
 
 CLEARLY = 0.98
-"""What a point's time over another's has to be less than, for it to be the better one: less is noise."""
+"""The largest ratio of a point's time to another's that counts as faster: smaller differences are noise."""
 _HOPELESS = 1.05
 """A point that took so many times the best one's time in its first round is not timed again."""
 
@@ -32,7 +32,7 @@ class TunedKernel(Generic[O]):
 
 
 class Subject(ABC, Generic[O]):
-    """What is tuned: compiles points, and says whether their results can stand for the default's."""
+    """The program of a search: compiles points, and compares their results with the default's."""
 
     weights: tuple[float, ...] = (1.0,)
     """How much each shape counts."""
@@ -57,7 +57,7 @@ class Subject(ABC, Generic[O]):
 
 @dataclass(slots=True)
 class Contest(Generic[O]):
-    """What has been compiled and timed so far, by its options: the times are a point's, and the default's beside it."""
+    """The points compiled and timed so far, by options: times of a point, and of the default in the same rounds."""
 
     subject: Subject[O]
     timed: dict[O, Timed[O]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Contest(Generic[O]):
         return math.inf if timed is None else timed.relative.median
 
     def best_of(self, points: Iterable[O], best: O, seconds: float, advance: Callable[[], None]) -> O:
-        """Time points beside the best so far and the default; return the fastest, if it is clearly so."""
+        """Time points in turns with `best` and the default, for about `seconds`; return the fastest, or `best`."""
         self.admit(self.subject.default)
         found = []
         for options in points:
@@ -106,7 +106,7 @@ class Contest(Generic[O]):
         return self._fastest(self._time(group, seconds, LEAST_ROUNDS), best)
 
     def race(self, points: Sequence[O], best: O) -> O:
-        """Time admitted points as `best_of` does, those that are hopeless after one round no longer."""
+        """Time admitted points as `best_of` does, but points that are clearly slower after one round only once."""
         first = self._time(self._group(best, points), 0.0, 1)
         hopeful = [each for each in points if self._ratio(first, each, best) < _HOPELESS]
         if not hopeful:

@@ -23,7 +23,7 @@ _SCHEMA = 1
 
 
 class RecordKey(msgspec.Struct, frozen=True):
-    """What times are comparable for: a program (a hash of its text), a processor (of its identity), threads, shapes.
+    """Times are comparable for equal keys: hashes of the program's text and the processor's identity, threads, shapes.
 
     Shapes are sizes by name with their weights, as text; of calls that are given as arrays a hash of their shapes.
     """
@@ -117,7 +117,7 @@ def merge_records(records: Iterable[Record]) -> list[Record]:
 
 
 def records_of(path: Path, key: RecordKey) -> Iterator[tuple[ScheduleOptions, Record]]:
-    """Yield the options and records of a key; those with options that there are no longer are left out."""
+    """Yield the options and records of a key; records with options that no longer exist are left out."""
     for record in merge_records(read_records(path)):
         if record.key == key:
             try:

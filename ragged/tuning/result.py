@@ -1,4 +1,4 @@
-"""What a search has found: each point of the space with its times, and the best."""
+"""The result of a search: each point of the space with its times, and the best."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ class Refused(Generic[O]):
 class Tuning(Generic[O]):
     """What `ragged.tune` and `cortex.tune` return: `best` is what `compile` takes as `options`.
 
-    `timed` are the points with their times, fastest first, and `refused` those that there is no kernel of their own
-    for. Where nothing was clearly faster than the default, that is the best. `interrupted` says that Ctrl-C ended the
-    search,
-    `front_end` is the package with the `compile` that takes the options.
+    `timed` are the points with their times, fastest first; `refused` are the points that have no legal schedule, the
+    kernel of another point, or other results. Where nothing was clearly faster than the default, `best` is the default.
+    `interrupted` says that Ctrl-C ended the search; `front_end` is the package with the `compile` that takes `best`.
     """
 
     best: O
@@ -88,8 +87,8 @@ class Tuning(Generic[O]):
         """What to do with the result, in a sentence."""
         if self.best == type(self.best)():
             return "Nothing is clearly faster than the default."
-        own = self.front_end
-        return f"Faster than the default by {self.gain:.2f}: {own}.compile(..., options={own}.{self.best!r})"
+        package = self.front_end
+        return f"Faster than the default by {self.gain:.2f}: {package}.compile(..., options={package}.{self.best!r})"
 
 
 def point_text(options: ScheduleOptions) -> str:

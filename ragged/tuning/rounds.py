@@ -23,12 +23,12 @@ class Times:
     rounds: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __add__(self, more: Times) -> Times:
-        """Return these rounds and those that came after."""
+        """Return these rounds, followed by `more`."""
         return Times(np.concatenate((self.rounds, more.rounds)) if len(self.rounds) else more.rounds)
 
     @property
     def microseconds(self) -> Spread:
-        """The times as such: of a round, those of all shapes together."""
+        """The time of a round, all shapes together, in microseconds."""
         return percentiles(_by_shape(self.rounds).sum(axis=1).tolist())
 
     def relative_to(self, other: Times, weights: Sequence[float] = (1.0,)) -> Spread:

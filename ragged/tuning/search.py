@@ -60,7 +60,7 @@ def tune(
             them are timed, on random arrays, each with the weight of those it stands for. By default the ranges that
             sizes are declared with.
         calls: the arguments of calls to time instead, by name, with equal weights: for ragged arrays and integers.
-        seconds: for how long to search; the points that are at work then are finished.
+        seconds: the duration of the search; points that are being compiled or timed at its end are finished.
         strategy: "genetic" (Tensor Comprehensions, section 6), "random", "grid", "optuna" (an extra), or a function of
             the space's extents and the seed that makes a `ragged.tuning.strategies.Strategy`.
         space: the values to try besides the defaults, by the name of an option of `ragged.ScheduleOptions`.
@@ -74,7 +74,7 @@ def tune(
         advance: called after each point.
 
     Raises:
-        UserError: `space` names what is no option; a strategy is not known; arrays cannot be drawn.
+        UserError: `space` has a name that is no option; a strategy is not known; arrays cannot be drawn.
         DataError: `records` is no file of records.
         InternalError: a point has other results than the default: a fault of the compiler.
 
@@ -83,23 +83,30 @@ def tune(
         found = ragged.tune(Y, {"W": w}, shapes={"T": range(1, 129)}, seconds=60)
         f = ragged.compile(Y, {"W": w}, options=found.best)
     """
-    own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    schedule = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
     options = read_options(
-        own, options=DEFAULT, shapes=shapes, code_bytes=code_bytes, precision=precision, default_schedule=True
+        schedule,
+        options=DEFAULT,
+        shapes=shapes,
+        code_bytes=code_bytes,
+        precision=precision,
+        default_schedule=True,
     )
     points = Space.of(default_space(this_machine()) if space is None else space, DEFAULT)
     workers, jobs = check_workers(threads), usable_cores()
     with CompileAhead(jobs if cache else 0) as ahead:
-        subject = RaggedSubject(own, params or {}, options, threads, cache=cache, ahead=ahead)
-        key = _give_calls(subject, own, options, calls, workers, seed)
-        made = strategy_of(strategy, points.extents, seed)
-        search = _Search(subject, points, made, None if records is None else Path(records), key, advance)
+        subject = RaggedSubject(schedule, params or {}, options, threads, cache=cache, ahead=ahead)
+        key = _give_calls(subject, schedule, options, calls, workers, seed)
+        search_strategy = strategy_of(strategy, points.extents, seed)
+        search = _Search(
+            subject, points, search_strategy, None if records is None else Path(records), key, advance
+        )
         return search.run(seconds, _POINTS_PER_CORE * jobs)
 
 
 def _give_calls(
     subject: RaggedSubject,
-    own: RaggedSchedule,
+    schedule: RaggedSchedule,
     options: CompileOptions,
     calls: Sequence[Mapping[str, object]] | None,
     workers: int,
@@ -109,14 +116,14 @@ def _give_calls(
     if calls is not None:
         subject.set_calls(calls, (1.0,) * len(calls))
         return key_for(subject.programs, workers, shapes_text(calls))
-    missing = set(own.signature.sizes) - {name for shape in options.shapes for name, _ in shape.sizes}
+    missing = set(schedule.signature.sizes) - {name for shape in options.shapes for name, _ in shape.sizes}
     if missing:
         raise UserError(
             f"tune: no shapes are given for size '{min(missing)}'",
             fix=f"shapes={{{min(missing)!r}: [...]}}, a range where it is declared, or calls=[...]",
         )
     chosen = representatives(options.shapes or ())
-    drawn = [drawn_call(own.signature, shape, seed) for shape in chosen]
+    drawn = [drawn_call(schedule.signature, shape, seed) for shape in chosen]
     subject.set_calls(drawn, tuple(shape.weight for shape in chosen))
     return key_for(subject.programs, workers, chosen)
 
@@ -136,7 +143,6 @@ class _Search:
         self._contest = Contest(subject)
         self._subject, self._space, self._strategy = subject, space, strategy
         self._records, self._key, self._advance = records, key, advance
-
         self._best = DEFAULT
 
     def run(self, seconds: float, batch: int) -> Tuning[ScheduleOptions]:

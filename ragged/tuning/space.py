@@ -77,10 +77,10 @@ class Space(Generic[O]):
 
 
 def default_space(machine: Machine) -> Grid:
-    """Return the values that are tried for ragged operators where none are named.
+    """Return the values that `ragged.tune` tries without `space=`.
 
-    Register tiles are all of up to eight vectors with sums, operands and one broadcast that fit in the machine's
-    registers, from half of what fits up: fewer sums read operands more often.
+    Register tiles are of one to eight vectors. Their accumulators, operands and one broadcast fit in the machine's
+    registers, and they have at least half of the rows that fit: with fewer rows operands are read more often.
     """
     tiles = []
     for vectors in range(1, 9):

@@ -1,4 +1,7 @@
-"""Search strategies: each is asked for points to try, and told what they cost; none knows what a point means."""
+"""Search strategies with an ask-and-tell interface: points to try are asked for, and their costs are told.
+
+A point is positions of values; strategies do not depend on their meaning.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,17 @@ from ragged.errors import UserError
 from ragged.tuning.space import Point
 
 _ATTEMPTS = 200
-"""How often a random point is drawn until it is one that was not tried."""
+"""Random draws for a point that was not tried; after these, points are enumerated."""
 
 
 class Strategy(ABC):
-    """Points of a space with these extents; no point is asked for twice, nor one with a cost that was told before."""
+    """Proposes points of a space with these extents; none twice, and none with a known cost.
+
+    `random` is a generator seeded with `seed`: a strategy proposes the same points for the same seed and costs.
+    """
 
     attempts = _ATTEMPTS
-    """How often a strategy proposes until it is a point that was not tried; then any such point is taken."""
+    """Proposals for a point that was not tried; after these, random points are drawn."""
 
     def __init__(self, extents: tuple[int, ...], seed: int = 0) -> None:
         self.extents = extents
@@ -29,7 +35,7 @@ class Strategy(ABC):
         self._seen: set[Point] = set()
 
     def ask(self, count: int) -> list[Point]:
-        """Return up to so many points to try; none when there is nothing left."""
+        """Return up to `count` points to try; an empty list when all points were tried."""
         found: list[Point] = []
         while len(found) < count and len(self._seen) < math.prod(self.extents):
             point = self._unseen()
@@ -40,7 +46,7 @@ class Strategy(ABC):
         return found
 
     def tell(self, point: Point, cost: float) -> None:
-        """Note what a point costs: positive, infinite where it is refused; asked for or known from elsewhere."""
+        """Note a point's cost, its time over the default's, infinite if refused; of any point, asked for or not."""
         self._seen.add(point)
         self._learn(point, cost)
 
@@ -119,7 +125,7 @@ class GeneticSearch(Strategy):
         )
 
     def _roulette(self, able: list[Point]) -> list[Point]:
-        """Return three parents. The worst fitness of the population is the zero of the wheel, but for a tenth."""
+        """Return three parents, drawn with the probability of their fitness less nine tenths of the lowest."""
         fitness = np.array([self._fitness[point] for point in able])
         wheel = fitness - 0.9 * fitness.min()
         drawn = self.random.choice(len(able), self._PARENTS, p=wheel / wheel.sum())
