@@ -14,7 +14,7 @@ HEAD, BATCH, SEQUENCES = 64, 192, 16
 LENGTHS = (5, 24, 43, 62, 81, 100, 119, 128)
 """The lengths T that the paper's released code measures."""
 HIDDEN = ((768, 768), (3072, 768), (768, 3072), (768, 2304), (700, 1000), (768, 2303), (768, 2305))
-"""(I, H) of BERT's layers, and three that divide by nothing."""
+"""(I, H) of BERT's layers, and three with an extent that no vector divides."""
 BERT = HIDDEN[:4]
 LAYERS = {"3x3 64": (56, 64, 64, 3), "1x1 256 to 64": (56, 256, 64, 1), "3x3 512": (7, 512, 512, 3)}
 """Layers of ResNet-50: side of the image, channels, filters, side of the kernel."""

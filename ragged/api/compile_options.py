@@ -13,7 +13,7 @@ from ragged.auto.shapes import Shape, ShapesLike, read_shapes
 from ragged.errors import ModelError, UserError
 
 Precision: TypeAlias = Literal["float32", "bf16"]
-"""What the factors of products with parameters are rounded to."""
+"""The type that the factors of products with parameters are rounded to."""
 
 _MOST_SHAPES = 4096
 """The most shapes that stand for the declared ranges."""
@@ -21,7 +21,7 @@ _MOST_SHAPES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
-    """What the passes of a ragged function are told besides its program, target and threads; its text is in cache keys.
+    """Options of the passes, besides the program, target and threads of a function; their text is part of cache keys.
 
     `shapes` are those that calls are expected to bring, `code_bytes` the most bytes of code for variants of the kernel.
     Without `default_schedule` what the user left open stays as it is written, and one worker runs it.
@@ -35,7 +35,7 @@ class CompileOptions:
 
 
 NOTHING_SET = CompileOptions()
-"""The options where none are set."""
+"""The default options."""
 
 
 def read_options(

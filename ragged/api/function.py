@@ -137,7 +137,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         return found if len(found) > 1 else found.popitem()[1]
 
     def observed(self) -> tuple[Shape, ...]:
-        """Return the sizes that calls brought, weighted by how often, the most frequent first.
+        """Return the sizes of the calls so far, each with the number of its calls as weight, the most frequent first.
 
         `ragged.compile` and `ragged.tune` take them as `shapes`. Of very many different ones the rarest are forgotten.
         """

@@ -1,4 +1,4 @@
-"""The sizes that calls bring, counted."""
+"""Observed shapes: counts of the sizes of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals that follow from the place alone by linear arithmetic, without the solver: most goals are such."""
+"""Proofs by linear arithmetic, without the solver: most goals follow from the loops and conditions around them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ragged.ir.walk import subexpressions
 from ragged.prove.question import Question
 
 _MOST_CASES = 16
-"""How many cases a condition, or what is left of a question, may fall into."""
+"""The most cases of a condition, or of a whole question, that are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What holds in one case: forms that are zero, and forms that are not negative."""
+    """A conjunction: linear forms that are zero, and forms that are not negative (`positive`)."""
 
     equal: tuple[Form, ...] = ()
     positive: tuple[Form, ...] = ()
 
 
 _Cases: TypeAlias = list[_Case]
-"""Of which one holds."""
+"""A disjunction: at least one case holds."""
 
 _COMPARED: dict[BinaryOp, Callable[[Form], _Cases]] = {
     # of `a op b`, by `a - b`
@@ -65,7 +65,7 @@ def _more(form: Form) -> Form:
 
 
 def follows(question: Question) -> bool:
-    """Return True if the goal is known to hold in its place, whatever functions and buffers hold.
+    """Return True if the goal is proven from its loops, lets and conditions, for all values of functions and buffers.
 
     Whatever is not linear, and everything but comparisons of integers, counts as unknown: what is proven here, the
     solver can prove without any fact.
@@ -104,7 +104,7 @@ def _impossible(case: _Case) -> bool:
 
 
 def _parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield what all holds, or does not, where a condition does, or does not."""
+    """Yield the conjuncts, each with its truth value, that a condition (or its negation) consists of."""
     match condition:
         case Unary(op=UnaryOp.NOT, operand=operand):
             yield from _parts(operand, holds=not holds)
@@ -116,7 +116,7 @@ def _parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
 
 
 class _TooManyError(InternalError):
-    """There are more cases than are looked at."""
+    """There are more cases than are examined."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, Equality
 from ragged.tc.errors import TcError
-from ragged.tc.intervals import span_of, value_of
+from ragged.tc.intervals import interval_of, value_of
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of
 from ragged.tc.refusals import empty, no_range, outside
@@ -54,12 +54,12 @@ class AnalysedFunction:
                 raise outside(self.function, each.statement, each.access, sizes, self.accepted)
 
     def _inside(self, check: AccessCheck, sizes: Mapping[Var, int]) -> bool:
-        spans = {var: (value, value) for var, value in sizes.items()}
+        intervals = {var: (value, value) for var, value in sizes.items()}
         for var, own in check.statement.ranges.items():
-            spans[var] = value_of(own.lower, sizes), value_of(own.upper, sizes) - 1
-            if spans[var][0] > spans[var][1]:
+            intervals[var] = value_of(own.lower, sizes), value_of(own.upper, sizes) - 1
+            if intervals[var][0] > intervals[var][1]:
                 return True  # no iteration, no access
-        found, domain = span_of(check.access.index, spans), check.access.domain
+        found, domain = interval_of(check.access.index, intervals), check.access.domain
         assert domain is not None, "all domains are known"
         if found is None:
             return True  # the kernel checks it

@@ -21,7 +21,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TcOptions:
-    """What a function is compiled with: fixed sizes, bound arrays, and arguments of `ragged.compile` by name."""
+    """Options of a compilation: fixed sizes, bound arrays, and arguments of `ragged.compile` by name."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, Array] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class TcOptions:
 
 @dataclass(frozen=True, slots=True)
 class CompiledTc:
-    """The compiled function, and the names that it has for parameters and sizes.
+    """The compiled function, and its own names of parameters and sizes.
 
     `named_sizes` are the sizes that no argument has as an extent: a call gives them by name.
     """
@@ -64,7 +64,7 @@ def scheduled(
 
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
-    """Compile a function."""
+    """Compile a function with options; raises `UserError` as `ragged.compile` does."""
     function = analysed.function
     lowered, schedule, params = scheduled(analysed, options)
     made = compile_ragged(schedule, params, **options.compile)

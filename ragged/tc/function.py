@@ -114,6 +114,9 @@ class TcFunction:
     def __call__(self, *args: object, out: object = None, **arrays: object) -> Any:
         """Run the function on arrays; return its output, or several by name in order.
 
+        Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns.
+        If an index of a result does not begin at 0, its attribute `lower` has the first index of each dimension.
+
         Args:
             args: in the order of the parameters: NumPy arrays, tensors of torch or of other libraries with DLPack, and
                 numbers for scalars.
@@ -131,12 +134,12 @@ class TcFunction:
             if known is not None:
                 return known.run(args)
         given = named(self._function, args, arrays, self._options.parameters)
-        own, sizes = read_arguments(self._function, given)
+        inputs, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
         outs = out_arrays(self._function, out, domains)
-        own |= {name: outs[name][1] for name in self._function.initial}
+        inputs |= {name: outs[name][1] for name in self._function.initial}
         found = {}
-        for name, value in zip(domains, self._run(own, sizes, domains), strict=True):
+        for name, value in zip(domains, self._run(inputs, sizes, domains), strict=True):
             if name in outs:
                 found[name] = write_result(*outs[name], value)
             else:
@@ -183,9 +186,9 @@ class TcFunction:
                 raise refuse(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
             self._fix(fixed, name, bound[name].shape)
-        made = TcFunction(self._analysed, TcOptions(fixed, bound, options))
-        made._ready()
-        return made
+        specialized = TcFunction(self._analysed, TcOptions(fixed, bound, options))
+        specialized._ready()
+        return specialized
 
     def tune(
         self, *args: object, seconds: float = 60.0, strategy: StrategyLike = "genetic", **arrays: object
@@ -203,7 +206,7 @@ class TcFunction:
         Raises:
             TcError: the arguments do not fit.
         """
-        own, sizes = read_arguments(
+        inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)
         )
         self._domains(sizes)
@@ -212,7 +215,7 @@ class TcFunction:
         found = tune(
             schedule,
             params,
-            calls=[self._ready().passed(own, sizes)],
+            calls=[self._ready().passed(inputs, sizes)],
             seconds=seconds,
             strategy=strategy,
             records=None if folder is None else folder / "tuned.jsonl",
@@ -276,14 +279,14 @@ class TcFunction:
 
     def _fix(self, fixed: dict[str, int], name: str, shape: Sequence[int]) -> None:
         """Fix the sizes of a bound array."""
-        for own, extent in zip(self._function.parameters[name].domain or (), shape, strict=False):
-            if isinstance(own.upper, Ref):
-                size = own.upper.var.name
+        for index_range, extent in zip(self._function.parameters[name].domain or (), shape, strict=False):
+            if isinstance(index_range.upper, Ref):
+                size = index_range.upper.var.name
                 if fixed.setdefault(size, extent) != extent:
                     what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
                     raise refuse(self._function, what)
 
 
 def _dims(version: TensorVersion) -> tuple[str | int, ...]:
-    extents = (own.upper for own in version.domain or ())
+    extents = (index_range.upper for index_range in version.domain or ())
     return tuple(each.var.name if isinstance(each, Ref) else value_of(each, {}) for each in extents)

@@ -9,7 +9,7 @@ from ragged.arith.affine import affine
 from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 
-Span: TypeAlias = tuple[int, int]
+Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value."""
 
 _COMPARED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE)
@@ -17,18 +17,18 @@ _COMPARED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, Bi
 
 def value_of(expr: Expr, sizes: Mapping[Var, int]) -> int:
     """Return the value of an expression of sizes."""
-    spans = {var: (value, value) for var, value in sizes.items()}
-    found = span_of(expr, spans)
+    intervals = {var: (value, value) for var, value in sizes.items()}
+    found = interval_of(expr, intervals)
     assert found is not None and found[0] == found[1], "bounds of ranges are expressions of sizes"
     return found[0]
 
 
-def span_of(expr: Expr, spans: Mapping[Var, Span]) -> Span | None:
+def interval_of(expr: Expr, intervals: Mapping[Var, Interval]) -> Interval | None:
     """Return the interval of an expression of variables with intervals; None if it is not known."""
     form = affine(expr)
     low = high = form.constant
     for term, coefficient in form.terms.items():
-        own = _term(term, spans)
+        own = _term(term, intervals)
         if own is None:
             return None
         ends = sorted((coefficient * own[0], coefficient * own[1]))
@@ -36,27 +36,27 @@ def span_of(expr: Expr, spans: Mapping[Var, Span]) -> Span | None:
     return low, high
 
 
-def _term(expr: Expr, spans: Mapping[Var, Span]) -> Span | None:
+def _term(expr: Expr, intervals: Mapping[Var, Interval]) -> Interval | None:
     match expr:
         case Ref(var=var):
-            return spans.get(var)
+            return intervals.get(var)
         case Cast(operand=operand) if operand.dtype.is_int:
-            return span_of(operand, spans)
+            return interval_of(operand, intervals)
         case Unary(op=UnaryOp.ABS, operand=operand):
-            inner = span_of(operand, spans)
+            inner = interval_of(operand, intervals)
             return None if inner is None else _absolute(inner)
         case Select(condition=condition, if_true=if_true, if_false=if_false):
-            known = truth_of(condition, spans)
+            known = truth_of(condition, intervals)
             branches = [if_true] * (known is not False) + [if_false] * (known is not True)
-            return _hull([span_of(each, spans) for each in branches])
+            return _hull([interval_of(each, intervals) for each in branches])
         case Binary(op=op, lhs=lhs, rhs=rhs):
-            left, right = span_of(lhs, spans), span_of(rhs, spans)
+            left, right = interval_of(lhs, intervals), interval_of(rhs, intervals)
             return None if left is None or right is None else _binary(op, left, right)
         case _:
             return None
 
 
-def _binary(op: BinaryOp, left: Span, right: Span) -> Span | None:
+def _binary(op: BinaryOp, left: Interval, right: Interval) -> Interval | None:
     match op:
         case BinaryOp.MIN:
             return min(left[0], right[0]), min(left[1], right[1])
@@ -76,26 +76,26 @@ def _binary(op: BinaryOp, left: Span, right: Span) -> Span | None:
             return None
 
 
-def truth_of(expr: Expr, spans: Mapping[Var, Span]) -> bool | None:
+def truth_of(expr: Expr, intervals: Mapping[Var, Interval]) -> bool | None:
     """Return whether a condition holds for all values of the variables, or for none; None if neither is known."""
     match expr:
         case Const(value=value):
             return bool(value)
         case Unary(op=UnaryOp.NOT, operand=operand):
-            inner = truth_of(operand, spans)
+            inner = truth_of(operand, intervals)
             return None if inner is None else not inner
         case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs):
-            sides = {truth_of(lhs, spans), truth_of(rhs, spans)}
+            sides = {truth_of(lhs, intervals), truth_of(rhs, intervals)}
             decisive = op is BinaryOp.OR
             return decisive if decisive in sides else None if None in sides else not decisive
         case Binary(op=op, lhs=lhs, rhs=rhs) if op in _COMPARED and lhs.dtype.is_int:
-            difference = span_of(Binary(BinaryOp.SUB, lhs, rhs), spans)
+            difference = interval_of(Binary(BinaryOp.SUB, lhs, rhs), intervals)
             return None if difference is None else _sign(op, difference)
         case _:
             return None
 
 
-def _sign(op: BinaryOp, difference: Span) -> bool | None:
+def _sign(op: BinaryOp, difference: Interval) -> bool | None:
     low, high = difference
     match op:
         case BinaryOp.LT:
@@ -111,13 +111,13 @@ def _sign(op: BinaryOp, difference: Span) -> bool | None:
             return equal if op is BinaryOp.EQ or equal is None else not equal
 
 
-def _absolute(span: Span) -> Span:
+def _absolute(span: Interval) -> Interval:
     ends = sorted((abs(span[0]), abs(span[1])))
     return (0, ends[1]) if span[0] <= 0 <= span[1] else (ends[0], ends[1])
 
 
-def _hull(spans: list[Span | None]) -> Span | None:
-    known = [each for each in spans if each is not None]
-    if len(known) < len(spans):
+def _hull(intervals: list[Interval | None]) -> Interval | None:
+    known = [each for each in intervals if each is not None]
+    if len(known) < len(intervals):
         return None
     return min(low for low, _ in known), max(high for _, high in known)

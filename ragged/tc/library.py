@@ -1,4 +1,4 @@
-"""The functions of a text."""
+"""Libraries: the functions that a text in the language of Tensor Comprehensions defines."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ from ragged.tc.types import computed, converted
 _RESERVED = frozenset(
     (*keyword.kwlist, *FUNCTIONS, "abs", "check", "facts", "fma", "max", "min", "sum", "workers")
 )
-"""Names that mean something in the text of programs."""
+"""Reserved names in the text of programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
-    """The tensors of a function, and the names that a compiled function knows them by.
+    """The tensors of a function, and their names in the compiled function.
 
     `inputs` maps parameters and outputs that a call gives, `scalars` integer parameters, and `sizes` size names.
     """
@@ -89,7 +89,7 @@ class _FunctionLowering:
         )
 
     def name(self, wanted: str) -> str:
-        """Return a name that nothing else has, and note it."""
+        """Return a fresh name, and note it as used."""
         base = f"{wanted}_" if wanted in _RESERVED else wanted
         found = next(
             each for each in (base, *(f"{base}_{k}" for k in range(2, 1000))) if each not in self.taken
@@ -103,7 +103,7 @@ class _FunctionLowering:
         return own
 
     def placed(self, expr: ir.Expr) -> ir.Expr:
-        """Put sizes in an expression."""
+        """Substitute sizes in an expression."""
         return FoldedSubstitution(values=self.values).expr(expr)
 
     def given(self, name: str, version: TensorVersion, kind: Kind) -> RaggedTensor:
@@ -139,7 +139,7 @@ class _FunctionLowering:
         return RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
-        """Return what a statement writes at the indices `at`; where they are outside of its ranges, what was there."""
+        """Return the value of a statement's target at the indices `at`: outside of its ranges, the value before it."""
         dtype = computed(statement.target.type)
         inside = self.inside(statement, at) if statement.partial else None
         previous = self.before(statement, statement.previous, at, dtype)
@@ -161,7 +161,7 @@ class _FunctionLowering:
         at: Mapping[ir.Var, ir.Expr],
         dtype: DType,
     ) -> Value | None:
-        """Return an earlier version of what a statement writes, at the indices `at`."""
+        """Return the value at the indices `at` of the version before a statement."""
         if version is None:
             return None
         load = ir.Load(version.buffer, tuple(at[var] for var in statement.indices), statement.at)
@@ -251,7 +251,7 @@ def _normal(index: ir.Expr) -> ir.Expr:
 
 
 def _neutral(combiner: Combiner, previous: Value | None, dtype: DType) -> Value:
-    """Return what leaves a reduction as it is: of a minimum or a maximum, what it starts from."""
+    """Return the neutral element of a reduction; of a minimum or a maximum, its initial value."""
     if combiner in (Combiner.MIN, Combiner.MAX) and previous is not None:
         return previous
     number = 1 if combiner is Combiner.PROD else 0

@@ -18,7 +18,7 @@ from ragged.ir.walk import variables
 from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, largest_range
 from ragged.tc.accesses import accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange
-from ragged.tc.intervals import span_of
+from ragged.tc.intervals import interval_of
 from ragged.tc.prove import covers
 
 
@@ -28,7 +28,7 @@ class RangeSolver:
 
     function: CheckedFunction
     values: dict[Var, Expr] = field(default_factory=dict)
-    """What the sizes of called functions are."""
+    """Extents by the sizes of called functions."""
 
     def solve(self) -> CheckedStatement | None:
         """Find all ranges; return the first statement with an index that has none."""
@@ -110,7 +110,7 @@ class RangeSolver:
         return None if found is None else IndexRange(*found)
 
     def _finish(self, statement: CheckedStatement) -> None:
-        """Note the domain of what a statement writes, when the ranges of its indices are known."""
+        """Note the domain of a statement's target, when the ranges of its indices are known."""
         if statement.target.domain is not None or any(
             var not in statement.ranges for var in statement.indices
         ):
@@ -126,7 +126,7 @@ class RangeSolver:
     def _joined(
         self, statement: CheckedStatement, earlier: tuple[IndexRange, ...], own: tuple[IndexRange, ...]
     ) -> tuple[IndexRange, ...]:
-        """Return the domain of what a statement writes; what its ranges leave out keeps the earlier values."""
+        """Return the domain of a statement's target; elements outside of its ranges keep the earlier values."""
         if own == earlier:
             return own
         if statement.previous is None and covers(self.function, own, earlier):
@@ -193,7 +193,7 @@ def difference(upper: Expr, lower: Expr) -> Expr:
     """Return `upper - lower`, simplified."""
     if isinstance(lower, Const) and lower.value == 0:
         return upper
-    constant = span_of(Binary(BinaryOp.SUB, upper, lower), {})
+    constant = interval_of(Binary(BinaryOp.SUB, upper, lower), {})
     if constant is not None:
         return Const(constant[0])
     return affine(upper).plus(affine(lower), -1).expr

@@ -1,4 +1,4 @@
-"""What a refusal of a range says: the index, the accesses that bound it, numbers, and a `where` to paste."""
+"""Refusals of range inference: the index, the accesses that bound it, a counterexample, and a `where` to paste."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.errors import TcError, TextPosition
-from ragged.tc.intervals import Span, span_of, value_of
+from ragged.tc.intervals import Interval, interval_of, value_of
 from ragged.tc.parse import parse
 from ragged.tc.ranges import extent_of, open_indices
 from ragged.tc.size_text import size_text
@@ -23,7 +23,7 @@ Accepted = Callable[[tc.Definition, bool], bool]
 """Whether a definition has ranges that are all in bounds; if the flag is set, for all sizes."""
 
 _SMALL = 4
-"""What every size is in a counterexample for which no sizes are given."""
+"""The value of every size in a counterexample for which no sizes are given."""
 
 
 def no_range(function: CheckedFunction, statement: CheckedStatement, accepted: Accepted) -> TcError:
@@ -56,7 +56,7 @@ def outside(
         for var, own in statement.ranges.items()
         if var in access.variables
     ]
-    spans = _spans(statement, sizes)
+    intervals = _intervals(statement, sizes)
     return TcError(
         "range",
         f"{access.text} is out of bounds"
@@ -65,7 +65,7 @@ def outside(
         because=f"its dimension {access.position} needs {size_text(domain.lower)} <= {size_text(access.index)} < "
         f"{size_text(domain.upper)}"
         + (f", and {' and '.join(others)} by the other accesses" if others else ""),
-        example=_corner(statement, [access], spans, sizes),
+        example=_corner(statement, [access], intervals, sizes),
         fix=_where(_smaller(function, statement, access, accepted)),
     )
 
@@ -125,10 +125,10 @@ def _open_example(
     function: CheckedFunction, statement: CheckedStatement, var: Var, accesses: Sequence[DimensionAccess]
 ) -> str:
     sizes = {each: _SMALL for each in (*function.sizes.values(), *function.scalars.values())}
-    spans = _spans(statement, sizes)
+    intervals = _intervals(statement, sizes)
     for each in open_indices(statement):
-        spans[each] = 0, _SMALL - 1
-    corner = _corner(statement, accesses, spans, sizes)
+        intervals[each] = 0, _SMALL - 1
+    corner = _corner(statement, accesses, intervals, sizes)
     if corner is not None:
         return f"{corner}, and a smaller range of one index leaves a larger one to another"
     return f"{var.name} in 0:1 and {var.name} in 0:2 are both in bounds"
@@ -137,7 +137,7 @@ def _open_example(
 def _corner(
     statement: CheckedStatement,
     accesses: Sequence[DimensionAccess],
-    spans: Mapping[Var, Span],
+    intervals: Mapping[Var, Interval],
     sizes: Mapping[Var, int],
 ) -> str | None:
     """Return values of the indices, each the first or the last of its range, at which an access is out of bounds."""
@@ -146,12 +146,12 @@ def _corner(
             continue
         own = [var for var in statement.all_indices if var in access.variables]
         low, high = (value_of(bound, sizes) for bound in (access.domain.lower, access.domain.upper))
-        for corner in product(*(dict.fromkeys(spans[var]) for var in own)):
+        for corner in product(*(dict.fromkeys(intervals[var]) for var in own)):
             point = {
                 **{var: (value, value) for var, value in zip(own, corner, strict=True)},
                 **_points(sizes),
             }
-            found = span_of(access.index, point)
+            found = interval_of(access.index, point)
             if found is not None and not (low <= found[0] and found[1] < high):
                 at = ", ".join(f"{var.name} = {value}" for var, value in zip(own, corner, strict=True))
                 read = _read_at(access, point)
@@ -162,8 +162,8 @@ def _corner(
     return None
 
 
-def _read_at(access: DimensionAccess, point: Mapping[Var, Span]) -> str:
-    places = [span_of(index, point) for index in access.load.indices]
+def _read_at(access: DimensionAccess, point: Mapping[Var, Interval]) -> str:
+    places = [interval_of(index, point) for index in access.load.indices]
     shown = [
         str(place[0]) if place is not None and place[0] == place[1] else size_text(index)
         for place, index in zip(places, access.load.indices, strict=True)
@@ -171,14 +171,14 @@ def _read_at(access: DimensionAccess, point: Mapping[Var, Span]) -> str:
     return f"{access.version.name}({', '.join(shown)})"
 
 
-def _spans(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Var, Span]:
+def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Var, Interval]:
     return {
         var: (value_of(own.lower, sizes), value_of(own.upper, sizes) - 1)
         for var, own in statement.ranges.items()
     }
 
 
-def _points(sizes: Mapping[Var, int]) -> dict[Var, Span]:
+def _points(sizes: Mapping[Var, int]) -> dict[Var, Interval]:
     return {var: (value, value) for var, value in sizes.items()}
 
 

@@ -40,7 +40,7 @@ def require_stored(type_: str, at: TextPosition) -> None:
 
 @dataclass
 class TcScope:
-    """What names stand for in one statement.
+    """The meanings of names in one statement.
 
     `values` are sizes and scalar parameters by name, `tensors` the current version of each tensor, `outputs` the
     outputs that have none yet. `indices` are the statement's indices, in the order in which they were met. In a bound

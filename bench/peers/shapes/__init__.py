@@ -1,4 +1,4 @@
-"""The peers for shapes that change: what each is called and stands in, and what has to be installed for it.
+"""The peers for shapes that change: the label, module and packages of each.
 
 A peer that is not listed is named by its module: `--peers my.module`, which has a class `Measured`.
 """
@@ -28,7 +28,7 @@ REMAINDERS: dict[str, PeerInfo] = {
     "partitioned": PeerInfo("partitioned", f"{_HERE}.compiled_tiles:Partitioned", ("cortex-compiler",)),
     "padded": PeerInfo("globally padded", f"{_HERE}.compiled_tiles:Padded", ("cortex-compiler",)),
 }
-"""Ways to compute the rows that fill no tile, of one tile: DietCode's figures 7 and 10."""
+"""Strategies for the remainder, the rows that fill no tile: DietCode's figures 7 and 10."""
 BEST, SMALL = "best", "small"
 EVERY: dict[str, PeerInfo] = {
     **SHAPES_PEERS,
@@ -38,7 +38,7 @@ EVERY: dict[str, PeerInfo] = {
 }
 OWN, OWN_STATIC = "ragged", "ragged-static"
 STRONGEST = ("onednn", "onednn-runtime", "openblas", "onnxruntime")
-"""Those that the goals of dense products name."""
+"""The peers that the goals of dense products name."""
 
 
 def find(name: str) -> PeerInfo:
