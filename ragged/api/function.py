@@ -23,6 +23,7 @@ from ragged.data import RaggedArray
 from ragged.data.like import converter
 from ragged.data.parts import Parts
 from ragged.data.ragged_array import with_parts
+from ragged.errors import UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
 from ragged.machine import this_machine
@@ -146,16 +147,28 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         return tuple(Shape(sizes, float(count)) for sizes, count in self._counts.most_frequent())
 
     def plan(self, **sizes: int) -> ShapePlan:
-        """Return what a call at these sizes runs: its variants, their tiles, and the predicted time.
+        """Return what a call at these sizes runs: its products, their variants and tiles, and the predicted time.
+
+        Sizes that parameters decide may be left out. Without products of rows of its sizes a kernel has an empty plan.
 
         Raises:
-            UserError: a size is missing, or nothing of the kernel was planned by sizes.
+            UserError: the names are not those of the sizes, or an extent of a product is no sum of sizes.
 
         Example::
 
             print(f.plan(T=77))
         """
-        return self._table().at(sizes)
+        names = self.signature.sizes
+        given = {**{name: value for name, (value, _) in self._sizes.items()}, **sizes}
+        wrong = sorted(given.keys() ^ set(names))
+        if wrong:
+            what = "no size" if wrong[0] in names else "unknown size"
+            call = ", ".join(f"{name}=..." for name in names)
+            listed = ", ".join(names) or "none"
+            raise UserError(
+                f"plan: {what} '{wrong[0]}'", because=f"the sizes are {listed}", fix=f"f.plan({call})"
+            )
+        return self._table().at(given)
 
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation, as `CompiledFunction.show` does.

@@ -8,11 +8,16 @@ repeat.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 from ragged.auto.microkernel import Candidate, MicroKernel
 from ragged.machine import Machine
+
+Tiles: TypeAlias = Callable[[int, int], Mapping[int, int]]
+"""How many tiles of each number of rows a panel of so many vectors has for so many rows."""
 
 _FLOAT_BYTES = 4
 _TILE_CYCLES = 30
@@ -58,13 +63,20 @@ def tile_cycles(machine: Machine, kernel: MicroKernel, depth: int, panel_rate: i
 
 def predicted_ns(machine: Machine, candidate: Candidate, rows: int, product: Product) -> float:
     """Return the time of a product of so many rows, in nanoseconds."""
+    return panels_ns(machine, candidate.kernel.vectors, lambda _, own: candidate.tiles(own), rows, product)
+
+
+def panels_ns(machine: Machine, vectors: int, tiles: Tiles, rows: int, product: Product) -> float:
+    """Return the time of a product in panels of so many vectors and a last one of the rest, in nanoseconds."""
     if not rows:
         return 0.0
-    vectors, lanes = candidate.kernel.vectors, machine.lanes(_FLOAT_BYTES)
+    lanes = machine.lanes(_FLOAT_BYTES)
     full, rest = divmod(-(-product.columns // lanes), vectors)
     share = -(-rows // product.workers) if not product.shared else rows
     cycles = {
-        each: _panel_cycles(machine, candidate, share, product, each) for each in (vectors, rest) if each
+        each: _panel_cycles(machine, tiles(each, share), share, product, each)
+        for each in (vectors, rest)
+        if each
     }
     if product.shared and product.workers > 1:
         total = -(-(full + bool(rest)) // product.workers) * cycles[vectors]
@@ -73,7 +85,9 @@ def predicted_ns(machine: Machine, candidate: Candidate, rows: int, product: Pro
     return total * 1000 / machine.rates.mhz + (_BARRIER_NS if product.workers > 1 else 0)
 
 
-def _panel_cycles(machine: Machine, candidate: Candidate, rows: int, product: Product, vectors: int) -> float:
+def _panel_cycles(
+    machine: Machine, tiles: Mapping[int, int], rows: int, product: Product, vectors: int
+) -> float:
     """Return the cycles of all tiles of one panel, the first of which brings the panel nearer."""
     depth = product.depth
     panel_bytes = vectors * machine.vector_bytes * depth
@@ -82,13 +96,18 @@ def _panel_cycles(machine: Machine, candidate: Candidate, rows: int, product: Pr
     again = max(machine.read_bytes(2 * panel_bytes), first)
     row_rate = machine.read_bytes(rows * depth * _FLOAT_BYTES + panel_bytes)
     cycles = 0.0
-    for number, (count, times) in enumerate(candidate.tiles(rows).items()):
+    for number, (count, times) in enumerate(tiles.items()):
         kernel = MicroKernel(count, vectors)
         nearer = tile_cycles(machine, kernel, depth, again, row_rate)
         cycles += times * nearer
         if number == 0:
             cycles += tile_cycles(machine, kernel, depth, first, row_rate) - nearer
     return cycles
+
+
+def packing_ns(machine: Machine, size: int, workers: int) -> float:
+    """Return the time in which workers read and write `size` bytes each once, in nanoseconds."""
+    return 2 * size / machine.read_bytes(2 * size) / workers * 1000 / machine.rates.mhz
 
 
 def ideal_ns(machine: Machine, rows: int, product: Product) -> float:

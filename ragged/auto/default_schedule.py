@@ -13,6 +13,7 @@ from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
+from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.row_variants import Categorization, RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
@@ -80,8 +81,10 @@ class DefaultSchedule:
         log = (*self.options.notes(), *schedule.log().splitlines())
         notes = (*log, *(() if reason is None else (f"# one worker: {reason}",)))
         sliced = state.columns.sliced
-        table = table_to_json(table_of(state.rows, self.machine, self.threads)) if state.rows else ""
-        return ScheduleResult(schedule.checked(), schedule.forwarding, notes, sliced, rules, table)
+        table = table_of(state.rows, state.panels, self.machine, self.threads)
+        return ScheduleResult(
+            schedule.checked(), schedule.forwarding, notes, sliced, rules, table_to_json(table)
+        )
 
 
 @dataclass(slots=True)
@@ -92,6 +95,7 @@ class _CpuState:
     given: DefaultSchedule
     columns: Columns = field(init=False)
     rows: tuple[RowPlan, ...] = ()
+    panels: tuple[PlannedPanels, ...] = ()
     min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
     rolling: tuple[RollingBuffer, ...] = ()
@@ -109,6 +113,10 @@ class _CpuState:
     def options(self) -> ScheduleOptions:
         """The options, with the tiles that are planned."""
         return options_for(self.rows, self.given.options) if self.rows else self.given.options
+
+
+def _tile_panels(state: _CpuState) -> None:
+    state.panels = tile_panels(state.schedule, state.machine)
 
 
 def _plan_rows(state: _CpuState) -> None:
@@ -174,7 +182,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     ),
     Rule(
         "tile_panels",
-        lambda s: tile_panels(s.schedule, s.machine),
+        _tile_panels,
         "an input with columns of any number, contiguous or not, is packed once and read by all rows",
     ),
     Rule(

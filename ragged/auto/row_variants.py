@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from ragged.analysis.contractions import Contraction, contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of
-from ragged.arith.affine import affine
 from ragged.auto.columns import outermost
 from ragged.auto.cost import Product
 from ragged.auto.cover import (
@@ -27,7 +26,8 @@ from ragged.auto.cover import (
 )
 from ragged.auto.microkernel import MOST_VECTORS, Candidate, MicroKernel, Remainder, candidates
 from ragged.auto.options import ScheduleOptions
-from ragged.auto.shapes import Shape, extents
+from ragged.auto.planned_panels import PlannedPanels
+from ragged.auto.shapes import Shape, SizeSum, extents
 from ragged.auto.tile_batches import (
     MOST_ON_STACK,
     bytes_of_temporaries,
@@ -38,7 +38,7 @@ from ragged.auto.tile_batches import (
 from ragged.auto.tile_sizes import extent_of
 from ragged.auto.variant_table import PlannedLoop, VariantTable
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Call, Const, Expr, Var
+from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.frame_size import frame_bytes
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, LoopKind
@@ -124,21 +124,16 @@ def options_for(plans: Sequence[RowPlan], options: ScheduleOptions) -> ScheduleO
     return replace(options, tile=(rows, vectors), slice_vectors=vectors)
 
 
-def table_of(plans: Sequence[RowPlan], machine: Machine, workers: int) -> VariantTable:
+def table_of(
+    plans: Sequence[RowPlan], panels: Sequence[PlannedPanels], machine: Machine, workers: int
+) -> VariantTable:
     """Return what a compiled kernel keeps of its plans."""
-    return VariantTable(machine, workers, tuple(map(_planned, plans)))
+    return VariantTable(machine, workers, tuple(map(_planned, plans)), tuple(panels))
 
 
 def _planned(plan: RowPlan) -> PlannedLoop:
-    form = affine(plan.extent)
-    sizes: dict[str, int] | None = {}
-    for term, many in form.terms.items():
-        if sizes is not None and isinstance(term, Call) and term.function.is_size:
-            sizes[term.function.name] = many
-        else:
-            sizes = None
-    products, points = plan.products, plan.points
-    return PlannedLoop(plan.loop.name, sizes, form.constant, products, plan.vectors, plan.cover, points)
+    extent, products = SizeSum.of(plan.extent), plan.products
+    return PlannedLoop(plan.loop.name, extent, products, plan.vectors, plan.cover, plan.points)
 
 
 def tile_rows(schedule: LoopSchedule, plans: Sequence[RowPlan], options: ScheduleOptions) -> None:

@@ -17,6 +17,7 @@ ShapesLike: TypeAlias = (
 """For each size by name a number, the numbers it takes, or how often it takes each; or a list of shapes."""
 
 _MOST = 100_000
+_OTHER_EXTENT = "lengths, or quotients and products of sizes, decide it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,37 @@ class Shape:
 
     sizes: tuple[tuple[str, int], ...]
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSum:
+    """An extent: `constant` plus `sizes[name]` times each size; `sizes` is None for another extent."""
+
+    sizes: dict[str, int] | None
+    constant: int = 0
+
+    @classmethod
+    def of(cls, extent: Expr) -> SizeSum:
+        """Return the sum that an expression is."""
+        form, sizes = affine(extent), {}
+        for term, many in form.terms.items():
+            if not (isinstance(term, Call) and term.function.is_size):
+                return cls(None)
+            sizes[term.function.name] = many
+        return cls(sizes, form.constant)
+
+    def at(self, sizes: Mapping[str, int], loop: str) -> int:
+        """Return the extent of the loop at these sizes; raises `UserError` if it is no sum of sizes."""
+        if self.sizes is None:
+            raise UserError(f"plan: the extent of '{loop}' is no sum of sizes", because=_OTHER_EXTENT)
+        return self.constant + sum(many * sizes[name] for name, many in self.sizes.items())
+
+    def __str__(self) -> str:
+        """Return the sum as it is written, "all" if there is none."""
+        terms = [name if many == 1 else f"{many} * {name}" for name, many in (self.sizes or {}).items()]
+        if self.constant or self.sizes == {}:
+            terms.append(str(self.constant))
+        return " + ".join(terms) or "all"
 
 
 def read_shapes(given: ShapesLike) -> tuple[Shape, ...]:

@@ -8,6 +8,8 @@ from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
+from ragged.auto.planned_panels import PlannedPanels
+from ragged.auto.shapes import SizeSum
 from ragged.auto.tile_sizes import extent_of, panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
@@ -32,7 +34,7 @@ from ragged.transform.storage.expand_storage import expand_storage
 from ragged.transform.storage.pack import pack
 
 
-def tile_panels(schedule: LoopSchedule, machine: Machine) -> None:
+def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels, ...]:
     """Give each dense product that is left scalar register tiles, and pack the operand that has its columns.
 
     before::
@@ -57,15 +59,17 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> None:
 
     The last vector of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
     as far as there are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and
-    so are those in which a primitive refuses a step. Comes while loops are parallel.
+    so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what is planned for each.
     """
+    planned = []
     tiled = {each.update for each in contractions(schedule.program) if _fills_vectors(each, machine)}
     for label in [each.update for each in dense_products(schedule.program) if each.update not in tiled]:
         before = schedule.checkpoint()
         try:
-            _tile(schedule, machine, label)
+            planned.append(_tile(schedule, machine, label))
         except ScheduleError:
             schedule.restore(before)
+    return tuple(planned)
 
 
 def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
@@ -76,7 +80,8 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
     return columns % lanes == 0 or columns <= panel_vectors(machine) * lanes
 
 
-def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> None:
+def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPanels:
+    """Tile the product of an update; return what is planned for it."""
     product = next(each for each in dense_products(schedule.program) if each.update is update)
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
@@ -102,6 +107,27 @@ def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> None:
         if len(counts) > 1 and own:
             schedule.apply(reorder, (*own, vectors, lane))
         _tile_rows(schedule, _one_loop(schedule, own), vectors, lane, rows_of_panel(machine, count))
+    return _planned(product, most, per_call=bool(fill))
+
+
+def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedPanels:
+    """Return the plan of a product with panels of so many vectors; `per_call`: each call packs its operand."""
+    outer, rows = _arrange(product)
+    name, extents = product.columns.var.name, {each.var: each.extent for each in product.rows}
+    tiled = list(rows[-1:])
+    while tiled and len(tiled) < len(rows) and isinstance(extents[tiled[0]], Const):
+        tiled.insert(0, rows[-len(tiled) - 1])
+    repeated = [extents[var] for var in (*outer, *rows) if var in extents and var not in tiled]
+    return PlannedPanels(
+        name,
+        tuple(SizeSum.of(loop.extent) for loop in product.batch),
+        tuple(map(SizeSum.of, repeated)),
+        tuple(SizeSum.of(extents[var]) for var in tiled),
+        tuple(SizeSum.of(loop.extent) for loop in product.axes),
+        SizeSum.of(product.columns.extent),
+        vectors,
+        per_call,
+    )
 
 
 def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:

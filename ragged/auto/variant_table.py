@@ -9,41 +9,33 @@ import msgspec
 
 from ragged.auto.cost import Product, predicted_ns
 from ragged.auto.cover import Cover, Variant
-from ragged.errors import UserError
+from ragged.auto.planned_panels import PanelExtents, PlannedPanels
+from ragged.auto.shapes import SizeSum
 from ragged.machine import Machine
 
+NO_PRODUCTS = "no products: none of this kernel is tiled by its sizes; see f.explain()"
 _SAMPLES = (1, 8, 64, 512)
 """Row counts of the times that the table of variants shows, where they are among the variant's."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedLoop:
-    """A loop over rows: there are `constant` plus `sizes[name]` times each size; `sizes` is None for another extent."""
+    """A loop over rows, and what is planned for it."""
 
     name: str
-    sizes: dict[str, int] | None
-    constant: int
+    extent: SizeSum
     products: tuple[Product, ...]
     vectors: int
     cover: Cover
     points: tuple[Cover, ...]
 
-    def rows(self, sizes: Mapping[str, int]) -> int:
-        """Return the number of rows at these sizes; raises `UserError` if one is missing."""
-        if self.sizes is None:
-            raise UserError(
-                f"plan: the rows of '{self.name}' are no sum of sizes",
-                because="lengths decide how many there are",
-            )
-        missing = [name for name in self.sizes if name not in sizes]
-        if missing:
-            raise UserError(f"plan: no size '{missing[0]}'", fix=f"f.plan({missing[0]}=...)")
-        return self.constant + sum(many * sizes[name] for name, many in self.sizes.items())
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """One product of a call: its rows, the variant that computes them, its tiles by their rows, and predicted time."""
+    """One product of a call: its rows, the variant that computes them, its tiles by their rows, and predicted time.
+
+    It is computed `times` times, which the time includes, as it does packing `packed_bytes` of an input.
+    """
 
     loop: str
     rows: int
@@ -51,13 +43,16 @@ class PlannedPart:
     variant: str
     tiles: dict[int, int]
     nanoseconds: float
+    times: int = 1
+    packed_bytes: int = 0
 
     def __str__(self) -> str:
         tiles = " + ".join(f"{times} x {rows}" for rows, times in self.tiles.items()) or "none"
         shape = f"{self.rows} x {self.product.columns} x {self.product.depth}"
-        return (
-            f"{self.loop}: {shape}, {self.variant}: tiles of rows {tiles}; {self.nanoseconds / 1000:.1f} us"
-        )
+        shape += f", {self.times} times" if self.times != 1 else ""
+        packed = f", {self.packed_bytes} bytes packed" if self.packed_bytes else ""
+        time = f"{self.nanoseconds / 1000:.1f} us"
+        return f"{self.loop}: {shape}, {self.variant}: tiles of rows {tiles}{packed}; {time}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +72,15 @@ class ShapePlan:
     @property
     def gflops(self) -> float:
         """The predicted rate, a multiply-add as two operations; 0 for no rows."""
-        flops = sum(2 * each.rows * each.product.columns * each.product.depth for each in self.parts)
+        flops = sum(
+            2 * each.times * each.rows * each.product.columns * each.product.depth for each in self.parts
+        )
         return flops / self.nanoseconds if self.nanoseconds else 0.0
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items()) or "all sizes"
+        if not self.parts:
+            return f"{sizes}: {NO_PRODUCTS}"
         peak = self.gflops / (self.workers * self.core_gflops)
         first = f"{sizes}: {self.nanoseconds / 1000:.1f} us predicted, {self.gflops:.0f} GFLOP/s, {peak:.0%} of peak"
         return "\n".join((first, *(f"  {each}" for each in self.parts)))
@@ -94,16 +93,26 @@ class VariantTable:
     machine: Machine
     workers: int
     loops: tuple[PlannedLoop, ...]
+    panels: tuple[PlannedPanels, ...] = ()
 
     def at(self, sizes: Mapping[str, int]) -> ShapePlan:
-        """Return what a call at these sizes runs; raises `UserError` if a size is missing or nothing was planned."""
-        if not self.loops:
-            raise UserError(
-                "plan: nothing of this kernel was planned by its sizes",
-                because="that is for products of rows of a size known at the call with parameters; see f.explain()",
-            )
-        parts = tuple(part for loop in self.loops for part in self._parts(loop, loop.rows(sizes)))
-        return ShapePlan(dict(sizes), parts, self.workers, self.machine.gflops)
+        """Return what a call at these sizes runs; raises `UserError` if an extent is no sum of sizes."""
+        rows = [part for loop in self.loops for part in self._parts(loop, loop.extent.at(sizes, loop.name))]
+        panels = [self._panels(each, each.at(sizes)) for each in self.panels]
+        return ShapePlan(dict(sizes), (*rows, *panels), self.workers, self.machine.gflops)
+
+    def _panels(self, planned: PlannedPanels, extents: PanelExtents) -> PlannedPart:
+        product = planned.product(extents, self.workers)
+        return PlannedPart(
+            planned.name,
+            extents.rows,
+            product,
+            planned.panels(self.machine, product.columns),
+            planned.tiles(self.machine, extents),
+            planned.nanoseconds(self.machine, extents, self.workers),
+            extents.times,
+            planned.packed_bytes(self.machine, extents),
+        )
 
     def _parts(self, loop: PlannedLoop, rows: int) -> list[PlannedPart]:
         variant = loop.cover.at(rows)
@@ -122,16 +131,14 @@ class VariantTable:
 
     def __str__(self) -> str:
         """Return the variants of each loop, and the points of the trade-off between time and bytes of code."""
-        return "\n".join(line for loop in self.loops for line in self._lines(loop)) or "no variants"
+        lines = [line for loop in self.loops for line in self._lines(loop)]
+        panels = [each.described(self.machine, self.workers) for each in self.panels]
+        return "\n".join((*lines, *panels)) or "no variants"
 
     def _lines(self, loop: PlannedLoop) -> list[str]:
-        sizes = loop.sizes or {}
-        terms = [name if many == 1 else f"{many} * {name}" for name, many in sizes.items()]
-        rows = " + ".join([*terms, str(loop.constant)] if loop.constant else terms) or "all"
         shapes = ", ".join(f"{each.columns} x {each.depth}" for each in loop.products)
-        lines = [
-            f"loop {loop.name}: {rows} rows by {shapes}, panels of {loop.vectors} vectors, {self.workers} workers"
-        ]
+        panels = f"panels of {loop.vectors} vectors, {self.workers} workers"
+        lines = [f"loop {loop.name}: {loop.extent} rows by {shapes}, {panels}"]
         least = 0
         for variant in loop.cover.variants:
             lines.append(self._variant(loop, variant, least))

@@ -55,7 +55,7 @@ class Measured(ShapesPeer):
         return {
             "code_bytes": _kernel_bytes(function),
             "variants": variants or None,
-            "predicted": self._predicted(function) if variants else None,
+            "predicted": self._predicted(function),
         }
 
     def compiled(self, shapes: Sequence[Sizes]) -> RaggedFunction:
@@ -77,11 +77,12 @@ class Measured(ShapesPeer):
         weights = self._problem.weights(sizes)
         return {"W": weights.transpose(2, 3, 1, 0) if isinstance(sizes, Convolution) else weights}
 
-    def _predicted(self, function: RaggedFunction) -> dict[str, float]:
-        """Return the microseconds that the plan of each shape says."""
+    def _predicted(self, function: RaggedFunction) -> dict[str, float] | None:
+        """Return the microseconds that the plan of each shape says; None where nothing is planned by sizes."""
         _, expected = program(self._problem.shapes)
         pairs = zip(self._problem.labels, expected, strict=False)
-        return {label: function.plan(**sizes).nanoseconds / 1000 for label, sizes in pairs}
+        plans = {label: function.plan(**sizes) for label, sizes in pairs}
+        return {label: plan.nanoseconds / 1000 for label, plan in plans.items() if plan.parts} or None
 
 
 def program(shapes: Sequence[Sizes]) -> tuple[Tensor, list[dict[str, int]]]:

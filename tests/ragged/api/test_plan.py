@@ -48,15 +48,66 @@ def test_rows_are_solved_from_an_affine_extent():
 def test_a_missing_size_is_refused(usual):
     with pytest.raises(UserError, match="no size 'T'"):
         usual.plan()
+    with pytest.raises(UserError, match="unknown size 'S'\n  because: the sizes are T\n"):
+        usual.plan(T=3, S=1)
 
 
-def test_what_was_not_planned_is_refused():
+@pytest.mark.parametrize(
+    ("columns", "sizes"), [(ragged.size("N"), {"N": 100}), (2303, {}), (100, {})], ids=str
+)
+def test_products_in_panels_are_planned(columns, sizes):
+    m, n, q = ragged.dim("m"), ragged.dim("n"), ragged.dim("q")
+    x = ragged.input_tensor("X", [(m, ragged.size("M")), (q, DEPTH)])
+    z = ragged.input_tensor("Z", [(q, DEPTH), (n, columns)])
+    f = ragged.compile(
+        ragged.compute(
+            "Y",
+            [(m, ragged.size("M")), (n, columns)],
+            lambda i, j: ragged.sum(q, lambda s: x[i, s] * z[s, j]),
+        ),
+        threads=1,
+    )
+    times = []
+    for rows in (0, 1, 5, 6, 7, 64, 77, 500):
+        plan = f.plan(M=rows, **sizes)
+        (part,) = plan.parts
+        assert (part.rows, part.product.columns, part.product.depth) == (
+            rows,
+            sizes.get("N", columns),
+            DEPTH,
+        )
+        assert sum(each * count for each, count in part.tiles.items()) == rows
+        assert part.packed_bytes >= part.product.columns * DEPTH * 4
+        times.append(plan.nanoseconds)
+    assert times[0] == 0 and times[1] < times[-2] < times[-1]
+    assert "panels of" in str(plan) and "bytes packed" in str(plan) and f"M={rows}" in str(plan)
+    assert f.show("variants").startswith("columns j: M x ")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_operators_of_batches_are_planned(threads):
+    b, m, n, q = (ragged.dim(name) for name in "bmnq")
+    batches, rows, columns, depth = (ragged.size(name) for name in "BMNK")
+    x = ragged.input_tensor("X", [(b, batches), (m, rows), (q, depth)])
+    z = ragged.input_tensor("Z", [(b, batches), (q, depth), (n, columns)])
+    y = ragged.compute(
+        "Y",
+        [(b, batches), (m, rows), (n, columns)],
+        lambda i, j, c: ragged.sum(q, lambda s: x[i, j, s] * z[i, s, c]),
+    )
+    f = ragged.compile(y, threads=threads)
+    few, many = f.plan(B=2, M=9, N=20, K=8), f.plan(B=8, M=9, N=20, K=8)
+    assert [(each.parts[0].times, each.parts[0].rows) for each in (few, many)] == [(2, 9), (8, 9)]
+    assert many.nanoseconds == pytest.approx(4 * few.nanoseconds, rel=0.3)
+
+
+def test_a_program_without_products_has_an_empty_plan():
     r = ragged.dim("r")
     x = ragged.input_tensor("X", [(r, ragged.size("T"))])
     f = ragged.compile(ragged.compute("Y", x.dims, lambda i: 2 * x[i]), threads=1)
     assert f.show("variants") == "no variants"
-    with pytest.raises(UserError, match="nothing of this kernel was planned"):
-        f.plan(T=3)
+    assert f.plan(T=3).parts == ()
+    assert str(f.plan(T=3)).startswith("T=3: no products: ")
 
 
 def test_points_of_the_trade_off_can_be_built_and_have_the_same_bits(usual):

@@ -1,0 +1,112 @@
+"""What a compiled kernel keeps of a product that `ragged.auto.tile_panels` tiled, and its predicted time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from ragged.auto.cost import Product, packing_ns, panels_ns
+from ragged.auto.shapes import SizeSum
+from ragged.auto.tile_sizes import rows_of_panel
+from ragged.machine import Machine
+
+_FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PanelExtents:
+    """The extents of a product in one call: `batch` operands are packed, each for `repeats` products of `rows`."""
+
+    batch: int
+    repeats: int
+    rows: int
+    depth: int
+    columns: int
+
+    @property
+    def times(self) -> int:
+        """How often a product of rows and columns is computed."""
+        return self.batch * self.repeats
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPanels:
+    """A dense product in panels of `vectors` and a last one of fewer: its loops, and when the columns are packed.
+
+    `rows` are the loops that are cut into tiles, `repeats` those around them. `per_call` says that each call packs the
+    operand, an input; else it was packed when parameters were bound.
+    """
+
+    name: str
+    batch: tuple[SizeSum, ...]
+    repeats: tuple[SizeSum, ...]
+    rows: tuple[SizeSum, ...]
+    depth: tuple[SizeSum, ...]
+    columns: SizeSum
+    vectors: int
+    per_call: bool
+
+    def at(self, sizes: Mapping[str, int]) -> PanelExtents:
+        """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""
+        groups = (self.batch, self.repeats, self.rows, self.depth, (self.columns,))
+        return PanelExtents(*(prod(max(0, each.at(sizes, self.name)) for each in group) for group in groups))
+
+    def product(self, extents: PanelExtents, workers: int) -> Product:
+        """Return the product that is computed once or more; workers share its columns only if that is once."""
+        return Product(extents.columns, extents.depth, workers if extents.times == 1 else 1)
+
+    def packed_bytes(self, machine: Machine, extents: PanelExtents) -> int:
+        """Return the bytes that a call packs: whole vectors of columns of each operand."""
+        lanes = machine.lanes(_FLOAT_BYTES)
+        padded = -(-extents.columns // lanes) * lanes
+        return extents.batch * extents.depth * padded * _FLOAT_BYTES if self.per_call else 0
+
+    def nanoseconds(self, machine: Machine, extents: PanelExtents, workers: int) -> float:
+        """Return the predicted time of all products on so many workers, and of packing for them."""
+        if not (extents.times and extents.rows and extents.columns):
+            return 0.0
+        once = panels_ns(
+            machine,
+            self.vectors,
+            lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors), rows),
+            extents.rows,
+            self.product(extents, workers),
+        )
+        busiest = -(-extents.times // workers)
+        return busiest * once + packing_ns(machine, self.packed_bytes(machine, extents), workers)
+
+    def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
+        """Return how many tiles of each number of rows the widest panel has."""
+        vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
+        most = rows_of_panel(machine, max(1, min(self.vectors, vectors)))
+        return _tiles_of(most, extents.rows)
+
+    def panels(self, machine: Machine, columns: int) -> str:
+        """Return the panels of so many columns in words."""
+        full, rest = divmod(-(-columns // machine.lanes(_FLOAT_BYTES)), self.vectors)
+        last = [f"1 of {rest}"] if rest else []
+        return "panels of vectors " + " + ".join([f"{full} x {self.vectors}"] * bool(full) + last)
+
+    def described(self, machine: Machine, workers: int) -> str:
+        """Return the plan for all sizes in a line."""
+        shape = [" * ".join(map(str, each)) or "1" for each in (self.rows, (self.columns,), self.depth)]
+        around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
+        kinds = range(self.vectors, 0, -1)
+        tiles = ", ".join(f"{rows_of_panel(machine, each)}x{each}" for each in kinds)
+        packed = "packed in each call" if self.per_call else "packed with the parameters"
+        return (
+            f"columns {self.name}: {' x '.join(shape)}{''.join(around)}, panels of {self.vectors} vectors {packed}, "
+            f"tiles {tiles} and halves of their rows, {workers} workers"
+        )
+
+
+def _tiles_of(most: int, rows: int) -> dict[int, int]:
+    """Return how many tiles there are of each number of rows: of `most`, then of half as many for the rest, to 1."""
+    tiles = {}
+    while rows:
+        full, rows = divmod(rows, most)
+        if full:
+            tiles[most] = full
+        most = max(1, most // 2)
+    return tiles
