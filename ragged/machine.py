@@ -26,7 +26,7 @@ _LANES = (("avx512f", 64, 32), ("avx2", 32, 16), ("asimd", 16, 32))
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What one core does per cycle, with vectors of full width, while all cores are busy.
+    """Machine rates: throughput and latency of one core, with vectors of full width, while all cores are busy.
 
     Attributes:
         multiply_adds: vector multiply-adds that are issued per cycle.

@@ -169,7 +169,8 @@ class _Sides(NamedTuple):
     reorderable: tuple[Buffer, int] | None = None
 
 
-def _extent(loop: For) -> int:
+def extent_of(loop: For) -> int:
+    """Return the extent of a loop with a constant number of iterations."""
     assert isinstance(loop.extent, Const)
     return int(loop.extent.value)
 
@@ -185,7 +186,7 @@ def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
             if dimension is None:
                 continue
             others = [row for row in outputs if row is not loop and not mentions(operand, (row.var,))]
-            rows = max(others, key=_extent, default=None)
+            rows = max(others, key=extent_of, default=None)
             if dimension == operand.buffer.order[-1]:
                 return _Sides(loop, rows, None, operand)
             if operand.buffer.role in (Role.PARAMETER, Role.BOUND):

@@ -92,7 +92,7 @@ def check_out(
             if np.may_share_memory(view, other):  # both are contiguous: their bounds decide
                 raise DataError(
                     f"{name}: out '{own}' shares memory with {what}",
-                    because="a result may be written before all that is read of an input has been read",
+                    because="a result may be written before the last read of an input",
                     fix="write into other memory",
                 )
         taken.append((f"out '{own}'", view))

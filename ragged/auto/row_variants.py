@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import log
 from typing import TypeAlias
 
-from ragged.analysis.contractions import Contraction, contractions, with_shared_columns
+from ragged.analysis.contractions import Contraction, contractions, extent_of, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.columns import outermost
 from ragged.auto.cost import Product
@@ -35,7 +35,6 @@ from ragged.auto.tile_batches import (
     may_be_short,
     product_by_product,
 )
-from ragged.auto.tile_sizes import extent_of
 from ragged.auto.variant_table import PlannedLoop, VariantTable
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Var
@@ -56,7 +55,7 @@ Categorization: TypeAlias = Callable[
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """What is planned for one loop over rows: its products, the cover that was chosen, and the trade-off curve.
+    """The plan of one loop over rows: its products, the cover that was chosen, and the trade-off curve.
 
     All loops of a program have panels of the same number of `vectors`. Bytes of covers are those of one product.
     """
@@ -127,7 +126,7 @@ def options_for(plans: Sequence[RowPlan], options: ScheduleOptions) -> ScheduleO
 def table_of(
     plans: Sequence[RowPlan], panels: Sequence[PlannedPanels], machine: Machine, workers: int
 ) -> VariantTable:
-    """Return what a compiled kernel keeps of its plans."""
+    """Return the table of variants that a compiled kernel keeps."""
     return VariantTable(machine, workers, tuple(map(_planned, plans)), tuple(panels))
 
 
@@ -205,7 +204,7 @@ class _LoopSpace:
         return tuple(found)
 
     def choose(self, vectors: int) -> tuple[float, Cover]:
-        """Return the cover of the fewest bytes that loses little, and what it loses beyond that, as a logarithm.
+        """Return the smallest cover within the tolerated loss, and its loss beyond that, as a logarithm.
 
         A stated number of bytes may be used up: then the cover that loses least.
         """
@@ -226,7 +225,7 @@ def _is_allowed(candidate: Candidate, remainder: str | None) -> bool:
 
 
 def _objective(chosen: Sequence[tuple[float, Cover]]) -> tuple[float, int]:
-    """Return what all loops lose beyond a little, and their bytes of code."""
+    """Return the sum of the loops' losses beyond the tolerated ones, and their bytes of code."""
     return sum(excess for excess, _ in chosen), sum(cover.code_bytes for _, cover in chosen)
 
 

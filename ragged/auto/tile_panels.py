@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.analysis.contractions import Contraction, contractions
+from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.shapes import SizeSum
-from ragged.auto.tile_sizes import extent_of, panel_vectors, rows_of_panel
+from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
@@ -131,7 +131,7 @@ def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedP
 
 
 def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-    """Return the loops outside of the panels, and those over the rows of one."""
+    """Return the loops outside of the panels, and the loops over the rows of a panel."""
     batch, rows = [loop.var for loop in product.batch], [loop.var for loop in product.rows]
     if product.batch or len(rows) < 2:
         return tuple(batch), tuple(rows)
@@ -154,7 +154,7 @@ def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: in
 
 
 def _fuse_fill(schedule: LoopSchedule, fill: tuple[Var, ...], outer: tuple[Var, ...]) -> None:
-    """Fill what an iteration of the outermost loop reads in it: it is in its worker's cache, and no other one waits."""
+    """Fuse the loop that fills panels with the loop that reads them: no barrier, and panels stay in cache."""
     before = schedule.checkpoint()
     try:
         schedule.apply(fuse_siblings, fill[0], outer[0])

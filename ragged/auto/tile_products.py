@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ragged.analysis.contractions import Contraction, contractions
+from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.auto.tile_sizes import (
     dividing_rows,
-    extent_of,
     lanes_of,
     loop_over_gates,
     narrowed,

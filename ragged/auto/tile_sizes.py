@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ragged.analysis.contractions import Contraction
+from ragged.analysis.contractions import Contraction, extent_of
 from ragged.auto.options import ScheduleOptions
-from ragged.ir.expr import Const
 from ragged.ir.stmt import For
 from ragged.machine import Machine
 
@@ -102,9 +101,3 @@ def vectors_at_once(count: int, most: int) -> int:
     """Return how many of `count` vectors to compute at once: a divisor, unless the largest one is small."""
     even = max(n for n in range(1, most + 1) if count % n == 0)
     return even if 2 * even >= min(count, most) else min(count, most)
-
-
-def extent_of(loop: For) -> int:
-    """Return the constant extent of a loop."""
-    assert isinstance(loop.extent, Const)
-    return int(loop.extent.value)

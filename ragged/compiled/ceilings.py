@@ -1,4 +1,4 @@
-"""What one core of this machine does per cycle, measured by programs of the IR in a fraction of a second.
+"""The machine rates of one core of this machine, measured by programs of the IR in a fraction of a second.
 
 Cycles are counted in dependent multiply-adds, of which each takes `Rates.latency`: the ratio of two times needs no
 clock. It is the same on a busy machine, as the time of other processes does not count. All is rounded so that noise
@@ -86,7 +86,7 @@ with kernel:
 
 
 def measure_rates(machine: Machine, runs: int = _RUNS) -> Rates:
-    """Measure one core; what is out of reach, such as memory behind a last cache of 100 MiB, is as stated."""
+    """Measure one core; rates that cannot be measured, such as memory behind a last cache of 100 MiB, are as stated."""
     values = {"a": np.array([0.5, 1.0], np.float32)}
     latency = machine.rates.latency
     vectors = FLOATS // machine.lanes(4)

@@ -18,7 +18,7 @@ from ragged.runtime.disk_cache import DiskCache
 from ragged.runtime.processor import identity
 
 _VERSION = 3
-"""Of what is measured, and how it is rounded."""
+"""Version of the measurements and their rounding."""
 
 
 def machine_of(target: TargetLike) -> Machine:
