@@ -1,4 +1,4 @@
-"""What a compiled kernel keeps of a product that `ragged.auto.tile_panels` tiled, and its predicted time."""
+"""The plan of a product that `ragged.auto.tile_panels` tiled, which a compiled kernel keeps, and its predicted time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PanelExtents:
 
     @property
     def times(self) -> int:
-        """How often a product of rows and columns is computed."""
+        """The number of products of rows and columns."""
         return self.batch * self.repeats
 
 
@@ -34,8 +34,8 @@ class PanelExtents:
 class PlannedPanels:
     """A dense product in panels of `vectors` and a last one of fewer: its loops, and when the columns are packed.
 
-    `rows` are the loops that are cut into tiles, `repeats` those around them. `per_call` says that each call packs the
-    operand, an input; else it was packed when parameters were bound.
+    `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
+    the operand, an input; else it was packed when parameters were bound.
     """
 
     name: str
@@ -53,7 +53,7 @@ class PlannedPanels:
         return PanelExtents(*(prod(max(0, each.at(sizes, self.name)) for each in group) for group in groups))
 
     def product(self, extents: PanelExtents, workers: int) -> Product:
-        """Return the product that is computed once or more; workers share its columns only if that is once."""
+        """Return the product of one repetition; workers share its columns only if there is one repetition."""
         return Product(extents.columns, extents.depth, workers if extents.times == 1 else 1)
 
     def packed_bytes(self, machine: Machine, extents: PanelExtents) -> int:
@@ -63,7 +63,7 @@ class PlannedPanels:
         return extents.batch * extents.depth * padded * _FLOAT_BYTES if self.per_call else 0
 
     def nanoseconds(self, machine: Machine, extents: PanelExtents, workers: int) -> float:
-        """Return the predicted time of all products on so many workers, and of packing for them."""
+        """Return the predicted time of all products on so many workers, packing included, in nanoseconds."""
         if not (extents.times and extents.rows and extents.columns):
             return 0.0
         once = panels_ns(
@@ -77,7 +77,7 @@ class PlannedPanels:
         return busiest * once + packing_ns(machine, self.packed_bytes(machine, extents), workers)
 
     def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
-        """Return how many tiles of each number of rows the widest panel has."""
+        """Return the number of tiles of the widest panel for each number of rows."""
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
         most = rows_of_panel(machine, max(1, min(self.vectors, vectors)))
         return _tiles_of(most, extents.rows)
@@ -88,8 +88,8 @@ class PlannedPanels:
         last = [f"1 of {rest}"] if rest else []
         return "panels of vectors " + " + ".join([f"{full} x {self.vectors}"] * bool(full) + last)
 
-    def described(self, machine: Machine, workers: int) -> str:
-        """Return the plan for all sizes in a line."""
+    def summary(self, machine: Machine, workers: int) -> str:
+        """Return the plan for all sizes as one line of text."""
         shape = [" * ".join(map(str, each)) or "1" for each in (self.rows, (self.columns,), self.depth)]
         around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
         kinds = range(self.vectors, 0, -1)
@@ -102,7 +102,7 @@ class PlannedPanels:
 
 
 def _tiles_of(most: int, rows: int) -> dict[int, int]:
-    """Return how many tiles there are of each number of rows: of `most`, then of half as many for the rest, to 1."""
+    """Return the number of tiles for each number of rows: `most` rows, then half as many for the rest, down to 1."""
     tiles = {}
     while rows:
         full, rows = divmod(rows, most)

@@ -132,7 +132,7 @@ class VariantTable:
     def __str__(self) -> str:
         """Return the variants of each loop, and the points of the trade-off between time and bytes of code."""
         lines = [line for loop in self.loops for line in self._lines(loop)]
-        panels = [each.described(self.machine, self.workers) for each in self.panels]
+        panels = [each.summary(self.machine, self.workers) for each in self.panels]
         return "\n".join((*lines, *panels)) or "no variants"
 
     def _lines(self, loop: PlannedLoop) -> list[str]:
