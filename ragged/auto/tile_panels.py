@@ -9,6 +9,7 @@ from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
 from ragged.auto.planned_panels import PlannedPanels
+from ragged.auto.rebase_batches import batches_of
 from ragged.auto.shapes import SizeSum
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
@@ -62,7 +63,14 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
     so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what is planned for each.
     """
     planned = []
-    tiled = {each.update for each in contractions(schedule.program) if _fills_vectors(each, machine)}
+    batches = bool(
+        batches_of(schedule.program)
+    )  # `tile_batches` tiles rows of batches, as their number changes within a call
+    tiled = {
+        each.update
+        for each in contractions(schedule.program)
+        if (batches and each.vector is not None) or _fills_vectors(each, machine)
+    }
     for label in [each.update for each in dense_products(schedule.program) if each.update not in tiled]:
         before = schedule.checkpoint()
         try:
@@ -82,7 +90,9 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
 
 def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it."""
-    product = next(each for each in dense_products(schedule.program) if each.update is update)
+    product = next((each for each in dense_products(schedule.program) if each.update is update), None)
+    if product is None:
+        raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
     counts = _vector_counts(columns, lanes, panel_vectors(machine))

@@ -61,7 +61,8 @@ def test_threads_in_any_order_compute_what_the_oracle_says(name, grid):
 def test_every_model_of_the_library_has_a_kernel_for_a_grid(name):
     make = getattr(models, name)
     known = inspect.signature(make).parameters
-    model = make(**{key: size for key, size in {"hidden": 5, "embed": 4, "vocab": 7}.items() if key in known})
+    sizes = {"hidden": 5, "embed": 4, "vocab": 7, "input": "word"}
+    model = make(**{key: size for key, size in sizes.items() if key in known})
     params, batch = model.init_params(seed=0), some_structures(model)
     program = steps_of(model)[-1].program
     results = interpreted(program, linearize(default_schedule(model).plan(), batch), params)
@@ -117,7 +118,7 @@ def test_each_barrier_of_a_block_is_for_a_dependence_between_its_threads(name):
 @pytest.mark.parametrize("name", HIDDEN)
 def test_a_share_that_reaches_into_another_blocks_is_found(name):
     shares = lines_like(name, r"\w+ = first(_\d+)? \+ \w+")
-    assert shares or name == "tree_fc"
+    assert shares or name in ("tree_fc", "mv_rnn")
     for number, line in shares:
         found(name, planted(name, number, line.replace("= first", "= 0 * first")))
 

@@ -302,7 +302,7 @@ class Labelled(list[Any]):
     """What nltk.Tree is to a reader: a list with a label."""
 
     def label(self) -> str:
-        raise AssertionError("a reader has no use for labels")
+        return "2"  # no word: what is read does not depend on it
 
 
 @st.composite

@@ -25,7 +25,10 @@ class Drawn:
     def nodes(self) -> list[Node]:
         nodes: list[Node] = []
         for row, below in enumerate(self.children):
-            carried = {name: values[row] for name, values in self.payload.items() if values[row] is not None}
+            root = row == len(self.children) - 1  # it names each payload, if only as None
+            carried = {
+                name: values[row] for name, values in self.payload.items() if root or values[row] is not None
+            }
             nodes.append(Node([None if k is None else nodes[k] for k in below], **carried))
         return nodes
 

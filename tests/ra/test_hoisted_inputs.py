@@ -162,7 +162,7 @@ def trees(leaf=True, inner=True):
 
     def node(*children, word):
         carries = (inner if children else leaf) and word is not None
-        return Node(children, **({"word": word} if carries else {}))
+        return Node(children, word=word if carries else None)
 
     return [
         node(node(node(word=1), node(word=4), word=3), node(word=0), word=None),

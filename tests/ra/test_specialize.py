@@ -91,7 +91,7 @@ def typed_trees(seed: int, depth: int = 5, most: int = 4) -> list[Node]:
         payload: dict[str, Any] = {"kind": int(rng.integers(T))}
         payload |= {"x": rng.standard_normal(H).astype(np.float32)}
         if depth == 0 or rng.random() < 0.3:
-            return Node([], **payload, **({"word": int(rng.integers(V))} if rng.random() < 0.6 else {}))
+            return Node([], **payload, word=int(rng.integers(V)) if rng.random() < 0.6 else None)
         return Node([tree(depth - 1) for _ in range(int(rng.integers(1, most + 1)))], **payload)
 
     return [tree(each) for each in (0, 1, 2, depth, depth, 0)]
@@ -101,7 +101,7 @@ def chains(seed: int) -> list[Node]:
     rng = np.random.default_rng(seed)
     made = []
     for length in (1, 2, 9):
-        node = Node([], kind=0, word=1)
+        node = Node([], kind=0, word=1, x=None)
         for _ in range(length - 1):
             node = Node([node], kind=int(rng.integers(T)), x=rng.standard_normal(H).astype(np.float32))
         made.append(node)
@@ -116,7 +116,7 @@ def grid() -> list[Node]:
         for c in range(3):
             below = [rows[r - 1][c]] if r else []
             below += [rows[r][c - 1]] if c else []
-            rows[r].append(Node(below, kind=(r + 2 * c) % T, **({} if below else {"word": 2})))
+            rows[r].append(Node(below, kind=(r + 2 * c) % T, word=None if below else 2, x=None))
     return [rows[-1][-1]]
 
 

@@ -154,11 +154,17 @@ def test_operation_splitting_of_a_reduction(rows: Rows):
     )
 
 
-@pytest.mark.parametrize("tail", list(Tail))
+@pytest.mark.parametrize("tail", [tail for tail in Tail if tail is not Tail.OVERLAP])
 def test_splitting_a_reduction(rows: Rows, tail: Tail):
     s = RaggedSchedule(rows.R)
     assert len(s.split_loop(rows.R.loops[1], 4, tail)) == (3 if tail is Tail.PEEL else 2)
     rows.check(s)
+
+
+def test_a_reduction_adds_nothing_twice(rows: Rows):
+    s = RaggedSchedule(rows.R)
+    with pytest.raises(ScheduleError, match="cannot overlap blocks of loop 't'"):
+        s.split_loop(rows.R.loops[1], 4, Tail.OVERLAP)
 
 
 def test_horizontal_fusion(rows: Rows):
