@@ -54,7 +54,7 @@ class Measurements:
     refused: list[ShapesRefused] = field(default_factory=list)
 
     def sweep(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:
-        """Time every shape of a problem in every peer that has it, and whose answers are right."""
+        """Time every shape of a problem in every peer that has it and gives the right answers."""
         self.say(f"{problem.name}, {problem.threads} threads", lasting=True)
         right = [(peer, errors) for peer in peers if (errors := self._checked(problem, peer)) is not None]
         times = self._clock(problem, [peer for peer, _ in right])

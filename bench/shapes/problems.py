@@ -1,4 +1,4 @@
-"""What is computed: products and convolutions whose sizes change from call to call, with inputs drawn from a seed.
+"""What is computed: products and convolutions of sizes that change from call to call, with inputs drawn from a seed.
 
 Inputs of fewer rows, or of fewer images, are the first of those of more: so are their results.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from bench.shapes.problems import BatchedProduct, Convolution, Dense, ShapesProblem, Sizes
 
 HEAD, BATCH, SEQUENCES = 64, 192, 16
-"""A head's width; heads of a batch of 16 sequences; sequences of a dense workload, whose rows are a multiple of it."""
+"""A head's width; heads of a batch of 16 sequences; sequences of a dense workload: its rows are a multiple of it."""
 LENGTHS = (5, 24, 43, 62, 81, 100, 119, 128)
 """The lengths T that the paper's released code measures."""
 HIDDEN = ((768, 768), (3072, 768), (768, 3072), (768, 2304), (700, 1000), (768, 2303), (768, 2305))

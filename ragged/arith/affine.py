@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -53,9 +53,13 @@ class AffineForm:
 
     def interval(self, extents: Extents) -> Interval | None:
         """Return bounds of the form for variables below their extents; None if a term has no bounds."""
+        return self.bounds(lambda term: interval(term, extents))
+
+    def bounds(self, bounds_of: Callable[[Expr], Interval | None]) -> Interval | None:
+        """Return bounds of the form, given those of its terms; None if a term has none."""
         low = high = self.constant
         for term, coefficient in self.terms.items():
-            bounds = interval(term, extents)
+            bounds = bounds_of(term)
             if bounds is None:
                 return None
             ends = sorted((coefficient * bounds[0], coefficient * bounds[1]))

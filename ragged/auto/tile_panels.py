@@ -8,6 +8,7 @@ from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
+from ragged.auto.fission_nest import fission_nest
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import batches_of
 from ragged.auto.shapes import SizeSum
@@ -20,7 +21,6 @@ from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
 from ragged.ir.walk import statements
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
-from ragged.transform.loops.fission import fission
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.loops.pad_loop import pad_loop
@@ -224,9 +224,9 @@ def _hold_in_registers(schedule: LoopSchedule, tile: tuple[Var, ...]) -> None:
     schedule.apply(cache_write, update, tile[-1])
     for var in reversed(tile):
         schedule.apply(expand_storage, _allocated_in(schedule, var), var)
-    computed, stored = _cut(schedule, tile, axes[0])
+    computed, stored = fission_nest(schedule, tile, axes[0])
     schedule.apply(pad_loop, computed[-1], lanes)
-    started, summed = _cut(schedule, computed, init)
+    started, summed = fission_nest(schedule, computed, init)
     schedule.apply(reorder, (*axes, *summed))
     for *around, lane in (started, summed, stored):
         for var in around:
@@ -250,16 +250,3 @@ def _allocated_in(schedule: LoopSchedule, loop: Var) -> Buffer:
     """Return the first buffer that is allocated in a loop."""
     inside = statements(loop_of(schedule.program, loop).body)
     return next(stmt.buffer for stmt in inside if isinstance(stmt, Alloc))
-
-
-def _cut(schedule: LoopSchedule, nest: Sequence[Var], after: Label | Var) -> tuple[list[Var], list[Var]]:
-    """Cut a nest after something in its innermost loop; return the loops before and after it."""
-    before: list[Var] = []
-    rest: list[Var] = []
-    at = after
-    for var in reversed(nest):
-        first, second = schedule.apply(fission, var, at).loops[var]
-        before.insert(0, first)
-        rest.insert(0, second)
-        at = first
-    return before, rest

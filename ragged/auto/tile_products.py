@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.loop_bodies import loop_of
+from ragged.auto.fission_nest import fission_nest
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.auto.tile_sizes import (
@@ -162,7 +163,7 @@ def _tile_once(
         schedule.apply(reorder, (*outside, outer, *around))
     kept = schedule.apply(cache_write, contraction.update, outer)
     written = [kept.loops[var][-1] for var in around]
-    started, summed = _separate_init(schedule, around, contraction.init)
+    started, summed = fission_nest(schedule, around, contraction.init)
     schedule.apply(reorder, (contraction.axis.var, *summed))
     unrolled = _split_reduction(schedule, contraction, options)
     for nest in (started, summed, written):
@@ -205,19 +206,6 @@ def _partition_remainder(
     for output in reversed(contraction.outputs[: contraction.outputs.index(rows)]):
         at = schedule.apply(fission, output.var, at).loops[output.var][0]
     return parts.labels[contraction.update]
-
-
-def _separate_init(schedule: LoopSchedule, around: list[Var], init: Label) -> tuple[list[Var], list[Var]]:
-    """Move the initializing store of a sum to separate loops; return these and the loops of the sum."""
-    started: list[Var] = []
-    summed: list[Var] = []
-    at: Label | Var = init
-    for var in reversed(around):
-        first, second = schedule.apply(fission, var, at).loops[var]
-        started.insert(0, first)
-        summed.insert(0, second)
-        at = first
-    return started, summed
 
 
 def _vectorize_nest(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None:

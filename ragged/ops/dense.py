@@ -10,12 +10,10 @@ from ragged.api.values import Value
 from ragged.data.read import is_array
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
-from ragged.ops.compiled import Options
-from ragged.ops.module import Module
-from ragged.ops.state import Shapes
+from ragged.ops.linear import AffineModule
 
 
-class Dense(Module):
+class Dense(AffineModule):
     """`activation(x W^T + b)` for the last dimension of dense arrays, with torch.nn.Linear's state.
 
     `Linear` does the same for ragged arrays. One function serves layers of all hidden dimensions: they are known when
@@ -26,25 +24,6 @@ class Dense(Module):
         >>> layer.load_state_dict(torch_linear.state_dict())
         >>> y = layer(x)
     """
-
-    def __init__(
-        self,
-        inner: int,
-        outer: int,
-        *,
-        bias: bool = True,
-        activation: Activation = None,
-        target: str = "cpu",
-        threads: int | None = None,
-    ) -> None:
-        super().__init__(Options(target, threads))
-        self.inner, self.outer, self.bias, self.activation = inner, outer, bias, activation
-
-    @property
-    def shapes(self) -> Shapes:
-        """`weight` and, with a bias, `bias`."""
-        bias = {"bias": (self.outer,)} if self.bias else {}
-        return {"weight": (self.outer, self.inner), **bias}
 
     @property
     def function(self) -> ragged.RaggedFunction:

@@ -63,14 +63,8 @@ def linear(
     return result
 
 
-class Linear(Module):
-    """`activation(x W^T + b)` for each row, with torch.nn.Linear's state: `weight` (outer, inner), `bias` (outer).
-
-    Example:
-        >>> layer = Linear(512, 2048, activation="relu")
-        >>> layer.load_state_dict(torch_linear.state_dict())
-        >>> y = layer(x)
-    """
+class AffineModule(Module):
+    """`activation(x W^T + b)`, with torch.nn.Linear's state: `weight` (outer, inner), `bias` (outer)."""
 
     def __init__(
         self,
@@ -90,6 +84,16 @@ class Linear(Module):
         """`weight` and, with a bias, `bias`."""
         bias = {"bias": (self.outer,)} if self.bias else {}
         return {"weight": (self.outer, self.inner), **bias}
+
+
+class Linear(AffineModule):
+    """`activation(x W^T + b)` for each row of ragged arrays, with torch.nn.Linear's state.
+
+    Example:
+        >>> layer = Linear(512, 2048, activation="relu")
+        >>> layer.load_state_dict(torch_linear.state_dict())
+        >>> y = layer(x)
+    """
 
     @property
     def function(self) -> ragged.RaggedFunction:

@@ -39,12 +39,8 @@ def matmul(
     Example:
         >>> scores = matmul(q, k, transpose_b=True)
     """
-    function = compiled(
-        ("matmul", transpose_a, transpose_b),
-        lambda: product_program("matmul", transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)),
-        Options(target, threads),
-    )
-    return function(a=a, b=b, out=out)
+    transposed = bool(transpose_a), bool(transpose_b)
+    return _function("matmul", transposed, Options(target, threads))(a=a, b=b, out=out)
 
 
 def batch_matmul(
@@ -62,14 +58,18 @@ def batch_matmul(
     Example:
         >>> scores = batch_matmul(queries, keys, transpose_b=True)
     """
-    function = compiled(
-        ("batch_matmul", transpose_a, transpose_b),
-        lambda: product_program(
-            "batch_matmul", batch=True, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)
-        ),
-        Options(target, threads),
+    transposed = bool(transpose_a), bool(transpose_b)
+    return _function("batch_matmul", transposed, Options(target, threads))(a=a, b=b, out=out)
+
+
+def _function(name: str, transposed: tuple[bool, bool], options: Options) -> ragged.RaggedFunction:
+    """Return the function that computes one product, or those of a batch, compiled once a process."""
+    a, b = transposed
+    return compiled(
+        (name, *transposed),
+        lambda: product_program(name, batch=name == "batch_matmul", transpose_a=a, transpose_b=b),
+        options,
     )
-    return function(a=a, b=b, out=out)
 
 
 def product_program(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
-from ragged.arith.affine import affine
+from ragged.arith.affine import Interval, affine
 from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
-
-Interval: TypeAlias = tuple[int, int]
-"""The least and the greatest value."""
 
 _COMPARED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE)
 
@@ -25,15 +21,7 @@ def value_of(expr: Expr, sizes: Mapping[Var, int]) -> int:
 
 def interval_of(expr: Expr, intervals: Mapping[Var, Interval]) -> Interval | None:
     """Return the interval of an expression of variables with intervals; None if it is not known."""
-    form = affine(expr)
-    low = high = form.constant
-    for term, coefficient in form.terms.items():
-        own = _term(term, intervals)
-        if own is None:
-            return None
-        ends = sorted((coefficient * own[0], coefficient * own[1]))
-        low, high = low + ends[0], high + ends[1]
-    return low, high
+    return affine(expr).bounds(lambda term: _term(term, intervals))
 
 
 def _term(expr: Expr, intervals: Mapping[Var, Interval]) -> Interval | None:

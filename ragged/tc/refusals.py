@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from ragged.arith.affine import Interval
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
 from ragged.polyhedral.largest_range import PolyhedralLimitError, largest_range
@@ -13,7 +14,7 @@ from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.errors import TcError, TextPosition
-from ragged.tc.intervals import Interval, interval_of, value_of
+from ragged.tc.intervals import interval_of, value_of
 from ragged.tc.parse import parse
 from ragged.tc.ranges import extent_of, open_indices
 from ragged.tc.size_text import size_text

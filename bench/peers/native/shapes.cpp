@@ -23,7 +23,7 @@ dnnl_memory_desc_t any_form(const Dims &dims) {
   return made;
 }
 
-// A primitive with its arguments, whose data is set anew in each call.
+// A primitive with its arguments; each call sets their data.
 class Execution {
  public:
   Execution(dnnl_engine_t engine, dnnl_primitive_desc_t described) : engine_(engine) {

@@ -1,4 +1,4 @@
-"""A peer whose last row is computed from half of its operand."""
+"""A peer that computes the last row from half of its operand."""
 
 from bench.peers.shapes import openblas
 

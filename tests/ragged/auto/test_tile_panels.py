@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragged
+from cortex import models
+from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
+from ragged.auto.tile_panels import tile_panels
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
@@ -16,6 +19,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.machine import Machine
 from ragged.runtime.call import Caller
+from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.auto.test_row_variants import SMALL, dense
 
 AVX512 = Machine(64, 32, 2, 48 << 10, 2 << 20)
@@ -233,3 +237,13 @@ def test_more_columns_than_a_panel_that_fill_no_vectors_are_padded():
         rules = DefaultSchedule(SMALL)(dense(columns=columns)).rules
         (record,) = [each for each in rules if each.rule == "tile_panels"]
         assert bool(record.applied) is padded
+
+
+def test_products_in_batches_are_left_to_tiles_of_batches():
+    model = models.tree_rnn(
+        hidden=72, embed=4, vocab=5
+    )  # more columns than a panel, and no whole number of vectors
+    schedule = LoopSchedule(default_schedule(model).lower())
+    before = schedule.program
+    assert tile_panels(schedule, AVX512) == ()
+    assert schedule.program is before
