@@ -33,7 +33,8 @@ def array(
 
     `data` is one of
 
-    - a list of arrays or tensors (length_i, ...) of one dtype and trailing shape: copied;
+    - a list of arrays or tensors (length_i, ...) of one dtype and trailing shape, or of one dtype and square, as
+      (length_i, length_i, ...) is: copied;
     - packed rows (sum of `lengths`, ...) with `lengths` (rows,): shared if C-contiguous;
     - padded rows (rows, longest row, ...) with `mask` (rows, longest row), booleans, True at the beginning of each row
       where there is data, or with `lengths` and `padded=True`: copied;

@@ -1,26 +1,11 @@
-"""Comparing ragged arrays element by element."""
+"""Comparing the extents of ragged arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from ragged.data import faults
 from ragged.data.lengths import Lengths
-from ragged.data.parts import Array, Parts, shape_of, unpadded
-from ragged.data.repack import packed
 from ragged.data.space import Extents, extents_over
-
-
-def elementwise(compare: Callable[[Any, Any], Array], left: Parts, right: Parts) -> Parts:
-    """Return `compare` of each pair of elements; `DataError` with the first difference of the extents."""
-    if len(left.extents) != len(right.extents):
-        raise faults.other_dimensions(shape_of(left.extents), shape_of(right.extents))
-    if (difference := first_difference(left.extents, right.extents)) is not None:
-        raise faults.other_extent(*difference)
-    return unpadded(compare(packed(left).values, packed(right).values), left.extents)
 
 
 def same_shape(left: Extents, right: Extents) -> bool:

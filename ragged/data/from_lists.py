@@ -14,6 +14,7 @@ from ragged.data.from_rows import concatenated, from_arrays
 from ragged.data.lengths import LIMIT, Lengths, derived_lengths
 from ragged.data.parts import Parts, unpadded
 from ragged.data.read import is_array, read_array, stored_values
+from ragged.data.space import Extents
 
 _ARRAYS = {np.ndarray}
 
@@ -33,7 +34,7 @@ def from_lists(data: Sequence[Any], dtype: npt.DTypeLike | None) -> Parts:
         lengths.append(list(map(len, level)))
         level = list(chain.from_iterable(level))
         kinds = set(map(type, level))
-    cell: tuple[int, ...] = ()
+    cell: Extents = ()
     if level and all(issubclass(kind, np.number | np.bool_ | int | float) for kind in kinds):
         numbers = np.array(level)
         if dtype is None and float in kinds and numbers.dtype == np.float64:
@@ -41,9 +42,7 @@ def from_lists(data: Sequence[Any], dtype: npt.DTypeLike | None) -> Parts:
         values = stored_values("the elements are", numbers, dtype)
     elif level and all(map(is_array, level)):
         arrays = [read_array(_path(lengths, place), value) for place, value in enumerate(level)]
-        packed = concatenated(arrays, dtype)
-        values, cell = stored_values("the rows are", packed, dtype), packed.shape[1:]
-        lengths.append(list(map(len, arrays)))
+        values, cell = concatenated(arrays, dtype, tuple(range(len(lengths) + 1)))
     elif level:
         raise _mixed(level, lengths)
     else:

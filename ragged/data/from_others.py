@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ragged.data import faults
 from ragged.data.from_lists import from_lists
-from ragged.data.from_rows import concatenated, from_packed
+from ragged.data.from_rows import from_arrays, from_packed
 from ragged.data.lengths import Lengths, checked_lengths, trusted_lengths
 from ragged.data.parts import Parts, unpadded
 from ragged.data.read import read_array, stored_values
@@ -39,10 +39,7 @@ def from_nested_tensor(data: Any, dtype: npt.DTypeLike | None) -> Parts:
         return from_packed(rows[: offsets[-1]], np.diff(offsets), dtype)
     # Rows with gaps between them, as narrow() leaves them.
     lengths = np.diff(offsets) if data.lengths() is None else read_array("its lengths", data.lengths())
-    packed = concatenated(
-        [rows[begin : begin + n] for begin, n in zip(offsets, lengths, strict=False)], dtype
-    )
-    return from_packed(packed, lengths, dtype)
+    return from_arrays([rows[begin : begin + n] for begin, n in zip(offsets, lengths, strict=False)], dtype)
 
 
 def is_awkward(data: object) -> bool:

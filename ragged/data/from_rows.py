@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -13,20 +14,50 @@ from ragged.data import faults
 from ragged.data.lengths import LIMIT, OUTERMOST, checked_lengths, derived_lengths, trusted_lengths
 from ragged.data.parts import Array, Parts, unpadded
 from ragged.data.read import checked_dtype, read_array, stored_values
+from ragged.data.space import Extents
+from ragged.errors import DataError
 
 _dtype_of = attrgetter("dtype")
 
 
 def from_arrays(rows: Sequence[Array], dtype: npt.DTypeLike | None) -> Parts:
     """Return the parts of an array with copies of `rows` as its rows, at least one, (length_i, ...) each."""
-    packed = concatenated(rows, dtype)
-    values = stored_values("the rows are", packed, dtype)
-    lengths = derived_lengths(OUTERMOST, np.array(list(map(len, rows)), np.int32))
-    return unpadded(values, (len(rows), lengths, *packed.shape[1:]))
+    values, extents = concatenated(rows, dtype, OUTERMOST)
+    return unpadded(values, (len(rows), *extents))
 
 
-def concatenated(rows: Sequence[Array], dtype: npt.DTypeLike | None) -> Array:
-    """Return a copy of `rows` (length_i, ...), at least one, as (sum of lengths, ...)."""
+def concatenated(
+    rows: Sequence[Array], dtype: npt.DTypeLike | None, over: tuple[int, ...]
+) -> tuple[Array, Extents]:
+    """Return the elements of `rows`, at least one, copied: (n,), and the extents of their dimensions.
+
+    A row is (length_i, ...) with the same dimensions after the first, or with some that extend length_i as well: square
+    matrices. `over` are the dimensions that the rows are numbered by.
+    """
+    try:
+        packed = _concatenated(rows, dtype)
+    except DataError:
+        inner = _square(rows)
+        if not inner:
+            raise
+        packed = _concatenated([row.reshape(-1) for row in rows], dtype)
+    else:
+        inner = ()
+    lengths = derived_lengths(over, np.array(list(map(len, rows)), np.int32))
+    cell = (lengths if dim in inner else extent for dim, extent in enumerate(rows[0].shape))
+    return stored_values("the rows are", packed, dtype), (lengths, *islice(cell, 1, None))
+
+
+def _square(rows: Sequence[Array]) -> tuple[int, ...]:
+    """Return the inner dimensions that differ between rows, if each of them extends as far as the row is long."""
+    if len({row.ndim for row in rows}) > 1 or not rows[0].ndim:
+        return ()
+    differ = [dim for dim in range(1, rows[0].ndim) if len({row.shape[dim] for row in rows}) > 1]
+    return tuple(differ) if all(row.shape[dim] == len(row) for row in rows for dim in differ) else ()
+
+
+def _concatenated(rows: Sequence[Array], dtype: npt.DTypeLike | None) -> Array:
+    """Return a copy of `rows` (length_i, ...) as (sum of lengths, ...)."""
     if dtype is None and len(set(map(_dtype_of, rows))) > 1:
         row = next(row for row, array in enumerate(rows) if array.dtype != rows[0].dtype)
         raise faults.row_dtype(row, rows[row].dtype, rows[0].dtype)

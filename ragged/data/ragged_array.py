@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import eq, ne
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ragged.data import compare, display, faults, repack, to_others
+from ragged.data import compare, display, faults, repack, to_others, ufuncs
 from ragged.data.index import WHOLE, full_index, in_range
 from ragged.data.parts import Array, Parts, checked_extents, checked_padding, checked_size, shape_of
-from ragged.data.read import checked_dtype, is_array, read_array, stored_values
+from ragged.data.read import checked_dtype, read_array, stored_values
 from ragged.data.select import gather, narrowed, row, rows
 from ragged.data.space import Extent
 from ragged.data.stored import Stored
@@ -21,7 +21,7 @@ Part = Any
 """What an index selects: a NumPy array or number where nothing varies any more, else a RaggedArray."""
 
 
-class RaggedArray(Stored):
+class RaggedArray(Stored, NDArrayOperatorsMixin):
     """An array with extents that may depend on outer indices; CoRa, section 4.
 
     `values`: all stored elements, row-major; shared if C-contiguous, otherwise copied. `extents`: for each
@@ -38,9 +38,6 @@ class RaggedArray(Stored):
     """
 
     __slots__ = ()
-    __array_ufunc__: ClassVar[None] = (
-        None  # an array or number of NumPy's on the left leaves the operator to us
-    )
 
     def __init__(
         self, values: npt.ArrayLike, extents: Sequence[Extent], padding: Sequence[int] | None = None
@@ -167,21 +164,39 @@ class RaggedArray(Stored):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._values.__dlpack_device__()
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+        """Apply a universal function of NumPy element by element; Python's operators come here too.
+
+        Operands are ragged arrays of the same extents, numbers, and dense arrays that NumPy broadcasts to the dense
+        dimensions after the last variable one. Returns a ragged array without padding, in memory of its own. `out=`
+        is a ragged array; its padding is set to zeros. `DataError` where operands do not fit together.
+        """
+        places = options.pop("out", (None,) * ufunc.nout)
+        if method != "__call__" or ufunc.signature or not options.keys() <= {"dtype", "casting"}:
+            return NotImplemented
+        for operand in (*operands, *(place for place in places if place is not None)):
+            if isinstance(operand, list | tuple):
+                raise faults.not_an_operand(ufunc.__name__, operand)
+            if not isinstance(operand, RaggedArray) and not ufuncs.is_operand(operand):
+                return NotImplemented
+        read = tuple(operand._parts if isinstance(operand, RaggedArray) else operand for operand in operands)
+        found = tuple(with_parts(parts) for parts in ufuncs.apply(ufunc, read, options))
+        results = tuple(
+            one if place is None else one._written_to(place) for one, place in zip(found, places, strict=True)
+        )
+        return results[0] if ufunc.nout == 1 else results
+
+    def _written_to(self, place: Any) -> RaggedArray:
+        if not isinstance(place, RaggedArray) or not compare.same_shape(self._extents, place._extents):
+            raise faults.not_an_output(place)
+        np.copyto(place._values, repack.padded(self._parts, place._padding, 0).values, casting="same_kind")
+        return place
+
     def __eq__(self, other: object) -> Any:
-        return self._compare(eq, other)
+        return NotImplemented if other is None or isinstance(other, str) else np.equal(self, other)  # type: ignore[call-overload]
 
     def __ne__(self, other: object) -> Any:
-        return self._compare(ne, other)
-
-    def _compare(self, operator: Any, other: object) -> Any:
-        if isinstance(other, RaggedArray):
-            return with_parts(compare.elementwise(operator, self._parts, other._parts))
-        if isinstance(other, bool | int | float | np.number | np.bool_):
-            parts = repack.packed(self._parts)
-            return with_parts(parts._replace(values=operator(parts.values, other)))
-        if is_array(other) or isinstance(other, list | tuple):
-            raise faults.not_comparable(other)
-        return NotImplemented
+        return NotImplemented if other is None or isinstance(other, str) else np.not_equal(self, other)  # type: ignore[call-overload]
 
     def equal(self, other: RaggedArray) -> bool:
         """Return whether `other` has the same extents and equal elements; dtypes and padding do not matter."""
@@ -193,7 +208,7 @@ class RaggedArray(Stored):
 
     def _agrees(self, other: object) -> bool:
         if not isinstance(other, RaggedArray):
-            raise faults.not_comparable(other)
+            raise faults.not_an_operand("equal", other)
         return compare.same_shape(self._extents, other._extents)
 
     def __bool__(self) -> bool:

@@ -38,7 +38,7 @@ def row_shape(row: int, shape: tuple[int, ...], first: tuple[int, ...]) -> DataE
     """A row with elements of another shape than those of the first."""
     return DataError(
         f"ragged.array: row {row} has shape {shape}, and row 0 has {first}",
-        because="rows differ in their first dimension alone",
+        because="rows differ in their first dimension alone, or are square matrices",
         fix="give rows of one trailing shape; a row without elements is numpy.zeros((0, ...))",
     )
 

@@ -69,31 +69,51 @@ def not_jagged(shape: tuple[int | None, ...]) -> DataError:
     )
 
 
-def other_dimensions(ours: tuple[int | None, ...], theirs: tuple[int | None, ...]) -> DataError:
+def other_dimensions(
+    operator: str, ours: tuple[int | None, ...], theirs: tuple[int | None, ...]
+) -> DataError:
     """Two arrays of different numbers of dimensions."""
     return DataError(
-        f"ragged array: ==: shapes {ours} and {theirs}",
-        because="elements are compared one by one",
+        f"ragged array: {operator}: shapes {ours} and {theirs}",
+        because="elements are taken one by one",
         fix="x.equal(y) is False for arrays of different shapes",
     )
 
 
-def other_extent(dim: int, row: int, ours: int, theirs: int) -> DataError:
+def other_extent(operator: str, dim: int, row: int, ours: int, theirs: int) -> DataError:
     """Two arrays of different extents."""
     return DataError(
-        f"ragged array: ==: the extents of dimension {dim} differ",
-        because="elements are compared one by one",
+        f"ragged array: {operator}: the extents of dimension {dim} differ",
+        because="elements are taken one by one",
         example=f"number {row} is {ours} on the left and {theirs} on the right",
         fix="x.equal(y) is False for arrays of different shapes",
     )
 
 
-def not_comparable(other: object) -> DataError:
-    """A comparison with something else than a ragged array or a number."""
+def not_an_operand(operator: str, other: object) -> DataError:
+    """An operator with something else than a ragged array, a dense array or a number."""
     return DataError(
-        f"ragged array: == with an object of type {type(other).__name__}",
-        because="elements are compared with those of a ragged array, or with one number",
+        f"ragged array: {operator} with an object of type {type(other).__name__}",
+        because="elements are combined with those of a ragged array, of a dense array, or with one number",
         fix="ragged.array(...) of it",
+    )
+
+
+def not_an_output(place: object) -> DataError:
+    """`out=` that is no ragged array of the result's extents."""
+    return DataError(
+        f"ragged array: out= is an object of type {type(place).__name__} that does not have the result's extents",
+        because="a result is written element by element",
+        fix="out=RaggedArray.empty(x.extents, dtype)",
+    )
+
+
+def not_broadcast(operator: str, shape: tuple[int, ...], cell: tuple[int, ...]) -> DataError:
+    """A dense array that does not fit the dense dimensions of a ragged one."""
+    return DataError(
+        f"ragged array: {operator} with a dense array of the shape {shape}",
+        because=f"the dense dimensions after the last variable one are {cell}, and a dense array is broadcast to them",
+        fix="ragged.ops.add(x, y) and the like take one value for each row, (B, ..., F)",
     )
 
 

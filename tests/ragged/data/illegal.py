@@ -138,7 +138,9 @@ CASES: dict[str, Callable[[], object]] = {
     "not_jagged": lambda: scores().to_torch(),
     "other_dimensions": lambda: sample() == scores()[0:1, 0],
     "other_extent": lambda: ragged.array([[1], [2, 3]]) == ragged.array([[1], [2]]),
-    "not_comparable": lambda: sample() == [1, 2],
-    "not_comparable.equal": lambda: sample().equal(ROWS),
+    "not_an_operand": lambda: sample() == [1, 2],
+    "not_an_operand.equal": lambda: sample().equal(ROWS),
+    "not_an_output": lambda: np.add(sample(), 1, out=sample()[:1]),
+    "not_broadcast": lambda: sample() * np.ones((3, 2), np.float32),
     "truth": lambda: bool(sample()),
 }

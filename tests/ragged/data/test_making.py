@@ -220,3 +220,25 @@ def test_the_examples_of_the_docstrings(module):
 def test_nothing_is_imported_for_others():
     code = "import sys, ragged; ragged.array([[1], []]); print({'torch', 'awkward'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@given(LENGTHS.filter(bool), st.sampled_from([(), (2,), (0,)]), st.booleans())
+def test_square_matrices(sizes, cell, nested):
+    matrices = [np.random.default_rng(n).standard_normal((n, n, *cell)) for n in sizes]
+    array = ragged.array([matrices, matrices[:1]] if nested else matrices)
+    rows = [matrix for row in array for matrix in row] if nested else list(array)
+    assert array.dtype == np.float64 and len(rows) == len(matrices) + nested
+    for found, expected in zip(rows, [*matrices, *matrices[:1]], strict=False):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("sizes", [(3, 1, 4), (2, 2)])
+def test_square_matrices_in_a_compiled_function(sizes):
+    batch, row, column = ragged.dim("batch"), ragged.dim("row"), ragged.dim("column")
+    n = ragged.length_fn("n", over=batch)
+    dims = [(batch, ragged.size("B")), (row, n(batch)), (column, n(batch))]
+    a = ragged.input_tensor("A", dims)
+    f = ragged.compile(ragged.compute("T", dims, lambda b, i, j: a[b, j, i] + 1))
+    matrices = [np.random.default_rng(n).standard_normal((n, n)).astype(np.float32) for n in sizes]
+    for found, matrix in zip(f(A=ragged.array(matrices)), matrices, strict=True):
+        np.testing.assert_array_equal(found, matrix.T + 1)
