@@ -15,7 +15,7 @@ from ragged.ir.program import Program
 from ragged.ir.sites import Branch
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import mentions
-from ragged.prove import Proof, prover_of
+from ragged.prove import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,4 @@ def _holds(program: Program, known: Bindings, each: Span, index: Expr, use: Buff
     bounds = place.interval(known.below)
     if isinstance(extent, Const) and bounds is not None and bounds[0] >= 0 and bounds[1] < extent.value:
         return True
-    loops = tuple((loop.var, known.extents[loop.var]) for loop in use.site.loops)
-    conditions = tuple(use.site.expand(each) for each in (*use.site.conditions, *use.conditions))
-    goal = within(place.expr, ZERO, extent)
-    return isinstance(prover_of(program).prove(goal, loops=loops, conditions=conditions), Proof)
+    return holds(program, use.site, within(place.expr, ZERO, extent), conditions=use.conditions)

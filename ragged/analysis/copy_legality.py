@@ -17,7 +17,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.sites import same
 from ragged.ir.stmt import Block, Stmt
 from ragged.ir.walk import statements
-from ragged.prove import Unproven, prover_of
+from ragged.prove import Unproven, answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def check_unwritten(whole: Reading, writes: Sequence[BufferAccess], copied: Sequ
         if place is None or not min(places) <= place <= max(places):
             continue
         for each in copied:
-            answer = _apart(whole, write, each.region)
-            if answer is not None:
+            found = _apart(whole, write, each.region)
+            if found is not None:
                 written = expr_text(Load(whole.buffer, write.indices))
                 raise ScheduleError(
                     whole.name,
                     because=f"{written} is {write.kind.value} in it, and may be what {each.text()} reads: the copy "
                     "would be out of date",
-                    example=answer.example,
+                    example=found.example,
                     fix="name a loop that only reads it, or cache_write what it accumulates",
                 )
 
@@ -97,7 +97,5 @@ def _apart(whole: Reading, write: BufferAccess, region: BufferRegion) -> Unprove
         goal = outside if goal is None else Binary(BinaryOp.OR, goal, outside)
     if goal is None:
         return Unproven("a scalar")
-    loops = tuple((loop.var, whole.known.extents[loop.var]) for loop in write.site.loops)
-    conditions = tuple(write.site.expand(condition) for condition in write.site.conditions)
-    answer = prover_of(whole.program).prove(goal, loops=loops, conditions=conditions)
-    return answer if isinstance(answer, Unproven) else None
+    found = answer(whole.program, write.site, goal)
+    return found if isinstance(found, Unproven) else None

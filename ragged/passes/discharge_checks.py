@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ragged.ir.expr import Binary, Expr, Unary
-from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Block, Check, For, Let, Stmt, block
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import CheckResult, list_checks
-from ragged.prove import Proof, Prover, Unproven, prover_of
+from ragged.prove import Proof, Unproven
 from ragged.prove.context_rewriter import ContextRewriter
 
 
@@ -37,7 +36,7 @@ def discharge_checks(program: Program) -> Rewritten:
     A check that is not proven stays where it is; a loop that held nothing else goes with those that are. The notes say
     of each check whether it went, by which facts, or why not (`list_checks`). Comes after `insert_checks`.
     """
-    rewriter = _Discharge(prover=prover_of(program))
+    rewriter = _Discharge(asked=program)
     stages = {
         stage.kind: replace(stage, body=rewriter.stmt(stage.body))
         if stage.kind is StageKind.KERNEL
@@ -52,8 +51,6 @@ def discharge_checks(program: Program) -> Rewritten:
 
 @dataclass
 class _Discharge(ContextRewriter):
-    prover: Prover = field(kw_only=True)
-    assumed: set[Fact] = field(default_factory=set)
     findings: list[CheckResult] = field(default_factory=list)
 
     def stmt(self, stmt: Stmt) -> Stmt:
@@ -82,10 +79,7 @@ class _Discharge(ContextRewriter):
         """Return nothing in place of a check that is proven, else the check."""
         answer = self.answer(stmt.condition)
         self.findings.append(CheckResult(stmt, answer))
-        if isinstance(answer, Unproven):
-            return stmt
-        self.assumed |= answer.facts
-        return Block()
+        return stmt if isinstance(answer, Unproven) else Block()
 
     def answer(self, goal: Expr) -> Proof | Unproven:
         """Prove a goal here: if it can be anywhere in these loops, what holds here in particular is not asked about.
@@ -94,10 +88,11 @@ class _Discharge(ContextRewriter):
         """
         here, alone = self.context, _without_path(goal)
         if here.conditions or alone is not goal:
-            anywhere = self.prover.prove(alone, loops=here.loops, lets=here.lets)
+            with self.inside(replace(here, conditions=())):
+                anywhere = super().answer(alone)
             if isinstance(anywhere, Proof):
                 return anywhere
-        return self.prover.prove(goal, loops=here.loops, lets=here.lets, conditions=here.conditions)
+        return super().answer(goal)
 
 
 def _without_path(goal: Expr) -> Expr:

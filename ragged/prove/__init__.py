@@ -1,9 +1,11 @@
 """What is true of indices and bounds: an SMT solver over integers and uninterpreted functions, without quantifiers.
 
-A proof says which facts it used, so that a call can check them; what is not proven keeps its bound check.
+A proof says which facts it used, so that a call can check them; what is not proven keeps its bound check. `answer` and
+`holds` ask about a goal where a statement stands, a `ContextRewriter` where it rewrites.
 """
 
+from ragged.prove.at_site import answer, holds
 from ragged.prove.context import Context, relevant
 from ragged.prove.prover import Proof, Prover, Unproven, prover_of, recording
 
-__all__ = ["Context", "Proof", "Prover", "Unproven", "prover_of", "recording", "relevant"]
+__all__ = ["Context", "Proof", "Prover", "Unproven", "answer", "holds", "prover_of", "recording", "relevant"]

@@ -14,8 +14,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Let
 from ragged.ir.walk import subexpressions
-from ragged.prove import Unproven
-from ragged.transform.legality import answer
+from ragged.prove import Unproven, answer
 
 _BOUND = (Role.PARAMETER, Role.BOUND)
 

@@ -11,21 +11,9 @@ from ragged.ir.expr import Binary, Const, Expr, Load
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
-from ragged.ir.sites import Site, path_to, sites_in
+from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import For, LoopKind, Stmt
 from ragged.ir.walk import leaves, subexpressions, written
-from ragged.prove import Proof, Unproven, prover_of
-
-
-def holds(program: Program, site: Site, goal: Expr) -> bool:
-    """Return whether `goal` is proven where `site` stands, with its loops, lets and conditions."""
-    return isinstance(answer(program, site, goal), Proof)
-
-
-def answer(program: Program, site: Site, goal: Expr) -> Proof | Unproven:
-    """Return the proof of `goal` where `site` stands, with its loops, lets and conditions, or why there is none."""
-    path = path_to(site)
-    return prover_of(program).prove(path.expand(goal), loops=path.ranges, conditions=path.conditions)
 
 
 def labelled(site: Site, within: Stmt | None = None) -> list[Site]:

@@ -15,8 +15,8 @@ from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Intrinsic, Let, Stmt
 from ragged.ir.walk import held, operands, statements, subexpressions, written
 from ragged.passes.assume import assume
-from ragged.prove import Proof
-from ragged.transform.legality import answer, require_no_lanes
+from ragged.prove import Proof, answer
+from ragged.transform.legality import require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from ragged.arith.fold import ZERO
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Expr, Select, Unary, Var
-from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
@@ -16,7 +15,7 @@ from ragged.ir.sites import negated
 from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import because
-from ragged.prove import Proof, Prover, prover_of
+from ragged.prove import Proof
 from ragged.prove.context_rewriter import ContextRewriter
 from ragged.transform.locate import the_loop
 
@@ -50,7 +49,7 @@ def simplify_guards(program: Program, loop: Var | None = None) -> Rewritten:
     """
     if loop is not None:
         the_loop(program, loop, "simplify_guards")
-    rewriter = _Simplify(prover=prover_of(program), within=loop, asking=loop is None)
+    rewriter = _Simplify(asked=program, within=loop, asking=loop is None)
     stages = tuple(
         stage if stage.kind is StageKind.BIND else replace(stage, body=rewriter.stmt(stage.body))
         for stage in program.stages
@@ -65,13 +64,13 @@ def simplify_guards(program: Program, loop: Var | None = None) -> Rewritten:
 class _Simplify(ContextRewriter):
     """Takes out what is proven; while it is not `asking`, it only walks on to the loop `within`."""
 
-    prover: Prover = field(kw_only=True)
     within: Var | None = field(kw_only=True)
     asking: bool = field(kw_only=True)
-    assumed: set[Fact] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, If) and self.asking:
+            return self.branches(stmt, self.condition(stmt.condition))
         if not isinstance(stmt, For):
             return super().stmt(stmt)
         if not self.asking and stmt.var is self.within:
@@ -91,26 +90,25 @@ class _Simplify(ContextRewriter):
         assert isinstance(new, For)
         return Block() if new.body == Block() and loop.body != Block() else new
 
-    def branches(self, stmt: If) -> Stmt:
-        """Rewrite a condition and its branches, or the one that is known to be taken."""
-        test = self.condition(stmt.condition) if self.asking else stmt.condition
+    def branches(self, stmt: If, test: Expr) -> Stmt:
+        """Rewrite the branches, or the one that is known to be taken."""
         if self.asking and test == _TRUE:
             return self.stmt(stmt.then)
         if self.asking and test == _FALSE:
             return Block() if stmt.orelse is None else self.stmt(stmt.orelse)
-        new = super().branches(stmt)
+        new = super().branches(stmt, test)
         assert isinstance(new, If)
-        if new is stmt and test is stmt.condition:
+        if new is stmt:
             return stmt
-        left = replace(new, condition=test, orelse=None if new.orelse == Block() else new.orelse)
+        left = replace(new, orelse=None if new.orelse == Block() else new.orelse)
         return Block() if left.then == Block() and left.orelse is None else left
 
     def expr(self, expr: Expr) -> Expr:
         if not self.asking:
             return expr
         match expr:
-            case Select():
-                return self.select(expr)
+            case Select(condition=condition):
+                return self.select(expr, self.condition(condition))
             case Binary(op=BinaryOp.MIN | BinaryOp.MAX, lhs=lhs, rhs=rhs) if expr.dtype.is_int:
                 if self.known(Binary(_KEEPS[expr.op], lhs, rhs)):
                     return self.expr(lhs)
@@ -118,18 +116,11 @@ class _Simplify(ContextRewriter):
             case _:
                 return super().expr(expr)
 
-    def select(self, expr: Select) -> Expr:
+    def select(self, expr: Select, test: Expr) -> Expr:
         """Rewrite a select, or what is known to be selected."""
-        test = self.condition(expr.condition)
         if isinstance(test, Const):
             return self.expr(expr.if_true if test == _TRUE else expr.if_false)
-        with self.where(expr.condition):
-            yes = self.expr(expr.if_true)
-        with self.where(negated(expr.condition)):
-            no = self.expr(expr.if_false)
-        if test is expr.condition and yes is expr.if_true and no is expr.if_false:
-            return expr
-        return Select(test, yes, no, expr.at)
+        return super().select(expr, test)
 
     def condition(self, expr: Expr) -> Expr:
         """Return what is left of a condition: a constant, if it is known here."""
@@ -166,10 +157,8 @@ class _Simplify(ContextRewriter):
 
     def known(self, goal: Expr) -> bool:
         """Return whether `goal` is proven here, and note by what."""
-        here = self.context
-        found = self.prover.prove(goal, loops=here.loops, lets=here.lets, conditions=here.conditions)
+        found = self.answer(goal)
         if not isinstance(found, Proof):
             return False
-        self.assumed |= found.facts
         self.notes.append(f"known: {expr_text(goal)}  {because(found.facts)}")
         return True

@@ -13,8 +13,9 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, Let, Reduce, Stmt
 from ragged.ir.walk import mentions, statements
+from ragged.prove import holds
 from ragged.transform.copy_stmts import Moved
-from ragged.transform.legality import holds, require_fixed, require_no_team
+from ragged.transform.legality import require_fixed, require_no_team
 from ragged.transform.locate import Replace
 from ragged.transform.loops.loop_nests import Nest, find_nest, is_total
 

@@ -15,9 +15,9 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Block, For, If, Let, LoopKind, Stmt, block
 from ragged.passes.assume import assume
-from ragged.prove import Proof
+from ragged.prove import Proof, answer
 from ragged.transform.copy_stmts import Moved
-from ragged.transform.legality import answer, labelled, refuse, require_fixed
+from ragged.transform.legality import labelled, refuse, require_fixed
 from ragged.transform.locate import follow, loop_site
 
 

@@ -17,8 +17,9 @@ from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import For, If, Let, LoopKind, Reduce, Stmt
 from ragged.ir.walk import held, mentions, statements
 from ragged.passes.assume import assume
+from ragged.prove import holds
 from ragged.transform.copy_stmts import Moved
-from ragged.transform.legality import holds, require_fixed, require_no_team
+from ragged.transform.legality import require_fixed, require_no_team
 from ragged.transform.locate import Replace
 from ragged.transform.loops.loop_nests import Nest, find_nest
 from ragged.transform.loops.prefix_sum_rows import (

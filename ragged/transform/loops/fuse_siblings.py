@@ -13,8 +13,9 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Block, For, LoopKind, Stmt, block
+from ragged.prove import holds
 from ragged.transform.copy_stmts import Moved
-from ragged.transform.legality import holds, labelled, refuse, require_fixed, require_no_team
+from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.transform.locate import follow, loop_site
 
 

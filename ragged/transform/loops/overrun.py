@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.obligations import index_obligations
@@ -12,15 +11,14 @@ from ragged.arith.fold import ONE, ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
-from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
-from ragged.ir.program import Program
-from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.sites import Site, negated, sites
-from ragged.ir.stmt import Alloc, For, If, Intrinsic, Let, Reduce, Stmt, Store
+from ragged.ir.rewrite import substitute
+from ragged.ir.sites import Site, sites
+from ragged.ir.stmt import Alloc, For, Intrinsic, Let, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, variables
-from ragged.prove import Context, Proof, Unproven, prover_of
+from ragged.prove import Context, Proof, Unproven
+from ragged.prove.context_rewriter import ContextRewriter
 
 _GIVEN = (Role.PAYLOAD, Role.PARAMETER)
 
@@ -35,24 +33,21 @@ def surroundings(site: Site) -> Context:
 
 
 @dataclass
-class PadExtent(Rewriter):
+class PadExtent(ContextRewriter):
     """Extends a loop to a longer extent with all accesses in bounds; `assumed` are the facts used.
 
     Elements beyond an argument, or that no statement wrote, read as zero. `context` has the loops, lets and conditions
     around the loop, `what` the refusal. `changed` are the variables with other values in the new iterations.
     """
 
-    asked: Program = field(kw_only=True)
-    context: Context = field(kw_only=True)
     loop: For = field(kw_only=True)
     what: str = field(kw_only=True)
-    assumed: set[Fact] = field(default_factory=set)
     changed: set[Var] = field(default_factory=set)
 
     def loop_up_to(self, extent: Expr) -> For:
         """Return the loop with another extent, not below the old one."""
         self.changed.add(self.loop.var)
-        with self.knowing(replace(self.context, loops=(*self.context.loops, (self.loop.var, extent)))):
+        with self.inside(replace(self.context, loops=(*self.context.loops, (self.loop.var, extent)))):
             return replace(self.loop, extent=extent, body=self.stmt(self.loop.body))
 
     # --- statements --------------------------------------------------------------------------------------------
@@ -60,23 +55,10 @@ class PadExtent(Rewriter):
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement where it stands."""
         match stmt:
-            case For(var=var, extent=extent, body=body):
-                count = self.expr(extent)
-                self.bind(var, count)
-                with self.knowing(replace(self.context, loops=(*self.context.loops, (var, count)))):
-                    return replace(stmt, extent=count, body=self.stmt(body))
-            case Let(var=var, value=value, body=body):
-                new = self.expr(value)
-                self.bind(var, new)
-                with self.knowing(replace(self.context, lets=(*self.context.lets, (var, new)))):
-                    return replace(stmt, value=new, body=self.stmt(body))
-            case If(condition=condition, then=then, orelse=orelse):
-                test = self.expr(condition)
-                with self.where(test):
-                    taken = self.stmt(then)
-                with self.where(negated(test)):
-                    other = None if orelse is None else self.stmt(orelse)
-                return replace(stmt, condition=test, then=taken, orelse=other)
+            case For(var=var, extent=value) | Let(var=var, value=value):
+                if mentions(value, self.changed):
+                    self.changed.add(var)
+                return super().stmt(stmt)
             case Alloc(buffer=buffer) if any(mentions(extent, self.changed) for extent in buffer.shape):
                 because = f"'{buffer.name}' is as large as an iteration needs it"
                 raise ScheduleError(self.what, because=because)
@@ -87,11 +69,6 @@ class PadExtent(Rewriter):
                 return self.intrinsic(stmt)
             case _:
                 return super().stmt(stmt)
-
-    def bind(self, var: Var, value: Expr) -> None:
-        """Note a variable with another value, or another bound, in the new iterations."""
-        if mentions(value, self.changed):
-            self.changed.add(var)
 
     def require_stored(self, buffer: Buffer, indices: Sequence[Expr]) -> None:
         """Raise `ScheduleError` unless the written element is proven to be in bounds."""
@@ -106,17 +83,6 @@ class PadExtent(Rewriter):
     def expr(self, expr: Expr) -> Expr:
         """Rewrite an expression where it is evaluated."""
         match expr:
-            case Select(condition=condition, if_true=if_true, if_false=if_false, at=at):
-                test = self.expr(condition)
-                with self.where(test):
-                    yes = self.expr(if_true)
-                with self.where(negated(test)):
-                    no = self.expr(if_false)
-                return Select(test, yes, no, at)
-            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, lhs=lhs, rhs=rhs, at=at):
-                left = self.expr(lhs)
-                with self.where(left if op is BinaryOp.AND else negated(left)):
-                    return Binary(op, left, self.expr(rhs), at)
             case Load(buffer=buffer, indices=indices, at=at):
                 return self.load(Load(buffer, self.exprs(indices), at))
             case Call(function=function, args=args, at=at):
@@ -199,13 +165,7 @@ class PadExtent(Rewriter):
         """Prove a goal here; what speaks of nothing that changed holds as it did."""
         if not mentions(goal, self.changed):
             return Proof(frozenset())
-        here = self.context
-        found = prover_of(self.asked).prove(
-            goal, loops=here.loops, lets=here.lets, conditions=here.conditions
-        )
-        if isinstance(found, Proof):
-            self.assumed |= found.facts
-        return found
+        return super().answer(goal)
 
     def too_short(
         self, buffer: Buffer, done: str, index: Expr, extent: Expr, found: Unproven
@@ -217,22 +177,6 @@ class PadExtent(Rewriter):
             example=found.example,
             fix=f"store '{buffer.name}' up to such a multiple",
         )
-
-    @contextmanager
-    def where(self, condition: Expr | None) -> Iterator[None]:
-        """Rewrite for a while as it is done where `condition` holds as well."""
-        more = () if condition is None else (condition,)
-        with self.knowing(replace(self.context, conditions=(*self.context.conditions, *more))):
-            yield
-
-    @contextmanager
-    def knowing(self, context: Context) -> Iterator[None]:
-        """Rewrite for a while as it is done in `context`."""
-        outer, self.context = self.context, context
-        try:
-            yield
-        finally:
-            self.context = outer
 
 
 def _inside(index: Expr, extent: Expr) -> Iterable[Expr]:

@@ -18,8 +18,8 @@ from ragged.ir.sites import ElementAccess, Site, regions_of, sites
 from ragged.ir.stmt import Alloc, Check, For, Reduce, Stmt, Store
 from ragged.ir.walk import leaves
 from ragged.passes.assume import assume
-from ragged.prove import Proof
-from ragged.transform.legality import answer, labelled, require_fixed, require_no_lanes
+from ragged.prove import Proof, answer
+from ragged.transform.legality import labelled, require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.overrun import PadExtent, surroundings
 

@@ -14,10 +14,10 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Stmt, block
 from ragged.passes.assume import assume
-from ragged.prove import Proof
+from ragged.prove import Proof, answer
 from ragged.transform.copy_stmts import Copier
 from ragged.transform.index_checks import require_index
-from ragged.transform.legality import answer, require_fixed, require_no_lanes
+from ragged.transform.legality import require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 
 

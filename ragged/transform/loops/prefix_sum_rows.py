@@ -17,9 +17,8 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site
 from ragged.ir.walk import mentions, subexpressions
-from ragged.prove import Proof
+from ragged.prove import Proof, answer
 from ragged.transform.copy_stmts import Moved
-from ragged.transform.legality import answer
 from ragged.transform.loops.loop_nests import Nest
 
 

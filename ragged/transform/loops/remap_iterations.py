@@ -17,8 +17,7 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.passes.assume import assume
-from ragged.prove import Unproven
-from ragged.transform.legality import answer
+from ragged.prove import Unproven, answer
 from ragged.transform.locate import Replace, loop_site
 
 

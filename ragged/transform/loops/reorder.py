@@ -16,7 +16,8 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, LoopKind, Reduce, Stmt
 from ragged.ir.walk import mentions
-from ragged.transform.legality import holds, labelled, refuse, require_fixed, require_no_team
+from ragged.prove import holds
+from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.transform.locate import Replace
 from ragged.transform.loops.loop_nests import Nest, find_nest, is_total
 

@@ -11,8 +11,9 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, Stmt
+from ragged.prove import holds
 from ragged.transform.copy_stmts import Copier
-from ragged.transform.legality import holds, require_no_team, require_variable
+from ragged.transform.legality import require_no_team, require_variable
 from ragged.transform.locate import Replace, loop_site
 
 

@@ -13,9 +13,9 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, If, LoopKind, Stmt, block
-from ragged.prove import Unproven
+from ragged.prove import Unproven, answer, holds
 from ragged.transform.copy_stmts import Copier, Moved
-from ragged.transform.legality import answer, holds, require_fixed, require_independent, require_no_lanes
+from ragged.transform.legality import require_fixed, require_independent, require_no_lanes
 from ragged.transform.locate import Replace, loop_site, the_loop
 from ragged.transform.repeatable import require_repeatable
 

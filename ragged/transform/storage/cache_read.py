@@ -23,7 +23,7 @@ from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Check, For, Label, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
-from ragged.prove import Unproven, prover_of
+from ragged.prove import Unproven, answer
 from ragged.transform.locate import loop_site
 
 _FILLED = (Role.PARAMETER, Role.PAYLOAD)
@@ -130,14 +130,12 @@ def _check_safe(reading: Reading, region: BufferRegion, reached: Sequence[tuple[
         goal = Binary(BinaryOp.AND, goal, Binary(BinaryOp.AND, low, high))
         for access in index_obligations(base.expr):
             goal = Binary(BinaryOp.AND, goal, access.condition)
-    loops = tuple((loop.var, reading.known.extents[loop.var]) for loop in around.loops)
-    conditions = tuple(around.expand(condition) for condition in around.conditions)
-    answer = prover_of(reading.program).prove(goal, loops=loops, conditions=conditions)
-    if isinstance(answer, Unproven):
+    found = answer(reading.program, around, goal)
+    if isinstance(found, Unproven):
         raise ScheduleError(
             reading.name,
             because="the copy may reach outside the buffer, where the loop is kept from it by a condition",
-            example=answer.example,
+            example=found.example,
             fix="name a loop inside the condition",
         )
 

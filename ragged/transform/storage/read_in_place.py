@@ -17,7 +17,7 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Intrinsic
 from ragged.ir.walk import subexpressions
-from ragged.transform.legality import holds
+from ragged.prove import holds
 
 
 def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Rewritten:

@@ -19,8 +19,7 @@ from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import subexpressions
-from ragged.prove import Proof, Unproven, prover_of
-from ragged.transform.legality import answer
+from ragged.prove import Proof, Unproven, answer
 from ragged.transform.locate import loop_site
 
 
@@ -128,10 +127,11 @@ def _check_rows(program: Program, place: Site, rows: _RowRange, extent: Expr, wh
         Binary(BinaryOp.LE, rows.end, earlier.begin),
         Binary(BinaryOp.LE, earlier.end, rows.begin),
     )
-    extents = [(outer.var, place.expand(outer.extent)) for outer in (*place.loops, loop)]
-    found = prover_of(program).prove(
+    found = answer(
+        program,
+        inside(place),
         apart,
-        loops=[*extents, (before, place.expand(loop.extent))],
+        loops=[(before, place.expand(loop.extent))],
         conditions=[Binary(BinaryOp.LT, Ref(before), Ref(loop.var))],
     )
     _refuse(found, what, f"the rows from {expr_text(rows.begin)} may be those of another iteration too")

@@ -18,8 +18,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Barrier, Block, For, Let, LoopKind, Stmt
-from ragged.prove import Unproven
-from ragged.transform.legality import answer
+from ragged.prove import Unproven, answer
 from ragged.transform.locate import loop_site
 from ragged.transform.storage.row_map import Pointer, RowMap, RowRange
 

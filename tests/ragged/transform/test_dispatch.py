@@ -6,7 +6,7 @@ from ragged.ir.build import both
 from ragged.ir.expr import Binary, Const
 from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
-from ragged.transform.legality import holds
+from ragged.prove import holds
 from ragged.transform.locate import loop_site
 from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.split import Tail, split
