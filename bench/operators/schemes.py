@@ -1,7 +1,7 @@
 """Two ways to find an element of a ragged tensor, and the arrays that each needs for an encoder layer.
 
 The *sparse scheme* is that of sparse tensor compilers (CSF in TACO): a dimension of variable extent has, for each
-position of all dimensions before it together, where its elements begin. The *dimension graph* is CoRa's (section 5.2,
+position of all dimensions before it together, where its elements begin. The *dimension graph* is CoRa's (section 5.3,
 Algorithm 1): extents depend on outer dimensions alone, so a dimension that others depend on has, for each of its own
 indices, where its slice begins; all that lies between is multiplied. Both have the arrays of the loops that are fused,
 which CoRa's prelude builds too (section 5.1): of each fused iteration the outer and the inner index, and of each outer

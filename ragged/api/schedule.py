@@ -193,7 +193,7 @@ class RaggedSchedule(DecisionSchedule):
         self.loops.apply(cache_read, self.lowered.buffers[tensor], self.loop(loop))
 
     def hoist_loads(self, loop: LoopLike) -> None:
-        """Hoist loop-invariant look-ups of offsets, lengths and rows (CoRa, section 7.3)."""
+        """Hoist loop-invariant look-ups of offsets, lengths and rows (CoRa, section 7.4)."""
         self.loops.apply(hoist_loads, self.loop(loop))
 
     def simplify_guards(self, loop: LoopLike | None = None) -> None:

@@ -65,7 +65,7 @@ def attention(
     """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
 
     With `causal` a query looks at the keys up to its own place, and scores beyond its tile are never computed (CoRa,
-    section 7.1). A query without keys gives zeros, the sum of nothing.
+    appendix D.3). A query without keys gives zeros, the sum of nothing.
     """
     n, m = queries.lengths, keys.lengths
     b0 = queries.batch

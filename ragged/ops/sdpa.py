@@ -24,7 +24,7 @@ def scaled_dot_product_attention(
 ) -> RaggedArray:
     """Return softmax(q k / sqrt(width)) v for each head and each place of the queries' sequences.
 
-    Scores are kept for a tile of queries only. With `causal` they are a triangle (CoRa, section 7.1): a place sees
+    Scores are kept for a tile of queries only. With `causal` they are a triangle (CoRa, appendix D.3): a place sees
     those up to its own, and tiles beyond are neither stored nor computed.
 
     Args:

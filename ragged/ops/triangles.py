@@ -29,7 +29,7 @@ def triangle(matrix: Any) -> RaggedArray:
 
 
 def tradd(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
-    """Return the triangle a + b of two lower-triangular matrices (CoRa, section 7.1).
+    """Return the triangle a + b of two lower-triangular matrices (CoRa, appendix D.4).
 
     Args:
         a: a triangle, a ragged array of extents (n, i + 1) as `triangle` makes it; or a dense matrix (n, n), of which
@@ -48,7 +48,7 @@ def tradd(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) ->
 
 
 def trmul(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
-    """Return the triangle a * b, element by element (CoRa, section 7.1); arguments and errors are those of `tradd`."""
+    """Return the triangle a * b, element by element (CoRa, appendix D.4); arguments and errors are those of `tradd`."""
     return _combined("mul", a, b, Options(target, threads))
 
 

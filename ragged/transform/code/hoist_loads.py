@@ -37,9 +37,9 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
             for t in serial(n(b)):
                 y[offset_b + t] = x[offset_b + t] * scale_b
 
-    This is CoRa's load hoisting (section 7.3). It hoists the largest expressions of lookups with all variables bound
-    outside of the loop, if they are proven to be in bounds before the loop, which may run zero times. The prelude
-    checks the facts of the proof. A program with nothing to hoist is returned unchanged.
+    This is load hoisting (CoRa, section 7.4 and appendix D.7). It hoists the largest expressions of lookups with all
+    variables bound outside of the loop, if they are proven to be in bounds before the loop, which may run zero times.
+    The prelude checks the facts of the proof. A program with nothing to hoist is returned unchanged.
 
     Raises:
         ScheduleError: there is no such loop, or it is a team's or vectorized.

@@ -38,11 +38,11 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
             for k_rest in serial(n(b) - n(b) // 8 * 8):
                 s[b]: s.rest = reduce(sum, x[b, n(b) // 8 * 8 + k_rest], init=s[b])
 
-    This is operation splitting (CoRa, sections 4.1 and 7). `at` is an index that is evaluated where the loop stands: it
-    may use what is bound around the loop, look up functions there, and read what the loop does not write. Where it is
-    not proven to be from 0 up to the loop's extent, its minimum with the extent and its maximum with 0 stand for it. A
-    reduction over the loop goes on in the second loop from what the first has left: its order stays. The facts by which
-    something is proven are checked by the prelude. The forwarding is (loop, rest).
+    This is operation splitting (CoRa, sections 4.1 and 7.3). `at` is an index that is evaluated where the loop
+    stands: it may use what is bound around the loop, look up functions there, and read what the loop does not write.
+    Where it is not proven to be from 0 up to the loop's extent, its minimum with the extent and its maximum with 0
+    stand for it. A reduction over the loop goes on in the second loop from what the first has left: its order stays.
+    The facts by which something is proven are checked by the prelude. The forwarding is (loop, rest).
 
     Raises:
         ScheduleError: there is no such loop; it is vectorized or a team's; `at` is no index, names what is not there,

@@ -54,7 +54,7 @@ def keep_on_chip(program: Program, buffer: Buffer) -> Rewritten:
                         for j in serial(64):
                             x[n, i] += U_chip[i_s, j] * h[n, j]
 
-    That is model persistence (CORTEX, section 7.4): the parameter is read from the device's memory once, however many
+    That is model persistence (CORTEX, section 7.3): the parameter is read from the device's memory once, however many
     batches there are. A slice is what `distribute_over_blocks` gave the worker: all that is read of one dimension is at
     `i * width` plus less than `width`, for shares of one loop's extent, the same wherever the buffer is read.
 
