@@ -21,6 +21,62 @@ Read = Callable[[Value, Value, Value, Value], Value]
 """How an element is read: at (batch, place in the sequence, head, place in the head)."""
 
 
+Adjust = Callable[[Value, Value, Value, Value, Value], Value]
+"""What becomes of a score, given it and where it is: (score, batch, head, place of the query, place of the key)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Which keys a query sees, and what its scores are before their softmax.
+
+    A query at place t sees the keys from t - `before` to t + `after`, each None for all of them. Scores are products
+    times `scale` (None: 1 / sqrt(width)), then what `adjust` makes of them; minus infinity is a key that is not seen.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    scale: float | None = None
+    adjust: Adjust | None = None
+
+    @property
+    def hides(self) -> bool:
+        """Whether some scores of keys that are computed may be left out."""
+        return self.before is not None or self.after is not None or self.adjust is not None
+
+    def first(self, tile: ValueLike, keys: Value) -> ValueLike:
+        """Return the first key that a tile of queries sees."""
+        if self.before is None:
+            return 0
+        return ragged.minimum(ragged.maximum(tile * TILE - self.before, 0), self.end(tile, keys))
+
+    def end(self, tile: ValueLike, keys: Value) -> Value:
+        """Return the key after the last one that a tile of queries sees."""
+        return keys if self.after is None else ragged.minimum(keys, (tile + 1) * TILE + self.after)
+
+    def count(self, tile: ValueLike, keys: Value) -> Value:
+        """Return how many keys a tile of queries sees, with a bound that no tile is needed for."""
+        if self.before is None:
+            return self.end(tile, keys)
+        most = keys if self.after is None else self.before + self.after + TILE
+        return ragged.minimum(self.end(tile, keys) - self.first(tile, keys), most)
+
+    def of(self, score: Value, b: Value, h: Value, query: Value, key: Value, queries: Value) -> Value:
+        """Return the score of one of `queries` places and a key; the lanes beyond the last place repeat it."""
+        if self.adjust is not None:
+            score = self.adjust(score, b, h, ragged.minimum(query, queries - 1), key)
+        if self.after is not None:
+            score = ragged.where(key <= query + self.after, score, float("-inf"))
+        if self.before is not None:
+            score = ragged.where(key >= query - self.before, score, float("-inf"))
+        return score
+
+
+PLAIN = Scoring()
+CAUSAL = Scoring(after=0)
+LOWEST = -3.4028234663852886e38
+"""The lowest float32: with it as the largest of no score that is seen, weights are zero."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The tensors of an attention; `result` is stored as (batch, length, heads * width)."""
@@ -60,12 +116,12 @@ def attention(
     k: Read,
     v: Read,
     *,
-    causal: bool = False,
+    scoring: Scoring = PLAIN,
 ) -> Attention:
     """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
 
-    With `causal` a query looks at the keys up to its own place, and scores beyond its tile are never computed (CoRa,
-    appendix D.3). A query without keys gives zeros, the sum of nothing.
+    Of the keys that `scoring` hides from a whole tile of queries no scores are computed (CoRa, appendix D.3). A query
+    that sees no keys gives zeros, the sum of nothing.
     """
     n, m = queries.lengths, keys.lengths
     b0 = queries.batch
@@ -73,7 +129,7 @@ def attention(
     place, key = ragged.dim("place"), ragged.dim("key")
     outer: list[DimLike] = [(head, heads), (b0, queries.size)]
     rows: list[DimLike] = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
-    scale = max(width, 1) ** -0.5
+    scale = max(width, 1) ** -0.5 if scoring.scale is None else scoring.scale
     k_own = ragged.compute(
         f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
     )
@@ -87,27 +143,31 @@ def attention(
         lambda h, b, i, d, w: q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale,
     )
 
+    def at(b: Value, i: Value, u: Value) -> Value:
+        return u if scoring.before is None else u + scoring.first(i, m(b))
+
     def seen(b: ValueLike, i: ValueLike) -> Value:
-        return ragged.minimum(m(b), (i + 1) * TILE) if causal else m(b)
+        return scoring.count(i, m(b))
 
     scores = ragged.compute(
         f"{name}_scores",
         [*rows, (key, seen(b0, tile)), (lane, TILE)],
-        lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, u, d] * q_own[h, b, i, d, w]),
+        lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, at(b, i, u), d] * q_own[h, b, i, d, w]),
     )
-    if causal:
+    allowed = scores
+    if scoring.hides:
         allowed = ragged.compute(
             f"{name}_allowed",
             scores.dims,
-            lambda h, b, i, u, w: ragged.where(u <= i * TILE + w, scores[h, b, i, u, w], float("-inf")),
+            lambda h, b, i, u, w: scoring.of(scores[h, b, i, u, w], b, h, i * TILE + w, at(b, i, u), n(b)),
         )
-    else:
-        allowed = scores
-    most = ragged.compute(
-        f"{name}_most",
-        [*rows, (lane, TILE)],
-        lambda h, b, i, w: ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, w]),
-    )
+    may_hide_all = scoring.before is not None or scoring.adjust is not None
+
+    def largest(h: Value, b: Value, i: Value, w: Value) -> Value:
+        most = ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, w])
+        return ragged.maximum(most, LOWEST) if may_hide_all else most
+
+    most = ragged.compute(f"{name}_most", [*rows, (lane, TILE)], largest)
     weights = ragged.compute(
         f"{name}_weights",
         scores.dims,
@@ -115,13 +175,19 @@ def attention(
     )
 
     def attended(h: Value, b: Value, i: Value, w: Value, d: Value) -> Value:
-        return ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w] * v_own[h, b, u, d])
+        return ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w] * v_own[h, b, at(b, i, u), d])
 
     total = ragged.compute(
         f"{name}_total",
         most.dims,
         lambda h, b, i, w: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w]),
     )
+
+    def divisor(h: Value, b: Value, i: Value, w: Value) -> Value:
+        sum_of_weights = total[h, b, i, w]
+        sees = sum_of_weights != 0.0 if may_hide_all else m(b) > 0
+        return ragged.where(sees, sum_of_weights, 1.0)
+
     inner: list[DimLike] = [(lane, TILE), (place, width)]
     narrow = width < TILE  # then vectors are of queries, and not of features
     mixed = ragged.compute(
@@ -133,9 +199,8 @@ def attention(
         name,
         [*rows, (lane, ragged.minimum(TILE, n(b0) - tile * TILE)), (place, width)],
         lambda h, b, i, w, d: (
-            (mixed[h, b, i, d, w] if narrow else mixed[h, b, i, w, d])
-            / ragged.where(m(b) > 0, total[h, b, i, w], 1.0)
+            (mixed[h, b, i, d, w] if narrow else mixed[h, b, i, w, d]) / divisor(h, b, i, w)
         ),
     )
-    masked = (allowed,) if causal else ()
+    masked = (allowed,) if scoring.hides else ()
     return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own))

@@ -9,7 +9,7 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.ops.activations import Activation, activation
-from ragged.ops.attend import Attention, attention
+from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention
 from ragged.ops.blocks import Normalization, affine, normalized
 from ragged.ops.compiled import Options
 from ragged.ops.dims import sequences
@@ -116,7 +116,9 @@ def _program(
         qkv = product("self_attn_in_proj", rows, hidden, 3 * hidden)
         width = hidden // heads
         reads = (heads_of(qkv, width, part * hidden) for part in range(3))
-        mixed = attention("mixed", heads, width, queries, queries, *reads, causal=causal)
+        mixed = attention(
+            "mixed", heads, width, queries, queries, *reads, scoring=CAUSAL if causal else PLAIN
+        )
         return qkv, mixed
 
     before = norm("norm1", x) if norm_first else None

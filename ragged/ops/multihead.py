@@ -13,7 +13,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import Location, ModelError
-from ragged.ops.attend import Read, attention
+from ragged.ops.attend import CAUSAL, PLAIN, Read, attention
 from ragged.ops.blocks import affine
 from ragged.ops.compiled import Options
 from ragged.ops.dims import sequences
@@ -197,7 +197,17 @@ def _program(
         for name, product in products.items()
         for place, letter in enumerate(name)
     }
-    mixed = attention("mixed", heads, width, queries, keys, reads["q"], reads["k"], reads["v"], causal=causal)
+    mixed = attention(
+        "mixed",
+        heads,
+        width,
+        queries,
+        keys,
+        reads["q"],
+        reads["k"],
+        reads["v"],
+        scoring=CAUSAL if causal else PLAIN,
+    )
     result = affine("out", inputs["q"], hidden, hidden, bias=bias, read=mixed.read)
     s = ragged.Schedule(result, name="attention")
     mixed.decide(s)

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
 import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
+from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.errors import DataError
-from ragged.ops.attend import Read, attention
+from ragged.ops.attend import Adjust, Read, Scoring, attention
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.dims import Sequences, sequences
 from ragged.ops.operands import as_ragged
+
+_WHAT = "ragged.ops.scaled_dot_product_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What the compiled code of an attention depends on; `heads` is None where arrays have no dimension of heads.
+
+    `bias` and `mask` say whether each has a dimension of heads, None without one.
+    """
+
+    heads: int | None
+    width: int
+    before: int | None
+    after: int | None
+    scale: float | None
+    bias: bool | None
+    mask: bool | None
+    alibi: bool
+    rope: bool
 
 
 def scaled_dot_product_attention(
@@ -19,67 +44,145 @@ def scaled_dot_product_attention(
     value: object,
     *,
     causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    bias: object = None,
+    mask: object = None,
+    alibi: object = None,
+    rope: tuple[object, object] | None = None,
     target: str = "cpu",
     threads: int | None = None,
 ) -> RaggedArray:
-    """Return softmax(q k / sqrt(width)) v for each head and each place of the queries' sequences.
+    """Return softmax(scale q k + bias) v for each head and each place of the queries' sequences.
 
-    Scores are kept for a tile of queries only. With `causal` they are a triangle (CoRa, appendix D.3): a place sees
-    those up to its own, and tiles beyond are neither stored nor computed.
+    Scores are kept for a tile of queries only. Tiles of keys that `causal` and `window` hide are neither stored nor
+    computed (CoRa, appendix D.3).
 
     Args:
         query: (B, n, heads, width), or (B, n, width) of one head; float32.
         key: the same with lengths m of its own.
         value: as `key`, of its lengths.
-        causal: whether later places are masked.
+        causal: whether later places are hidden: a place sees those up to its own.
+        window: how many places before and after its own a place sees, (before, after); None for all of them.
+        scale: what products are multiplied by; 1 / sqrt(width) if None.
+        bias: added to the scaled products: (B, n, m), or (B, heads, n, m) with other numbers for each head; float32.
+        mask: where True, the key is seen: bool, of one of these shapes.
+        alibi: slopes (heads,), float32: `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
+        rope: the tables (cos, sin), each (places, width / 2) float32, of rotary embeddings (Su et al., 2021): features
+            d and d + width / 2 of a query or key at place t are rotated by the angle of [t, d].
         target: as `ragged.compile` takes it.
         threads: the same.
 
     Returns:
-        As `query`, in memory of the caller's; zeros where a sequence has no keys.
+        As `query`, in memory of the caller's; zeros where a place sees no keys.
 
     Raises:
-        DataError: shapes, dtypes or lengths do not fit together.
+        DataError: shapes, dtypes or lengths do not fit together; a place is beyond the tables of `rope`.
+
+    Example:
+        >>> y = scaled_dot_product_attention(q, k, v, causal=True, window=(128, 0), alibi=slopes)
     """
     given = {"query": query, "key": key, "value": value}
-    what = "ragged.ops.scaled_dot_product_attention"
-    arrays = {name: as_ragged(f"{what}: '{name}'", x) for name, x in given.items()}
-    inner = tuple(extent for extent in arrays["query"].extents[2:] if isinstance(extent, int))
-    if any(array.extents[2:] != inner for array in arrays.values()):
-        raise DataError(f"{what}: heads and their widths differ, or vary")
+    given |= {name: x for name, x in (("bias", bias), ("mask", mask)) if x is not None}
+    arrays: dict[str, object] = {}
+    read = {name: as_ragged(f"{_WHAT}: '{name}'", x) for name, x in given.items()}
+    inner = tuple(extent for extent in read["query"].extents[2:] if isinstance(extent, int))
+    if any(read[name].extents[2:] != inner for name in ("query", "key", "value")):
+        raise DataError(f"{_WHAT}: heads and their widths differ, or vary")
     if len(inner) not in (1, 2):
-        raise DataError(f"{what}: {len(inner) + 2} dimensions, not (B, n, heads, width) or (B, n, width)")
-    function = compiled((what, inner, causal), lambda: _program(inner, causal), Options(target, threads))
-    flat: RaggedArray = function(**arrays)
+        raise DataError(f"{_WHAT}: {len(inner) + 2} dimensions, not (B, n, heads, width) or (B, n, width)")
+    before, after = window or (None, None)
+    if any(side is not None and side < 0 for side in (before, after)):
+        raise DataError(
+            f"{_WHAT}: window={window}", fix="window=(places before, places after), none negative"
+        )
+    for name in ("bias", "mask"):
+        if name in read and read[name].ndim not in (3, 4):
+            raise DataError(
+                f"{_WHAT}: '{name}' has {read[name].ndim} dimensions, not (B, n, m) or (B, heads, n, m)"
+            )
+    if rope is not None:
+        if inner[-1] % 2:
+            raise DataError(
+                f"{_WHAT}: rope= of an odd width, {inner[-1]}", because="features rotate in pairs"
+            )
+        arrays |= {"cos": rope[0], "sin": rope[1]}
+    if alibi is not None:
+        arrays["alibi"] = alibi
+    form = _Form(
+        inner[0] if len(inner) == 2 else None,
+        inner[-1],
+        before,
+        after if not causal else 0,
+        scale,
+        read["bias"].ndim == 4 if "bias" in read else None,
+        read["mask"].ndim == 4 if "mask" in read else None,
+        alibi is not None,
+        rope is not None,
+    )
+    function = compiled((_WHAT, form), lambda: _program(form), Options(target, threads))
+    flat: RaggedArray = function(**read, **arrays)
     return ragged.array(flat.values, extents=(*flat.extents[:2], *inner))
 
 
-def _program(inner: tuple[int, ...], causal: bool) -> RaggedSchedule:
-    heads, width = inner if len(inner) == 2 else (1, inner[0])
+def _program(form: _Form) -> RaggedSchedule:
     queries = sequences()
     keys = sequences("_keys", queries.batch, queries.size)
-
-    def read(of: Sequences, name: str) -> Read:
-        own = [(ragged.dim("head"), heads)] if len(inner) == 2 else []
-        tensor = ragged.input_tensor(name, [*of.dims, *own, (ragged.dim("place"), width)])
-
-        def element(b: Value, t: Value, h: Value, d: Value) -> Value:
-            return tensor[b, t, h, d] if own else tensor[b, t, d]
-
-        return element
-
-    result = attention(
-        "attention",
-        heads,
-        width,
-        queries,
-        keys,
-        read(queries, "query"),
-        read(keys, "key"),
-        read(keys, "value"),
-        causal=causal,
-    )
+    reads = [_features(form, of, name) for of, name in ((queries, "query"), (keys, "key"), (keys, "value"))]
+    if form.rope:
+        reads[:2] = _rotated(form.width, reads[:2])
+    scoring = Scoring(form.before, form.after, form.scale, _adjust(form, queries, keys))
+    result = attention("attention", form.heads or 1, form.width, queries, keys, *reads, scoring=scoring)
     s = ragged.Schedule(result.result)
     result.decide(s)
     result.arrange(s)
     return s
+
+
+def _heads(form: _Form, apart: bool) -> list[DimLike]:
+    return [(ragged.dim("head"), form.heads or 1)] if apart else []
+
+
+def _features(form: _Form, of: Sequences, name: str) -> Read:
+    apart = form.heads is not None
+    tensor = ragged.input_tensor(name, [*of.dims, *_heads(form, apart), (ragged.dim("place"), form.width)])
+    return lambda b, t, h, d: tensor[b, t, h, d] if apart else tensor[b, t, d]
+
+
+def _rotated(width: int, reads: Sequence[Read]) -> list[Read]:
+    """Return how elements of rows that are rotated by their places' angles are read."""
+    half = width // 2
+    table: list[DimLike] = [(ragged.dim("at"), ragged.size("places")), (ragged.dim("pair"), half)]
+    cos, sin = ragged.input_tensor("cos", table), ragged.input_tensor("sin", table)
+
+    def rotated(x: Read) -> Read:
+        def element(b: Value, t: Value, h: Value, d: Value) -> Value:
+            other = x(b, t, h, (d + half) % width) * sin[t, d % half]
+            return x(b, t, h, d) * cos[t, d % half] + ragged.where(d < half, -other, other)
+
+        return element
+
+    return [rotated(x) for x in reads]
+
+
+def _adjust(form: _Form, queries: Sequences, keys: Sequences) -> Adjust | None:
+    """Return what adds the bias, subtracts the slopes' part and hides what the mask does."""
+    steps: list[Adjust] = []
+
+    def declared(name: str, apart: bool, dtype: str) -> Read:
+        batch, place = queries.dims
+        tensor = ragged.input_tensor(name, [batch, *_heads(form, apart), place, keys.dims[1]], dtype)
+        return lambda b, h, t, u: tensor[b, h, t, u] if apart else tensor[b, t, u]
+
+    if form.bias is not None:
+        bias = declared("bias", form.bias, "float32")
+        steps.append(lambda score, *at: score + bias(*at))
+    if form.alibi:
+        slopes = ragged.input_tensor("alibi", _heads(form, apart=True))
+        steps.append(lambda score, b, h, t, u: score - slopes[h] * ragged.cast(abs(t - u), "float32"))
+    if form.mask is not None:
+        mask = declared("mask", form.mask, "bool")
+        steps.append(lambda score, *at: ragged.where(mask(*at), score, float("-inf")))
+    if not steps:
+        return None
+    return lambda score, *at: reduce(lambda value, step: step(value, *at), steps, score)

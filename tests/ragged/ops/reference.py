@@ -46,9 +46,12 @@ def softmax(x: Array, axis: int) -> Array:
     return weights / np.nansum(weights, axis, keepdims=True)
 
 
-def attention(q: Array, k: Array, v: Array, causal: bool) -> Array:
-    """Return (B, N, H, D) of queries (B, N, H, D), keys and values (B, M, H, D)."""
-    scores = np.einsum("bnhd,bmhd->bhnm", q, k) / np.sqrt(q.shape[-1])
+def attention(
+    q: Array, k: Array, v: Array, causal: bool, scale: float | None = None, bias: Array | None = None
+) -> Array:
+    """Return (B, N, H, D) of queries (B, N, H, D), keys and values (B, M, H, D), and a bias (B, H, N, M)."""
+    scores = np.einsum("bnhd,bmhd->bhnm", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = scores if bias is None else scores + bias
     masked = np.isnan(k[:, :, 0, 0])[:, None, None, :]
     if causal:
         masked = masked | ~np.tri(scores.shape[2], scores.shape[3], dtype=bool)
@@ -58,6 +61,18 @@ def attention(q: Array, k: Array, v: Array, causal: bool) -> Array:
     total = weights.sum(-1, keepdims=True)
     weights = weights / np.where(total == 0, 1.0, total)
     return np.einsum("bhnm,bmhd->bnhd", weights, np.nan_to_num(v))
+
+
+def distances(n: int, m: int) -> Array:
+    """Return how far each of m keys is behind each of n queries' places: (n, m), negative before them."""
+    return np.arange(m)[None, :] - np.arange(n)[:, None]
+
+
+def rotated(x: Array, angles: Array) -> Array:
+    """Return rows (B, N, H, D) with features d and d + D / 2 of place t rotated by `angles` (places, D / 2)."""
+    one, other = np.split(x, 2, axis=-1)
+    cos, sin = (table(angles[: x.shape[1], None]) for table in (np.cos, np.sin))
+    return np.concatenate([one * cos - other * sin, other * cos + one * sin], axis=-1)
 
 
 def multihead(state: State, heads: int, q: Array, k: Array, v: Array, causal: bool) -> Array:

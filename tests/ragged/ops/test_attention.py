@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
-from ragged import ops
+import ragged
+from ragged import RaggedArray, ops
+from ragged.errors import DataError
 from tests.ragged.ops import reference
-from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, rows, weights
+from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, matrices, rows, weights
 
 FEW = settings(max_examples=15)
 EMPTY = [(3, 0), (0, 3), (0, 0), (17, 16)]
@@ -32,6 +34,68 @@ def test_scaled_dot_product_attention(heads, width, causal, pairs, seed):
     check(result, expected, q)
     if 0 in m:
         assert all(not result[b].any() for b in np.flatnonzero(np.array(m) == 0))
+
+
+@FEW
+@example(pairs=EMPTY, seed=0)
+@example(pairs=[(49, 3), (3, 49), (100, 100)], seed=1)
+@given(pairs=PAIRS, seed=SEEDS)
+def test_windows_slopes_and_rotations(pairs, seed):
+    """Keys beyond a window are not computed; a query whose window has no keys gives zeros."""
+    heads, width = 2, 6
+    n, m = ([pair[k] for pair in pairs] for k in (0, 1))
+    q, k, v = (rows(each, heads, width, seed=seed + place) for place, each in enumerate((n, m, m)))
+    slopes = np.array([0.5, 0.25], np.float32)
+    angles = np.random.default_rng(seed).standard_normal((100, 3)).astype(np.float32)
+    options = {"window": (5, 2), "scale": 0.3, "alibi": slopes, "rope": (np.cos(angles), np.sin(angles))}
+    result = ops.scaled_dot_product_attention(q, k, v, **options)
+    far = reference.distances(max(n, default=0), max(m, default=0))
+    bias = -abs(far) * slopes[:, None, None] + np.where((far >= -5) & (far <= 2), 0, -np.inf)
+    q_, k_, v_ = map(reference.padded, (q, k, v))
+    turned = [reference.rotated(x, angles.astype(np.float64)) for x in (q_, k_)]
+    check(result, reference.attention(*turned, v_, False, 0.3, bias), q)
+
+
+@pytest.mark.parametrize("by_head", [False, True])
+@FEW
+@example(pairs=EMPTY, seed=0)
+@given(pairs=PAIRS, seed=SEEDS)
+def test_a_bias_and_a_mask(by_head, pairs, seed):
+    """A causal place sees what the mask leaves of those up to its own; one that sees none gives zeros."""
+    heads = 3
+    n, m = ([pair[k] for pair in pairs] for k in (0, 1))
+    q, k, v = (rows(each, heads, 8, seed=seed + place) for place, each in enumerate((n, m, m)))
+    bias, mask = (_repeated(matrices(pairs, seed + place), heads if by_head else 0) for place in (3, 4))
+    result = ops.scaled_dot_product_attention(q, k, v, causal=by_head, bias=bias, mask=mask > 0)
+    added = bias.to_padded() + np.where(mask.to_padded() > 0, 0, -np.inf)
+    expected = reference.attention(
+        *map(reference.padded, (q, k, v)), by_head, bias=added if by_head else added[:, None]
+    )
+    check(result, expected, q)
+
+
+def _repeated(x: RaggedArray, heads: int) -> RaggedArray:
+    """Return matrices (B, n, m) once for each head, (B, heads, n, m), each with other numbers; themselves for none."""
+    if not heads:
+        return x
+    extents = (x.extents[0], heads, *x.extents[1:])
+    made = RaggedArray.zeros(extents)
+    made.values[...] = np.random.default_rng(made.size).standard_normal(made.size)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"window": (-1, 0)}, "window="),
+        ({"bias": ragged.array([np.ones(3, np.float32)])}, "'bias' has 2 dimensions"),
+        ({"rope": (np.ones((9, 2)), np.ones((9, 2)))}, "features rotate in pairs"),
+    ],
+)
+def test_options_that_fit_nothing(options, message):
+    x = rows([3], 1, 5)
+    with pytest.raises(DataError, match=message):
+        ops.scaled_dot_product_attention(x, x, x, **options)
 
 
 def test_one_head_has_no_dimension():
