@@ -30,7 +30,7 @@ SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
-.PHONY: help demo test thorough lint bench bench-shapes performance soak fuzz mutants format clean
+.PHONY: help demo test thorough arm lint bench bench-shapes performance soak fuzz mutants format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,15 +40,18 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
 ifeq ($(strip $(PYTEST_ARGS)),)
-	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not thorough'
-	@$(PYTEST) -m 'alone and not thorough'
+	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not thorough and not arm'
+	@$(PYTEST) -m 'alone and not thorough and not arm'
 else
 	@$(PYTEST) $(PYTEST_ARGS)
 endif
 
 thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for minutes
-	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone'
+	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not arm'
 	@$(PYTEST) -m alone
+
+arm: $(VENV)/ready-to-test ## Compile for aarch64, run in an emulator, compare (needs qemu-user, g++-aarch64-linux-gnu)
+	@$(PYTEST) -m arm
 
 lint: $(VENV)/ready-to-test ## Check style, words, layers and types
 	@$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from cortex.linearize.options import check_words
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
 from ragged.auto import options as loops
-from ragged.codegen.target import TargetLike
+from ragged.codegen.target import TargetLike, workers_for
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
@@ -48,10 +48,12 @@ def compile(
             model is scheduled with its nodes batched by height, and its leaves and branches specialized.
         params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
             copied.
-        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another. "cuda -arch=sm_90"
-            compiles the kernel for GPUs, on a machine without one too: see docs/concepts/gpu.md. Needs nvcc.
+        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another: the
+            schedule follows its vectors and caches (docs/howto/deploy.md). What cannot run here can be shown and saved.
+            "cuda -arch=sm_90" compiles the kernel for GPUs: see docs/concepts/gpu.md. Needs nvcc.
         threads: the most threads that a call may use, the calling one among them; None is one for each core that
-            this process may use. The results have the same bits for any number. See `ragged.runtime.team`.
+            this process may use, and the schedule is for the target's `-num-cores` if it says so. The results have the
+            same bits for any number. See `ragged.runtime.team`.
         vocab: the numbers of the words in bracketed strings; where the model reads words, strings need it. It has at
             most as many words as the model's table has rows.
         keep: "nodes" keeps the results of all nodes in an output, "roots" those of the roots alone.
@@ -98,7 +100,8 @@ def compile(
     if vocab is not None:
         check_words(vocab, schedule.plan(roots_alone=keep == "roots"))
     program = schedule.lower(roots_alone=keep == "roots")
-    kernel = _kernel(program, target, workers, precision, options.of_loops, cache=cache)
+    scheduled_workers = workers_for(target, threads, workers)
+    kernel = _kernel(program, target, scheduled_workers, precision, options.of_loops, cache=cache)
     signature = signature_of(
         schedule,
         program,

@@ -100,7 +100,7 @@ def generate_kernel(
     """Compile and load a lowered program. `threads` and `rounded` are as in `passes_for`.
 
     Raises:
-        UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+        UserError: the target is not known, or no code can be generated or linked for it.
         ScheduleError: the options are not possible on this machine.
     """
     grid = grid_for(target)

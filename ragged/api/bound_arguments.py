@@ -79,7 +79,7 @@ class PreludeCache:
     def __init__(self, parts: CompiledParts[RaggedSignature], caller: Caller) -> None:
         signature, kernel = parts.signature, parts.kernel
         self._signature, self._workers, self._caller = signature, parts.workers, caller
-        steps = [_Prelude(Caller(list(entries.values()), {}), signature) for entries in kernel.preludes]
+        steps = [_Prelude(prelude, signature) for prelude in kernel.prelude_callers()]
         self._tables, self._work = steps[:-1], steps[-1]
         self._wanted = [each for each in caller.wanted if each.kind is not ArgumentKind.BUFFER]
         self._lengths = _LengthsCheck(self._wanted, signature)

@@ -12,7 +12,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.shapes import ShapesLike
-from ragged.codegen.target import TargetLike
+from ragged.codegen.target import TargetLike, workers_for
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
@@ -39,9 +39,11 @@ def compile(
     Args:
         program: a schedule, or the tensor to compute.
         params: the parameters by name, arrays of the declared shapes and dtypes. They are copied.
-        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another.
-        threads: the most threads that a call may use; None is one for each core that this process may use. The results
-            have the same bits for any number.
+        target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another: the
+            schedule follows its vectors and caches (docs/howto/deploy.md). What cannot run here can be shown, planned
+            and saved.
+        threads: the most threads that a call may use; None is one for each core that this process may use, and the
+            schedule is for the target's `-num-cores` if it says so. The results have the same bits for any number.
         shapes: the sizes that calls are expected to bring, which guide the default schedule and restrict nothing: for
             each size by name the numbers it takes, or how often it takes each; or a list of shapes, such as
             `RaggedFunction.observed` returns. By default the ranges that sizes are declared with.
@@ -78,7 +80,8 @@ def compile(
         default_schedule=schedule is not None,
     )
     workers = check_workers(threads) if chosen.default_schedule else 1
-    recipe = recipe_of(own, chosen, target, workers)
+    scheduled = workers_for(target, threads, workers) if chosen.default_schedule else 1
+    recipe = recipe_of(own, chosen, target, scheduled)
     kernel = find_or_generate(recipe, chosen, cache=cache)
     return RaggedFunction(CompiledParts(kernel, own.signature, threads, workers), params or {})
 

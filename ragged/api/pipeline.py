@@ -45,7 +45,7 @@ def generate_kernel(recipe: Recipe, options: CompileOptions = NOTHING_SET) -> Lo
     """Compile a scheduled program and its preludes, and load them.
 
     Raises:
-        UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+        UserError: the target is not known, or no code can be generated or linked for it.
     """
     target = read_target(recipe.target)
     if target is not None:

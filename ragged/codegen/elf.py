@@ -9,6 +9,14 @@ from ragged.errors import InternalError
 
 _SYMBOL_TABLE, _DYNAMIC_SYMBOLS = 2, 11
 _UNDEFINED = 0
+_ARCHITECTURES = {62: "x86_64", 183: "aarch64"}
+"""What Linux calls the machines of a file's header."""
+
+
+def architecture_in(data: bytes) -> str | None:
+    """Return the architecture that an ELF file has code for; None for another one, or for what is no such file."""
+    is_elf = data[:6] == b"\x7fELF\x02\x01" and len(data) >= 20
+    return _ARCHITECTURES.get(struct.unpack_from("<H", data, 0x12)[0]) if is_elf else None
 
 
 def undefined_symbols(data: bytes) -> frozenset[str]:

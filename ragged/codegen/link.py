@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragged.codegen.elf import architecture_in
+
 _LINKERS = ("ld", "ld.lld", "ld.gold", "ld.mold")
 _DRIVERS = ("cc", "gcc", "clang")
 """Compilers, which find a linker that is not on the path."""
@@ -17,27 +19,33 @@ _SECONDS = 60
 def link(objects: bytes) -> bytes | None:
     """Return the shared library of an object file, or None where no linker is found that makes one of it.
 
+    For another processor that is lld, or a linker with the architecture in its name, as Debian's cross compilers have.
     The library needs no other: what it does not define is looked up in the process that loads it. Debugging
     information, which tells of no source that a user has, is left out.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "stages.o", Path(folder) / "stages.so"
         source.write_bytes(objects)
-        return next(
-            (library.read_bytes() for command in _commands() if _makes(command, source, library)), None
-        )
+        commands = (command for prefix in _prefixes(objects) for command in _commands(prefix))
+        return next((library.read_bytes() for command in commands if _makes(command, source, library)), None)
+
+
+def _prefixes(objects: bytes) -> tuple[str, ...]:
+    """Return what the names of programs that may link the objects begin with."""
+    architecture = architecture_in(objects)
+    return ("",) if architecture is None else ("", f"{architecture}-linux-gnu-")
 
 
 def linkers() -> list[str]:
     """Return the paths of the programs that `link` tries, in order."""
-    return [command[0] for command in _commands()]
+    return [command[0] for command in _commands("")]
 
 
-def _commands() -> Iterator[list[str]]:
+def _commands(prefix: str) -> Iterator[list[str]]:
     options = ["-shared", "--strip-debug", "-z", "relro", "-z", "now", "-z", "noexecstack", "--build-id=none"]
-    yield from ([path, *options] for name in _LINKERS if (path := shutil.which(name)))
+    yield from ([path, *options] for name in _LINKERS if (path := shutil.which(prefix + name)))
     passed = ["-shared", "-nostdlib", *(f"-Wl,{option}" for option in options[1:])]
-    yield from ([path, *passed] for name in _DRIVERS if (path := shutil.which(name)))
+    yield from ([path, *passed] for name in _DRIVERS if (path := shutil.which(prefix + name)))
 
 
 def _makes(command: list[str], source: Path, library: Path) -> bool:

@@ -23,6 +23,10 @@ _ARCHITECTURE = "sm_90"
 _LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
 _COMMON = ("keys", "tag", "host")
 _LLVM = ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width")
+_CACHES = ("l1_cache_size_bytes", "l2_cache_size_bytes", "l3_cache_size_bytes")
+"""Options of a processor that TVM does not have: it has the second for GPUs alone."""
+_NUMBERS = ("num-cores", "vector-width", *_CACHES)
+"""Options that describe a processor, for schedules."""
 _CUDA = (
     "arch",
     "max_num_threads",
@@ -31,14 +35,16 @@ _CUDA = (
     "multiprocessors",
     "thread_warp_size",
 )
-_OPTIONS = {"llvm": frozenset((*_LLVM, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
+_OPTIONS = {"llvm": frozenset((*_LLVM, *_CACHES, *_COMMON)), "cuda": frozenset((*_CUDA, *_COMMON))}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A processor to generate code for: its `kind` ("llvm" or "cuda") and the settings that TVM takes with it.
+    """A processor to generate code for: its `kind` ("llvm" or "cuda") and its settings, which are TVM's.
 
-    Settings are sorted by name, so that equal targets are equal and hash alike.
+    Besides these "llvm" has `l1_cache_size_bytes`, `l2_cache_size_bytes` and `l3_cache_size_bytes`, the data caches
+    that schedules are made for, as `num-cores` and `vector-width` (bits) are. Settings are sorted by name, so that
+    equal targets are equal and hash alike.
     """
 
     kind: str
@@ -48,7 +54,9 @@ class Target:
     def tvm(self) -> dict[str, Any]:
         """The dict that `tvm.target.Target` takes."""
         return {"kind": self.kind} | {
-            name: list(value) if isinstance(value, tuple) else value for name, value in self.settings
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self.settings
+            if name not in _CACHES
         }
 
     def __str__(self) -> str:
@@ -77,6 +85,24 @@ def read_target(target: TargetLike) -> Target | None:
                 because="it is neither a string nor a dict",
                 fix=f"one of {_EXAMPLES}",
             )
+
+
+def numbers_of(target: TargetLike) -> dict[str, int]:
+    """Return what a target says of its processor in numbers: cores, bits of vectors, bytes of caches, by option.
+
+    Raises `UserError` as `read_target`.
+    """
+    read = read_target(target)
+    settings = {} if read is None or read.kind != "llvm" else dict(read.settings)
+    return {name: value for name in _NUMBERS if isinstance(value := settings.get(name), int)}
+
+
+def workers_for(target: TargetLike, threads: int | None, here: int) -> int:
+    """Return the workers that a schedule is made for: `threads`, the cores that the target says, or those `here`.
+
+    Raises `UserError` as `read_target`.
+    """
+    return numbers_of(target).get("num-cores", here) if threads is None else threads
 
 
 def cuda_architecture(target: TargetLike) -> str | None:
@@ -157,6 +183,9 @@ def _checked(kind: str, settings: Mapping[str, Any], text: str) -> Target:
                 because=f"its options are {', '.join(sorted(known))}",
                 fix=f"for example {_EXAMPLES}",
             )
+        value = settings[name]
+        if kind == "llvm" and name in _NUMBERS and (type(value) is not int or value < 1):
+            raise UserError(f"target: -{name}={value} in '{text}' is no number from 1 up")
     return Target(kind, tuple(sorted((name, _frozen(value)) for name, value in settings.items())))
 
 

@@ -11,6 +11,13 @@ from ragged.errors import UserError
 
 _ARITHMETIC = (*FEATURES, "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
 """What the features that generated code is made of begin with."""
+_ARM = frozenset(
+    (
+        *("bf16", "complxnum", "dotprod", "fp16fml", "fullfp16", "i8mm"),
+        *("lse", "neon", "rcpc", "rdm", "sve", "sve2"),
+    )
+)
+"""The features that code for aarch64 is made of: vectors, and the atomics of barriers."""
 _VERSIONS = "avx10"
 """What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
 _PAIRS = "avx512bf16"
@@ -19,11 +26,16 @@ _SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapid
 products a second per core on Emerald Rapids. All have a matrix unit, which a virtual machine may not expose."""
 
 
+_TRIPLES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+"""What a processor's name means where it is none of this machine's architecture."""
+
+
 def parse_target(target: TargetLike) -> Target:
     """Return the target that is meant by `target`.
 
     `target` is "cpu" (this machine's processor), "cuda", TVM's old form ("llvm -mcpu=znver4", "cuda -arch=sm_90"),
-    TVM's dict, or a `Target`, which is returned as it is.
+    TVM's dict, or a `Target`, which is returned as it is. A processor of another architecture than this machine's needs
+    no `-mtriple`: "llvm -mcpu=neoverse-v1" is aarch64 on Linux.
 
     Raises `UserError` for a kind, an option or a processor that is not known.
 
@@ -33,9 +45,7 @@ def parse_target(target: TargetLike) -> Target:
     read = read_target(target)
     if read is None:
         return host_target()
-    if read.kind == "llvm" and read is not target:
-        _check_processor(read)
-    return read
+    return _with_triple(read) if read.kind == "llvm" and read is not target else read
 
 
 @cache
@@ -90,17 +100,21 @@ def architecture_of(target: Target) -> str:
 
 
 def _is_arithmetic(feature: str) -> bool:
-    return feature.startswith(_ARITHMETIC) and not feature.startswith(_VERSIONS)
+    return feature in _ARM or (feature.startswith(_ARITHMETIC) and not feature.startswith(_VERSIONS))
 
 
-def _check_processor(target: Target) -> None:
+def _with_triple(target: Target) -> Target:
+    """Return the target with the triple that its processor's name needs; `UserError` if LLVM does not know it."""
     settings = dict(target.settings)
-    if "mcpu" not in settings:
-        return
     triple = settings.get("mtriple", codegen.llvm_get_system_triple())
-    if not codegen.llvm_is_valid_cpu(settings["mcpu"], triple):
+    if "mcpu" not in settings or codegen.llvm_is_valid_cpu(settings["mcpu"], triple):
+        return target
+    others = () if "mtriple" in settings else _TRIPLES
+    found = next((each for each in others if codegen.llvm_is_valid_cpu(settings["mcpu"], each)), None)
+    if found is None:
         raise UserError(
             f"target: no processor '{settings['mcpu']}' in '{target}'",
             because=f"LLVM {codegen.llvm_version_major()} does not know it for {triple}",
             fix=f"target='cpu' for this machine's, which is '{codegen.llvm_get_system_cpu()}'",
         )
+    return Target(target.kind, tuple(sorted({**settings, "mtriple": found}.items())))

@@ -40,7 +40,7 @@ def generate_kernel(
     The prelude of a kernel for a GPU is compiled for this machine's processor.
 
     Raises:
-        UserError: the target is not known, no code can be generated for it, or this machine cannot run that.
+        UserError: the target is not known, or no code can be generated or linked for it.
     """
     architecture, clock = cuda_architecture(target), Stopwatch()
     steps = clock.time("passes", lambda: run_passes(programs[0], passes))
@@ -88,11 +88,17 @@ def _launch(device: CudaKernel, architecture: str) -> Launch:
 
 
 def _loaded(kernel: Kernel, made: Sequence[Generated], cubin: bytes | None) -> LoadedKernel:
-    kernel.executable.check_processor()
     code = link(made[0].object_code())
+    if code is None and not kernel.executable.runs_here:
+        architecture = kernel.executable.architecture
+        raise UserError(
+            f"compile: found no linker for '{kernel.executable.target}'",
+            because=f"code for another processor is linked by lld or by {architecture}-linux-gnu-ld",
+            fix=f"on Debian: apt-get install binutils-{architecture.replace('_', '-')}-linux-gnu",
+        )
     if code is not None:
         try:
-            return load_kernel(kernel, code, cubin)
+            return load_kernel(kernel, code, cubin, anywhere=True)
         except UserError:  # the folder for temporary files is mounted noexec
             pass
     entries, *preludes = (each.entries(made[0].jit) for each in kernel.executable.interfaces)

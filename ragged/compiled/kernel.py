@@ -13,6 +13,7 @@ from ragged.runtime.call import Caller, bind
 from ragged.runtime.cuda.caller import CudaCaller
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
+from ragged.runtime.foreign import ForeignCaller
 
 CUBIN = "kernel.cubin"
 """The member of a file that holds the code of a kernel for a GPU."""
@@ -40,6 +41,7 @@ class LoadedKernel:
     """A kernel in this process. `code` is its shared library, None where no linker made one.
 
     `entries` are the stages of its program, `preludes` those of the prelude programs; `cubin` is a GPU kernel's code.
+    Code for another processor is not loaded: `is_loaded` is false, and calls are refused.
     """
 
     kernel: Kernel
@@ -47,6 +49,7 @@ class LoadedKernel:
     entries: Mapping[StageKind, Entry]
     preludes: tuple[Mapping[StageKind, Entry], ...] = ()
     cubin: bytes | None = None
+    is_loaded: bool = True
 
     @property
     def call_stages(self) -> list[Entry]:
@@ -58,12 +61,21 @@ class LoadedKernel:
 
         Raises as `ragged.runtime.call.bind` does.
         """
+        if not self.is_loaded:
+            return ForeignCaller(self.call_stages, parameters, self.kernel.executable, workers=workers)
         bound = bind(self.entries, parameters)
         launch = self.kernel.launch
         if launch is None:
             return Caller(self.call_stages, bound, workers=workers)
         assert self.cubin is not None, "it comes with its launch"
         return CudaCaller(self.entries, bound, launch, self.cubin)
+
+    def prelude_callers(self) -> list[Caller]:
+        """Return the callers of the preludes."""
+        stages = [list(entries.values()) for entries in self.preludes]
+        if self.is_loaded:
+            return [Caller(each, {}) for each in stages]
+        return [ForeignCaller(each, {}, self.kernel.executable) for each in stages]
 
     @property
     def sizes(self) -> dict[str, str]:
@@ -83,11 +95,17 @@ class LoadedKernel:
         }
 
 
-def load_kernel(kernel: Kernel, code: bytes, cubin: bytes | None = None) -> LoadedKernel:
-    """Load compiled code; raises as `Executable.load` does. `cubin` is the code of a GPU kernel."""
+def load_kernel(
+    kernel: Kernel, code: bytes, cubin: bytes | None = None, *, anywhere: bool = False
+) -> LoadedKernel:
+    """Load compiled code; raises as `Executable.load` does. `cubin` is the code of a GPU kernel.
+
+    With `anywhere` code that this processor cannot run is described, to be saved, and not loaded.
+    """
     if (kernel.launch is None) != (cubin is None):
         raise DataError(
             "compiled code is not what its description says", because="a kernel and its launch go together"
         )
-    entries, *preludes = kernel.executable.load(code)
-    return LoadedKernel(kernel, code, entries, tuple(preludes), cubin)
+    is_loaded = kernel.executable.runs_here or not anywhere
+    entries, *preludes = kernel.executable.load(code) if is_loaded else kernel.executable.describe(code)
+    return LoadedKernel(kernel, code, entries, tuple(preludes), cubin, is_loaded)

@@ -16,6 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from ragged.codegen.interface import Interface
+from ragged.codegen.target import read_target
 from ragged.compiled.kernel import CUBIN, Kernel, LoadedKernel, load_kernel
 from ragged.compiled.key import Recipe, changed_since_import, key_of, locations
 from ragged.compiled.log import CACHE, configure
@@ -103,6 +104,7 @@ class KernelCache:
         self._cache = DiskCache(folder, LIMIT)
         self._locations = locations(recipe.programs)
         self._packages = recipe.packages
+        self._anywhere = read_target(recipe.target) is not None  # "cpu" is what runs here
         self._key = key_of(recipe)
 
     def find(self) -> LoadedKernel | None:
@@ -119,7 +121,8 @@ class KernelCache:
             kernel = entry.kernel
             pairs = zip(kernel.executable.interfaces, entry.origins, strict=True)
             located = [_with_locations(each, origins, self._locations) for each, origins in pairs]
-            return load_kernel(_with_interfaces(kernel, located), members[_CODE], members.get(CUBIN))
+            kernel, cubin = _with_interfaces(kernel, located), members.get(CUBIN)
+            return load_kernel(kernel, members[_CODE], cubin, anywhere=self._anywhere)
         except (UserError, IndexError, ValueError):
             return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ragged.codegen.target import TargetLike
+from ragged.codegen.target import TargetLike, numbers_of
 from ragged.codegen.target_features import architecture_of, features_of, parse_target
 from ragged.compiled.ceilings import measure_rates
 from ragged.compiled.kernel_cache import LIMIT, cache_folder
@@ -19,12 +19,15 @@ from ragged.runtime.processor import identity
 
 _VERSION = 3
 """Version of the measurements and their rounding."""
+_LEAST_VECTOR_BYTES = 16
+"""The bytes of the smallest vectors that code is generated with."""
 
 
 def machine_of(target: TargetLike) -> Machine:
     """Return the machine that a target means: this one for "cpu", else what is stated of the processor it names.
 
-    Cores are those of this process, where the target does not say `-num-cores`.
+    Numbers in the target (`-num-cores`, `-vector-width` in bits, `-l2_cache_size_bytes` and the others) stand in place
+    of those. The cores are otherwise those of this process: a processor's name does not say them.
 
     Raises:
         UserError: the target is not known.
@@ -34,8 +37,16 @@ def machine_of(target: TargetLike) -> Machine:
         return measured_machine()
     settings = dict(named.settings)
     stated = processor(str(settings.get("mcpu", "")), architecture_of(named), features_of(named))
-    cores = settings.get("num-cores")
-    return replace(stated, cores=cores if isinstance(cores, int) else this_machine().cores)
+    numbers = numbers_of(named)
+    width = numbers.get("vector-width", 8 * stated.vector_bytes)
+    return replace(
+        stated,
+        cores=numbers.get("num-cores", this_machine().cores),
+        vector_bytes=min(stated.vector_bytes, max(_LEAST_VECTOR_BYTES, width // 8)),
+        l1_bytes=numbers.get("l1_cache_size_bytes", stated.l1_bytes),
+        l2_bytes=numbers.get("l2_cache_size_bytes", stated.l2_bytes),
+        l3_bytes=numbers.get("l3_cache_size_bytes", stated.l3_bytes),
+    )
 
 
 def measured_machine() -> Machine:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from ragged.codegen.elf import defined_symbols
 from ragged.codegen.entry import Entry
@@ -40,6 +42,18 @@ class Executable:
             DataError: it is not the code that this describes, or the system refuses to load it. A `UserError` too.
         """
         self.check_processor()
+        return self._entries(code, lambda: Library(code).function)
+
+    def describe(self, code: bytes) -> tuple[dict[StageKind, Entry], ...]:
+        """Return the stages of each program in `code` as `load` does, without functions to call: for any processor.
+
+        Raises `DataError` as `load` does.
+        """
+        return self._entries(code, lambda: _refuse)
+
+    def _entries(
+        self, code: bytes, functions_of: Callable[[], Callable[[str], Callable[..., Any]]]
+    ) -> tuple[dict[StageKind, Entry], ...]:
         try:
             functions = {stage.function for each in self.interfaces for stage in each.stages}
             lacking = functions - defined_symbols(code)
@@ -49,10 +63,15 @@ class Executable:
                 kinds = [stage.kind for stage in each.stages]
                 if StageKind.KERNEL not in kinds or len(set(kinds)) != len(kinds):
                     raise DataError(f"compiled code of the stages {', '.join(kind.value for kind in kinds)}")
-            library = Library(code)
-            return tuple(each.entries(library.function) for each in self.interfaces)
+            function = functions_of()
+            return tuple(each.entries(function) for each in self.interfaces)
         except (InternalError, ModelError) as fault:
             raise DataError("compiled code is not what its description says", because=fault.what) from None
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this processor can run the code."""
+        return processor.architecture() == self.architecture and not processor.missing(self.features)
 
     def check_processor(self) -> None:
         """Check that this processor can run the code.
@@ -60,11 +79,18 @@ class Executable:
         Raises:
             UserError: it is another kind of processor, or lacks a feature.
         """
-        here = processor.architecture()
-        lacking = processor.missing(self.features) if here == self.architecture else []
-        if here != self.architecture or lacking:
+        if not self.runs_here:
+            here = processor.architecture()
+            lacking = processor.missing(self.features) if here == self.architecture else []
             raise UserError(
                 f"the code was compiled for another processor: '{self.target}'",
                 because=f"this one lacks {', '.join(lacking)}" if lacking else f"this one is {here}",
                 fix='compile on this machine, or for its target: "llvm -mcpu=x86-64-v3" runs on most of today\'s',
             )
+
+
+def _refuse(name: str) -> Callable[..., NoReturn]:
+    def function(*_: object) -> NoReturn:
+        raise InternalError(f"'{name}' is for another processor")
+
+    return function

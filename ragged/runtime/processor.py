@@ -9,7 +9,19 @@ from pathlib import Path
 
 from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
 
-_LINUX = {"bmi": "bmi1", "lzcnt": "abm", "sse3": "pni"}
+_LINUX = {
+    "bmi": "bmi1",
+    "lzcnt": "abm",
+    "sse3": "pni",
+    "complxnum": "fcma",
+    "dotprod": "asimddp",
+    "fp16fml": "asimdfhm",
+    "fullfp16": "asimdhp",
+    "lse": "atomics",
+    "neon": "asimd",
+    "rcpc": "lrcpc",
+    "rdm": "asimdrdm",
+}
 """LLVM's names of features that have other names in Linux; the rest differs in punctuation alone."""
 _FLAGS = ("flags", "Features")
 _IDENTITY = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU implementer", "CPU part")

@@ -26,6 +26,10 @@ EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM
             {"kind": "llvm", "mattr": ["+avx2", "-fma"], "mcpu": "x86-64", "num-cores": 2},
         ),
         ({"kind": "llvm", "mcpu": "znver4"}, {"kind": "llvm", "mcpu": "znver4"}),
+        (
+            "llvm -mcpu=neoverse-n1",
+            {"kind": "llvm", "mcpu": "neoverse-n1", "mtriple": "aarch64-unknown-linux-gnu"},
+        ),
         ("cuda", {"kind": "cuda"}),
         ("cuda -arch=sm_90", {"kind": "cuda", "arch": "sm_90"}),
     ],
@@ -36,6 +40,14 @@ def test_targets(given, wanted):
     assert parse_target(target) is target
     assert parse_target(str(target)) == target == parse_target(wanted)
     assert hash(parse_target(wanted)) == hash(target)
+
+
+def test_caches_are_for_schedules_and_not_for_tvm():
+    target = parse_target("llvm -mcpu=znver4 -l2_cache_size_bytes=4096")
+    assert target.tvm == {"kind": "llvm", "mcpu": "znver4"}
+    assert (
+        str(target) == "llvm -l2_cache_size_bytes=4096 -mcpu=znver4" and parse_target(str(target)) == target
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,6 +121,14 @@ def test_this_machine_has_what_its_target_promises():
             "llvm mcpu=znver4",
             "target: cannot read 'mcpu=znver4' in 'llvm mcpu=znver4'\n"
             f"  because: an option is written -name=value\n  fix: for example {EXAMPLES}",
+        ),
+        (
+            "llvm -l2_cache_size_bytes=many",
+            "target: -l2_cache_size_bytes=many in 'llvm -l2_cache_size_bytes=many' is no number from 1 up",
+        ),
+        (
+            {"kind": "llvm", "num-cores": 0},
+            "target: -num-cores=0 in '{'kind': 'llvm', 'num-cores': 0}' is no number from 1 up",
         ),
         (
             "cuda -sm=90",

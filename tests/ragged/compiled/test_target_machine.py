@@ -46,6 +46,19 @@ def test_a_named_target_has_its_stated_machine(name):
     assert found == replace(PROCESSORS[name], cores=8)
 
 
+def test_numbers_in_a_target_stand_in_place_of_stated_ones():
+    options = {
+        "vector-width": 256,
+        "l1_cache_size_bytes": 1,
+        "l2_cache_size_bytes": 2,
+        "l3_cache_size_bytes": 3,
+    }
+    found = machine_of({"kind": "llvm", "mcpu": "znver4", "num-cores": 8, **options})
+    zen_4 = PROCESSORS["znver4"]
+    assert found == replace(zen_4, vector_bytes=32, cores=8, l1_bytes=1, l2_bytes=2, l3_bytes=3)
+    assert machine_of("llvm -mcpu=neoverse-v1 -vector-width=512").vector_bytes == 16, "it has no more"
+
+
 def test_a_target_of_features_is_described_by_them():
     found = machine_of("llvm -mcpu=x86-64 -mattr=+avx2,+fma")
     assert (found.vector_bytes, found.vector_registers) == (32, 16)
