@@ -19,6 +19,7 @@ _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 class DenseProduct:
     """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
 
+    Stores may follow the sum in the innermost loop, as those of `act(sum + bias)`: the last of them is the result.
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
     `operand`, a parameter or an input, is indexed by it in `dimension`, and can be packed so that columns are
     contiguous; the other operand does not depend on it. `rows` are the loops that `operand` does not depend on, `batch`
@@ -71,12 +72,13 @@ def _product(site: Site, update: Reduce) -> DenseProduct | None:
         return None
     count = len(update.axes)
     axes, outputs = site.loops[-count:], _outputs(site, count)
-    init = _init(outputs, update)
-    if init is None or [axis.var for axis in axes] != list(update.axes):
+    found = _stores(outputs, update)
+    if found is None or [axis.var for axis in axes] != list(update.axes):
         return None
     if not all(_is_dense(loop) for loop in (*axes, *outputs)):
         return None
-    for columns in _columns(update, outputs):
+    init, result = found
+    for columns in _columns(result, outputs):
         for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
             dimension = _dimension(operand, columns)
             if dimension is None or mentions(other, (columns.var,)):
@@ -85,16 +87,16 @@ def _product(site: Site, update: Reduce) -> DenseProduct | None:
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
-            return DenseProduct(init, update.label, batch, rows, columns, axes, operand, dimension)
+            return DenseProduct(init.label, update.label, batch, rows, columns, axes, operand, dimension)
     return None
 
 
-def _columns(update: Reduce, outputs: tuple[For, ...]) -> Iterator[For]:
+def _columns(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
     """Yield the loops that alone index a dimension of the result, that of the last one in memory first."""
-    for dimension in reversed(update.buffer.order):
-        index = update.indices[dimension]
+    for dimension in reversed(result.buffer.order):
+        index = result.indices[dimension]
         for loop in outputs:
-            others = (each for d, each in enumerate(update.indices) if d != dimension)
+            others = (each for d, each in enumerate(result.indices) if d != dimension)
             if index == Ref(loop.var) and not any(mentions(each, (loop.var,)) for each in others):
                 yield loop
 
@@ -109,16 +111,20 @@ def _outputs(site: Site, axes: int) -> tuple[For, ...]:
     return tuple(reversed(found))
 
 
-def _init(outputs: tuple[For, ...], update: Reduce) -> Label | None:
-    """Return the label of the store directly before the loops of the reduction, of the same element."""
+def _stores(outputs: tuple[For, ...], update: Reduce) -> tuple[Store, Store] | None:
+    """Return the store of the same element directly before the loops of the reduction, and the last store after them.
+
+    Where there is no store after them, the result is what is stored before.
+    """
     if not outputs:
         return None
     match outputs[-1].body:
-        case Block(body=(Store(label=label, buffer=buffer, indices=indices), For() as loop)):
+        case Block(body=(Store(buffer=buffer, indices=indices) as init, For() as loop, *after)):
+            stores = [stmt for stmt in after if isinstance(stmt, Store)]
             while isinstance(loop.body, For):
                 loop = loop.body
             same = buffer is update.buffer and indices == update.indices and loop.body is update
-            return label if same else None
+            return (init, [init, *stores][-1]) if same and len(stores) == len(after) else None
         case _:
             return None
 

@@ -20,6 +20,7 @@ from ragged.ir.sites import sites
 from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
 from ragged.ir.walk import statements
 from ragged.machine import Machine
+from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_siblings import fuse_siblings
@@ -58,7 +59,8 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
                 the rows that are left over, in tiles of 3 rows and of one
             and the same for 1, 2 and 3 vectors
 
-    The last vector of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
+    What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
+    of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
     as far as there are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and
     so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what is planned for each.
     """
@@ -77,6 +79,8 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
             planned.append(_tile(schedule, machine, label))
         except ScheduleError:
             schedule.restore(before)
+    if planned:
+        schedule.apply(drop_unread)
     return tuple(planned)
 
 
@@ -236,7 +240,7 @@ def _hold_in_registers(schedule: LoopSchedule, tile: tuple[Var, ...]) -> None:
 
 def _sum_in(loop: For) -> tuple[Label, list[Var], Label]:
     """Return the initializing store in a loop, the loops of the reduction after it, and its update."""
-    init, nest = parts_of(loop)
+    init, nest, *_ = parts_of(loop)
     assert isinstance(init, Store)
     axes: list[Var] = []
     while isinstance(nest, For):

@@ -137,6 +137,63 @@ def test_a_row_has_the_same_bits_among_any_rows_and_for_any_workers():
         np.testing.assert_array_equal(part, whole[:, :columns])
 
 
+ACTIVATED = """\
+program("activated")
+
+M: call()
+N: call()
+x: payload(float32[M, 5])
+w: payload(float32[N, 5])
+b: payload(float32[N])
+t: workspace(float32[N * M])
+y: output(float32[M, N])
+
+with kernel:
+    for i in parallel(M):
+        for j in parallel(N):
+            t[i * N + j] = 0.0
+            for k in serial(5):
+                t[i * N + j] += x[i, k] * w[j, k]
+            y[i, j] = tanh(t[i * N + j] + b[j]) * t[i * N + j]
+"""
+
+
+def test_what_follows_a_sum_is_computed_from_registers():
+    program = parse(ACTIVATED)
+    done = DefaultSchedule(AVX2, threads=2)(program).program
+    text = to_text(done)
+    assert "t_acc = local(float32[6, 2, 8]" in text and "tanh(t_acc[" in text
+    assert "t: workspace" not in text, "nothing reads the sums from memory"
+    random = np.random.default_rng(0)
+    for rows, columns in ((1, 1), (7, 17), (13, 35)):
+        values = {
+            "x": random.standard_normal((rows, 5), np.float32),
+            "w": random.standard_normal((columns, 5), np.float32),
+            "b": random.standard_normal(columns, np.float32),
+        }
+        want = interpret(program, {"M": rows, "N": columns}, values)["y"]
+        got = interpret(done, {"M": rows, "N": columns, "workers": 2}, values)["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_activation_of_a_sum_with_columns_of_any_number():
+    m, n, r, c, k = ragged.size("M"), ragged.size("N"), *map(ragged.dim, "rck")
+    x, w = ragged.input_tensor("x", [(r, m), (k, 33)]), ragged.input_tensor("w", [(c, n), (k, 33)])
+    b = ragged.input_tensor("b", [(c, n)])
+    y = ragged.compute(
+        "y", [(r, m), (c, n)], lambda i, j: ragged.relu(ragged.sum(33, lambda q: x[i, q] * w[j, q]) + b[j])
+    )
+    f = ragged.compile(y, threads=2)
+    assert f.plan(M=13, N=65).parts
+    random = np.random.default_rng(0)
+    for rows, columns in ((1, 1), (13, 65), (30, 47)):
+        a, d, e = (
+            random.standard_normal(shape, np.float32) for shape in ((rows, 33), (columns, 33), columns)
+        )
+        want = np.maximum(a.astype(np.float64) @ d.T + e, 0.0)
+        np.testing.assert_allclose(f(x=a, w=d, b=e), want, atol=1e-5 * max(1.0, want.max()))
+
+
 CONVOLUTION = """\
 program("convolution")
 
