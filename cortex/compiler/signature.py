@@ -11,7 +11,7 @@ from cortex.linearize.options import check_payloads
 from cortex.ra.schedule import RecursionSchedule
 from ragged.compiled.operations import operations_per_iteration
 from ragged.compiled.signature import Parameter, Signature
-from ragged.ir.expr import Buffer, Const
+from ragged.ir.buffer_size import bytes_of
 from ragged.ir.program import Program
 from ragged.runtime.executable import Executable
 
@@ -80,13 +80,8 @@ def signature_of(
         plan=replace(plan, widest=None) if whole_heights else plan,
         outputs=tuple(model.results),
         operations=operations_per_iteration(program.kernel),
-        table_bytes=sum(_bytes(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
+        table_bytes=sum(bytes_of(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
         keep_nodes=keep_nodes,
         children=children,
         payloads=check_payloads(payloads, plan),
     )
-
-
-def _bytes(buffer: Buffer) -> int:
-    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-    return prod(extents) * buffer.dtype.bytes

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cortex.ilir.structure import NODE
-from ragged.analysis.obligations import evaluated
+from ragged.analysis.obligations import guarded_parts
 from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Role, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
@@ -73,7 +73,7 @@ class _InsertOrderChecks(Rewriter):
             return
         seen: set[tuple[Expr, Expr | None]] = set()
         for expr in expressions(stmt):
-            for load, path in evaluated(expr):
+            for load, path in guarded_parts(expr):
                 if not isinstance(load, Load) or not _is_of_nodes(load.buffer):
                     continue
                 if (load.indices[0], path) not in seen:

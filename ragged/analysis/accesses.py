@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ragged.ir.expr import Binary, Buffer, Expr, Load, Select
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Buffer, Expr, Load
 from ragged.ir.program import Program
-from ragged.ir.sites import Branch, Site, negated, same, sites, sites_in
+from ragged.ir.sites import Branch, Site, evaluated, same, sites, sites_in
 from ragged.ir.stmt import For, Reduce, Stmt, Store
-from ragged.ir.walk import held, operands, touches
+from ragged.ir.walk import held, touches
 
 
 class UseKind(Enum):
@@ -88,29 +87,11 @@ def _uses(found: Iterator[Site], buffer: Buffer) -> Iterator[BufferAccess]:
         if not touches(site.stmt, buffer):
             continue
         for expr in held(site.stmt):
-            for load, conditions in _loads(expr, ()):
-                if load.buffer is buffer:
-                    yield BufferAccess(site, order, load.indices, UseKind.READ, conditions)
+            for part, conditions in evaluated(expr):
+                if isinstance(part, Load) and part.buffer is buffer:
+                    yield BufferAccess(site, order, part.indices, UseKind.READ, conditions)
         match site.stmt:
             case Store(buffer=target, indices=indices) if target is buffer:
                 yield BufferAccess(site, order, indices, UseKind.STORE)
             case Reduce(buffer=target, indices=indices) if target is buffer:
                 yield BufferAccess(site, order, indices, UseKind.UPDATE)
-
-
-def _loads(expr: Expr, conditions: tuple[Expr, ...]) -> Iterator[tuple[Load, tuple[Expr, ...]]]:
-    """Yield the loads of `expr` and what holds where each is made: not all operands always are evaluated."""
-    ways: tuple[tuple[Expr, ...], ...] = ((),) * len(operands(expr))
-    match expr:
-        case Load():
-            yield expr, conditions
-        case Select(condition=condition):
-            ways = ((), (condition,), (negated(condition),))
-        case Binary(op=BinaryOp.AND, lhs=lhs):
-            ways = ((), (lhs,))
-        case Binary(op=BinaryOp.OR, lhs=lhs):
-            ways = ((), (negated(lhs),))
-        case _:
-            pass
-    for part, way in zip(operands(expr), ways, strict=True):
-        yield from _loads(part, (*conditions, *way))

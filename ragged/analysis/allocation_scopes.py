@@ -138,7 +138,7 @@ def _own(
 
 def _narrowed(scope: Stmt, buffer: Buffer) -> Stmt:
     """Return the one statement or branch that all accesses are in: a condition over all of them hinders none."""
-    within = [each for each in _parts(scope) if any(True for _ in accesses(each, buffer))]
+    within = [each for each in _parts(scope) if touches(each, buffer)]
     held_itself = any(True for _ in _direct(scope, buffer))
     return _narrowed(within[0], buffer) if len(within) == 1 and not held_itself else scope
 

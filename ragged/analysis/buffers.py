@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Role
+from ragged.ir.buffer_size import constant_shape
+from ragged.ir.expr import Buffer, Role
 from ragged.ir.index import index_of
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -79,12 +80,13 @@ def table_shape(buffer: Buffer, primitive: str) -> tuple[int, ...]:
             because=f"its role is '{buffer.role.value}': what it holds is not known when parameters are bound",
             fix="name a parameter, or a table made of parameters",
         )
-    if not all(isinstance(extent, Const) for extent in buffer.shape):
+    shape = constant_shape(buffer)
+    if shape is None:
         raise ScheduleError(
             f"{primitive}: the shape of '{buffer.name}' is not known when parameters are bound",
             because="a table needs extents that are numbers",
         )
-    return tuple(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+    return shape
 
 
 def appended(program: Program, kind: StageKind, stmt: Stmt) -> Program:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import NamedTuple
 
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import stepped
+from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
@@ -77,12 +77,6 @@ def row_operand_bytes(program: Program) -> int:
         if isinstance(part, Load) and part.buffer.role not in (Role.PARAMETER, Role.BOUND)
     )
     return sum(map(bytes_of, {load.buffer for load in loads}))
-
-
-def bytes_of(buffer: Buffer) -> int:
-    """Return the bytes of a buffer; extents that are not constant count as one."""
-    extents = (int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-    return prod(extents) * buffer.dtype.bytes
 
 
 def with_shared_columns(program: Program, loop: Var) -> set[Label]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 from ragged.ir.build import both, within
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Select, Unary
+from ragged.ir.expr import Binary, Call, Const, Expr, Load, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
-from ragged.ir.walk import operands
+from ragged.ir.sites import evaluated
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +64,17 @@ def obligations(expr: Expr, path: Expr | None = None) -> Iterator[Obligation]:
 
 def index_obligations(expr: Expr, path: Expr | None = None) -> Iterator[IndexObligation]:
     """Yield the obligations of evaluating `expr` where `path` holds, innermost first."""
-    for inner, way in evaluated(expr, path):
+    for inner, way in guarded_parts(expr, path):
         if isinstance(inner, Load):
             yield from element(inner.buffer.name, inner.indices, inner.buffer.shape, way)
         elif isinstance(inner, Call):
             yield from _call(inner, way)
 
 
-def evaluated(expr: Expr, path: Expr | None = None) -> Iterator[tuple[Expr, Expr | None]]:
+def guarded_parts(expr: Expr, path: Expr | None = None) -> Iterator[tuple[Expr, Expr | None]]:
     """Yield everything in `expr`, innermost first, with the condition under which it is evaluated."""
-    match expr:
-        case Select(condition=condition, if_true=if_true, if_false=if_false):
-            yield from evaluated(condition, path)
-            yield from evaluated(if_true, both(path, condition))
-            yield from evaluated(if_false, both(path, Unary(UnaryOp.NOT, condition)))
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            yield from evaluated(lhs, path)
-            yield from evaluated(rhs, both(path, lhs))
-        case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
-            yield from evaluated(lhs, path)
-            yield from evaluated(rhs, both(path, Unary(UnaryOp.NOT, lhs)))
-        case _:
-            for operand in operands(expr):
-                yield from evaluated(operand, path)
-    yield expr, path
+    for part, conditions in evaluated(expr):
+        yield part, reduce(both, conditions, path)
 
 
 def element(
@@ -108,7 +96,7 @@ def _call(call: Call, path: Expr | None) -> Iterator[IndexObligation]:
 
 def divisions(expr: Expr, path: Expr | None = None) -> Iterator[Division]:
     """Yield the divisions of integers in `expr`, and in functions that it calls, but those by a number other than 0."""
-    for inner, way in evaluated(expr, path):
+    for inner, way in guarded_parts(expr, path):
         match inner:
             case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD, rhs=Const(value=value)) if value != 0:
                 pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.obligations import divisions, evaluated, where
+from ragged.analysis.obligations import divisions, guarded_parts, where
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
 from ragged.api.storage import padded, stored_extent
@@ -205,7 +205,7 @@ class Bounds:
 
     def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexAccess]]:
         """Yield the indices of a value's reads."""
-        for inner, path in evaluated(value.expr):
+        for inner, path in guarded_parts(value.expr):
             if not isinstance(inner, Load):
                 continue
             tensor = self.tensors[inner.buffer]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from ragged.analysis.contractions import contractions
 from ragged.analysis.loop_bodies import loop_of
@@ -13,6 +12,7 @@ from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
+from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
@@ -226,7 +226,7 @@ def _keep_weights(schedule: LoopSchedule, grid: Grid) -> Iterator[str]:
         except ScheduleError as refusal:
             yield f"# not on chip: {' '.join(str(refusal).split())}"
             continue
-        size = _bytes(list(_chips(schedule.program))[-1])
+        size = bytes_of(list(_chips(schedule.program))[-1])
         if size > left:
             schedule.restore(before)
             reason = f"{buffer.name}, of which a block has {size} bytes, with {left} left"
@@ -265,9 +265,3 @@ def _chips(program: Program) -> Iterator[Buffer]:
     """Yield what is kept on chip, in the order in which it was."""
     buffers = (stmt.buffer for stmt in statements(program.kernel) if isinstance(stmt, Alloc))
     return (buffer for buffer in buffers if buffer.scope is MemoryScope.SHARED)
-
-
-def _bytes(buffer: Buffer) -> int:
-    return (
-        prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const)) * buffer.dtype.bytes
-    )

@@ -30,15 +30,14 @@ from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.shapes import Shape, SizeSum, extents
 from ragged.auto.tile_batches import (
     MOST_ON_STACK,
-    bytes_of_temporaries,
     direct_updates,
     may_be_short,
     product_by_product,
 )
 from ragged.auto.variant_table import PlannedLoop, VariantTable
 from ragged.errors import ScheduleError
+from ragged.ir.buffer_size import frame_bytes
 from ragged.ir.expr import Const, Expr, Var
-from ragged.ir.frame_size import frame_bytes
 from ragged.ir.program import Program
 from ragged.ir.stmt import For, LoopKind
 from ragged.machine import Machine
@@ -259,7 +258,7 @@ def _over_rows(schedule: LoopSchedule, plan: RowPlan) -> list[Var]:
 
 def _tile_variants(schedule: LoopSchedule, plan: RowPlan, loop: Var, options: ScheduleOptions) -> None:
     variants = plan.cover.variants
-    if plan.most_rows * bytes_of_temporaries(loop_of(schedule.program, loop)) > options.max_stack_bytes:
+    if plan.most_rows * frame_bytes(loop_of(schedule.program, loop).body) > options.max_stack_bytes:
         raise ScheduleError("the temporaries of a tile's rows do not fit on the stack")
     copies = [loop]
     if len(variants) > 1:

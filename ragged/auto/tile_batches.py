@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragged.analysis.contractions import bytes_of, contractions, with_shared_columns
+from ragged.analysis.contractions import contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
 from ragged.auto.tile_sizes import vectors_of
 from ragged.errors import ScheduleError
+from ragged.ir.buffer_size import MAX_FRAME_BYTES, bytes_of, frame_bytes
 from ragged.ir.expr import Buffer, Call, Const, Function, Ref, Role, Var
-from ragged.ir.frame_size import MAX_FRAME_BYTES, frame_bytes
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Reduce, Stmt
@@ -82,7 +82,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
         most_vectors = max(vectors[update] for update in here)
         depth = max((int(e.value) for e in map(depths.__getitem__, here) if isinstance(e, Const)), default=0)
         counts = options.tile_rows(machine, sum(map(bytes_of, matrices)), most_vectors, 4 * depth)
-        room = bytes_of_temporaries(loop)
+        room = frame_bytes(loop.body)
         if (
             here & suit
         ):  # whatever else stands there: the unit has bits of its own, the same in every schedule
@@ -216,8 +216,3 @@ def _allocated(loop: For) -> list[Buffer]:
             found.append(body.buffer)
         body = body.body
     return found
-
-
-def bytes_of_temporaries(loop: For) -> int:
-    """Return the bytes of an iteration's temporaries."""
-    return sum(bytes_of(inner.buffer) for inner in statements(loop.body) if isinstance(inner, Alloc))

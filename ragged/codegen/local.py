@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const
+from ragged.ir.buffer_size import constant_shape
+from ragged.ir.expr import Buffer
 
 
 def elements_of(buffer: Buffer) -> int:
@@ -12,12 +15,10 @@ def elements_of(buffer: Buffer) -> int:
     Raises:
         ScheduleError: its extents are not all numbers.
     """
-    count = 1
-    for extent in buffer.shape:
-        if not isinstance(extent, Const):
-            raise ScheduleError(
-                f"local buffer '{buffer.name}' has no constant size",
-                fix="a workspace that the program declares",
-            )
-        count *= int(extent.value)
-    return count
+    shape = constant_shape(buffer)
+    if shape is None:
+        raise ScheduleError(
+            f"local buffer '{buffer.name}' has no constant size",
+            fix="a workspace that the program declares",
+        )
+    return prod(shape)

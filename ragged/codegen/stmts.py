@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import assert_never
 
+from ragged.analysis.dependence import storage
 from ragged.analysis.masked_copies import masked_copy
 from ragged.analysis.matrix_nests import MatrixNest, matrix_nest
 from ragged.analysis.transposed_tiles import transposed_tile
@@ -17,13 +18,13 @@ from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, TirStmt, element_type, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
-from ragged.codegen.vector import can_vectorize, root
+from ragged.codegen.vector import can_vectorize
 from ragged.codegen.vector_copies import masked, pair_row_of, transposed
 from ragged.codegen.vector_rows import is_row_store, row_store
 from ragged.errors import ScheduleError
+from ragged.ir.buffer_size import MAX_FRAME_BYTES
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Const, Expr, Load, Var
-from ragged.ir.frame_size import MAX_FRAME_BYTES
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -166,7 +167,7 @@ class Statements:
 
     def _allocate(self, buffer: Buffer) -> list[TirStmt]:
         if buffer.aliases is not None:
-            self.expressions.storage[buffer] = self.expressions.storage[root(buffer)]
+            self.expressions.storage[buffer] = self.expressions.storage[storage(buffer)]
             return []
         elements = self._stack_elements(buffer)
         size, shape = elements * buffer.dtype.bytes, (elements,)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.analysis.dependence import storage
 from ragged.codegen.exprs import TirBuffer
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import BARRIER, CLAIM, TirExpr, TirStmt, literal
-from ragged.codegen.vector import root
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Buffer, Load, Role
@@ -64,7 +64,7 @@ def has_team(stmt: Stmt) -> bool:
 
 def shared_buffers(program: Program, stage: Stage) -> list[Buffer]:
     """Return the declared buffers that `stage` writes, directly or by an alias, in the program's order."""
-    changed = {root(buffer) for buffer in written(stage.body) if root(buffer).role is not Role.LOCAL}
+    changed = {storage(buffer) for buffer in written(stage.body) if storage(buffer).role is not Role.LOCAL}
     return [buffer for buffer in program.buffers if buffer in changed]
 
 
@@ -76,7 +76,7 @@ def check_team(stage: Stage) -> None:
             while some workers have yet to look; or a local buffer is shared with a team, and workers have no common
             stack.
     """
-    changed = {root(buffer) for buffer in written(stage.body)}
+    changed = {storage(buffer) for buffer in written(stage.body)}
     for site in sites_in(Site(stage, stage.body)):
         if not has_team(site.stmt) or any(loop.kind is LoopKind.TEAM for loop in site.loops):
             continue
@@ -85,7 +85,7 @@ def check_team(stage: Stage) -> None:
         elif not _is_team(site.stmt):
             loads = (p for e in expressions(site.stmt) for p in subexpressions(e) if isinstance(p, Load))
             for load in loads:
-                if root(load.buffer) in changed:
+                if storage(load.buffer) in changed:
                     raise ScheduleError(
                         f"'{load.buffer.name}' decides what stands around a team's loop, and is written meanwhile",
                         because="workers that look at different times would part",
@@ -95,7 +95,7 @@ def check_team(stage: Stage) -> None:
 def _check_local(alloc: Alloc) -> None:
     for team in filter(_is_team, statements(alloc.body)):
         loads = {e.buffer for e in all_expressions(team) if isinstance(e, Load)}
-        if any(root(buffer) is alloc.buffer for buffer in loads | written(team)):
+        if any(storage(buffer) is alloc.buffer for buffer in loads | written(team)):
             raise ScheduleError(
                 f"local buffer '{alloc.buffer.name}' is shared by a team's workers",
                 because="each has a stack of its own",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ragged.analysis.dependence import storage
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer, product
 from ragged.codegen.load_tvm import PointerType, PrimType, tirx
@@ -12,7 +13,6 @@ from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, element_type
 from ragged.codegen.stmts import Statements, sequence
 from ragged.codegen.team import Team, check_team, has_team, shared_buffers
-from ragged.codegen.vector import root
 from ragged.errors import InternalError, ScheduleError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Function
@@ -148,7 +148,7 @@ class _Builder:
     def _declare_aliases(self) -> None:
         for buffer in self.program.buffers:
             if buffer.aliases is not None:
-                owner = root(buffer)
+                owner = storage(buffer)
                 if owner.dtype is not buffer.dtype:
                     raise InternalError(f"buffer '{buffer.name}' aliases '{owner.name}' of another dtype")
                 self.expressions.storage[buffer] = self.expressions.storage[owner]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
+from ragged.analysis.dependence import storage
 from ragged.codegen.faults import is_lazy
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.rewrite import Substitution
-from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Let, LoopKind, Reduce, Stmt, Store
+from ragged.ir.program import Stage, StageKind
+from ragged.ir.sites import Site, regions_of, sites_in
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Let, LoopKind, Stmt
 from ragged.ir.walk import all_expressions, mentions, operands, statements, subexpressions
 
 
@@ -61,47 +60,17 @@ def _is_independent(loop: For) -> bool:
 
     So it is if all of them have the same indices, one of which is the loop's variable plus something invariant.
     """
-    accesses = list(_accesses(loop.body))
+    inside = list(regions_of(sites_in(Site(Stage(StageKind.KERNEL, loop.body), loop.body))))
     inner = {loop.var, *(stmt.var for stmt in statements(loop.body) if isinstance(stmt, For))}
-    written = {root(access.buffer): access for access in accesses if access.writes}
+    written = {storage(write.buffer): write for each in inside for write in each.writes}
     return all(
         _is_own(access.indices, loop.var, inner)
         and access.indices == first.indices
         and access.buffer is first.buffer
-        for access in accesses
-        if (first := written.get(root(access.buffer))) is not None
+        for each in inside
+        for access in (*each.writes, *each.reads)
+        if (first := written.get(storage(access.buffer))) is not None
     )
-
-
-def root(buffer: Buffer) -> Buffer:
-    """Return the buffer that owns the storage of `buffer`: itself, or the one that it aliases."""
-    return buffer if buffer.aliases is None else root(buffer.aliases)
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    buffer: Buffer
-    indices: tuple[Expr, ...]
-    writes: bool
-
-
-def _accesses(body: Stmt) -> Iterator[_Access]:
-    """Yield the accesses in `body`, in their indices the values of lets in place of their variables."""
-    plain = _Unfolded(values={stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, Let)})
-    for stmt in statements(body):
-        if isinstance(stmt, Store | Reduce):
-            yield _Access(stmt.buffer, plain.exprs(stmt.indices), writes=True)
-    for expr in all_expressions(body):
-        if isinstance(expr, Load):
-            yield _Access(expr.buffer, plain.exprs(expr.indices), writes=False)
-
-
-class _Unfolded(Substitution):
-    """Puts values in place of variables, and in those values too."""
-
-    def expr(self, expr: Expr) -> Expr:
-        new = super().expr(expr)
-        return self.expr(new) if isinstance(expr, Ref) and new is not expr else new
 
 
 def _is_own(indices: tuple[Expr, ...], var: Var, inner: set[Var]) -> bool:

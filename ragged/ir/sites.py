@@ -182,7 +182,10 @@ class Path:
     def read(self, *exprs: Expr) -> tuple[ElementAccess, ...]:
         """Return what expressions that stand here read."""
         return tuple(
-            access for expr in exprs for access in _loads(self.expand(expr), self.conditions, self.loops)
+            ElementAccess(part.buffer, part.indices, conditions, self.loops)
+            for expr in exprs
+            for part, conditions in evaluated(self.expand(expr), self.conditions)
+            if isinstance(part, Load)
         )
 
     def entered(self, outer: Enclosing) -> Path:
@@ -264,23 +267,22 @@ def forget_paths() -> None:
     _START._touched.clear()
 
 
-def _loads(expr: Expr, conditions: tuple[Expr, ...], loops: tuple[Var, ...]) -> Iterator[ElementAccess]:
-    """Yield the loads of `expr` and what holds where each is evaluated: not all operands always are."""
+def evaluated(expr: Expr, conditions: tuple[Expr, ...] = ()) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    """Yield everything in `expr`, innermost first, and what holds where it is evaluated: not all operands always are.
+
+    `conditions` hold where `expr` is.
+    """
+    parts = operands(expr)
+    more: tuple[tuple[Expr, ...], ...] = ((),) * len(parts)
     match expr:
-        case Load(buffer=buffer, indices=indices):
-            yield ElementAccess(buffer, indices, conditions, loops)
-            for index in indices:
-                yield from _loads(index, conditions, loops)
-        case Select(condition=condition, if_true=if_true, if_false=if_false):
-            yield from _loads(condition, conditions, loops)
-            yield from _loads(if_true, (*conditions, condition), loops)
-            yield from _loads(if_false, (*conditions, negated(condition)), loops)
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            yield from _loads(lhs, conditions, loops)
-            yield from _loads(rhs, (*conditions, lhs), loops)
-        case Binary(op=BinaryOp.OR, lhs=lhs, rhs=rhs):
-            yield from _loads(lhs, conditions, loops)
-            yield from _loads(rhs, (*conditions, negated(lhs)), loops)
+        case Select(condition=condition):
+            more = ((), (condition,), (negated(condition),))
+        case Binary(op=BinaryOp.AND, lhs=lhs):
+            more = ((), (lhs,))
+        case Binary(op=BinaryOp.OR, lhs=lhs):
+            more = ((), (negated(lhs),))
         case _:
-            for operand in operands(expr):
-                yield from _loads(operand, conditions, loops)
+            pass
+    for part, where in zip(parts, more, strict=True):
+        yield from evaluated(part, (*conditions, *where))
+    yield expr, conditions

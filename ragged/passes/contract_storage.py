@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import prod
 
-from ragged.analysis.allocation_scopes import Slice, Slices, accesses, binders_of, home_of, homes
-from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.analysis.allocation_scopes import Slice, Slices, binders_of, home_of, homes
+from ragged.ir.buffer_size import bytes_of, constant_shape
+from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, For, Let, LoopKind, Stmt
@@ -83,8 +83,8 @@ def _shares_memory(program: Program, buffer: Buffer) -> bool:
 def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[Var, Slices]) -> Program:
     binders = {var: number for stage in program.stages for var, number in binders_of(stage.body).items()}
     contract = partial(_Contract, old=buffer, dropped=dimension, binders=binders)
-    sizes = [_bytes(_without(buffer, dimension, slices)) for slices in at_home.values()]
-    if all(size is not None and size <= MAX_LOCAL_BYTES for size in sizes):
+    without = [_without(buffer, dimension, slices) for slices in at_home.values()]
+    if all(constant_shape(each) is not None and bytes_of(each) <= MAX_LOCAL_BYTES for each in without):
         local = {
             var: replace(_without(buffer, dimension, slices), role=Role.LOCAL, align=64)
             for var, slices in at_home.items()
@@ -92,8 +92,7 @@ def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[
         rewriter = contract(homes=at_home, local=local)
         rest = tuple(other for other in program.buffers if other is not buffer)
         return _rewritten(program, rewriter, rest)
-    shapes = {_without(buffer, dimension, slices).shape for slices in at_home.values()}
-    if len(shapes) > 1:
+    if len({each.shape for each in without}) > 1:
         return program
     smaller = _without(buffer, dimension, next(iter(at_home.values()), ()))
     if all(_serial(stage.body, buffer) for stage in program.stages):
@@ -122,7 +121,7 @@ def _serial(body: Stmt, buffer: Buffer) -> bool:
     """True if no loop that runs iterations at once stands over an access."""
     for stmt in statements(body):
         concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
-        if concurrent and any(True for _ in accesses(stmt, buffer)):
+        if concurrent and touches(stmt, buffer):
             return False
     return True
 
@@ -136,7 +135,7 @@ def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
     for stage in program.stages:
         for stmt in statements(stage.body):
             concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
-            if isinstance(stmt, For) and concurrent and any(True for _ in accesses(stmt, buffer)):
+            if isinstance(stmt, For) and concurrent and touches(stmt, buffer):
                 found.append(stmt)
             bound = isinstance(stmt, For | Let) and stmt.var in homes
             if bound and any(isinstance(inner, Barrier) for inner in statements(stmt)):
@@ -146,14 +145,6 @@ def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
     inside = {stmt.var for stmt in statements(found[0].body) if isinstance(stmt, For | Let)}
     told = not any(isinstance(part, Ref | Load) for part in subexpressions(found[0].extent))
     return found[0] if told and homes <= inside else None
-
-
-def _bytes(buffer: Buffer) -> int | None:
-    """Return the buffer's size, or None if it is not known."""
-    extents = [extent.value for extent in buffer.shape if isinstance(extent, Const)]
-    if len(extents) != len(buffer.shape):
-        return None
-    return int(prod(extents)) * buffer.dtype.bytes
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ragged.analysis.obligations import evaluated
+from ragged.analysis.obligations import guarded_parts
 from ragged.ir.build import within
 from ragged.ir.expr import Binary, Expr, Load, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -76,7 +76,7 @@ class DimensionAccess:
 def accesses_of(function: CheckedFunction, statement: CheckedStatement) -> Iterator[DimensionAccess]:
     """Yield the accesses of a statement: its reads, those of `where exists`, and of what a reduction starts from."""
     for root in (statement.value, *statement.witnesses):
-        for part, condition in evaluated(root):
+        for part, condition in guarded_parts(root):
             if isinstance(part, Load):
                 version = function.versions[part.buffer]
                 for position in range(version.rank):

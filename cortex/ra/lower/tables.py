@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 
 from cortex.ilir.classes import Comparison
 from cortex.ra import expr as ra
@@ -19,6 +18,7 @@ from cortex.ra.lower.keys import shifted
 from cortex.ra.lower.nests import Axis, Nests, Reduction
 from cortex.ra.lower.translate import ExprLowering, Point
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
+from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For, Stmt, block
@@ -64,11 +64,7 @@ class LookupTables:
     @property
     def bytes(self) -> int:
         """The bytes of all tables and of their accumulators."""
-        return sum(
-            prod(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-            * buffer.dtype.bytes
-            for buffer in (*self.made.values(), *self.accumulators)
-        )
+        return sum(map(bytes_of, (*self.made.values(), *self.accumulators)))
 
     def buffer(self, compute: Compute, keys: TableKeys | None = None) -> Buffer:
         """Return the table of a compute; `keys` are the reader's, for a compute that has none."""

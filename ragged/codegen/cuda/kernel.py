@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ragged.analysis.dependence import storage
 from ragged.codegen.cuda.exprs import TYPES, CudaExpressions
 from ragged.codegen.cuda.names import CudaNames
 from ragged.codegen.cuda.preamble import PREAMBLE
 from ragged.codegen.cuda.stmts import CudaStatements
 from ragged.codegen.entry import Argument, ArgumentKind, signature_of
 from ragged.codegen.names import identifier
-from ragged.codegen.vector import root
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const
 from ragged.ir.program import Program, StageKind
@@ -45,7 +45,7 @@ def cuda_kernel(program: Program) -> CudaKernel:
     team, held, threads = _levels(stage.body)
     names, expressions = CudaNames(), CudaExpressions()
     name = names.unique(f"{identifier(program.name)}_kernel")
-    changed = {root(buffer) for buffer in written(stage.body)}
+    changed = {storage(buffer) for buffer in written(stage.body)}
     parameters = []
     for argument in signature_of(program):
         own = names.unique(argument.name)
@@ -53,7 +53,7 @@ def cuda_kernel(program: Program) -> CudaKernel:
         parameters.append(_parameter(argument, own, fixed=argument.symbol not in changed))
     for buffer in program.buffers:
         if buffer.aliases is not None:
-            expressions.names[buffer] = expressions.names[root(buffer)]
+            expressions.names[buffer] = expressions.names[storage(buffer)]
     statements = CudaStatements(expressions, names)
     lines = [
         statements.bind(team.var, "blockIdx.x"),

@@ -8,7 +8,7 @@ import pytest
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.options import ScheduleOptions
 from ragged.auto.tile_batches import tile_batches
-from ragged.ir.frame_size import MAX_FRAME_BYTES, frame_bytes
+from ragged.ir.buffer_size import MAX_FRAME_BYTES, frame_bytes
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.verify import verify

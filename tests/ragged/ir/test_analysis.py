@@ -101,7 +101,7 @@ def test_reductions_read_what_they_update_and_shapes_are_read():
 
 
 def test_the_right_of_an_and_is_read_where_the_left_holds():
-    *_, left, right, inside = regions(site("check")).reads
+    *_, left, inside, right = regions(site("check")).reads
     assert "if count[begin(r) + r] > 0" not in shown(left)
     assert shown(right).endswith("if count[begin(r) + r] > 0")
     assert shown(right).startswith("count[count[r]]")
