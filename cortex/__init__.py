@@ -11,7 +11,7 @@ Models are written in the Recursive API, `cortex.ra`, or taken from `cortex.mode
 """
 
 from cortex import models, ra
-from cortex.compiler import Output, RecursiveFunction, compile, load
+from cortex.compiler import Output, RecursiveFunction, compile, load, loop_schedule
 from cortex.compiler.options import RecursionOptions
 from cortex.linearize import CyclicSentence, Forest, Linearized, Node, Vocab, read_conllu, read_ptb
 from cortex.models import from_torch
@@ -39,6 +39,7 @@ __all__ = [
     "compile",
     "from_torch",
     "load",
+    "loop_schedule",
     "models",
     "ra",
     "read_conllu",

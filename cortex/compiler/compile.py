@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from cortex.compiler.function import RecursiveFunction, RecursiveParts
-from cortex.compiler.options import DEFAULT, RecursionOptions, scheduled
+from cortex.compiler.options import DEFAULT, RecursionOptions, check_schedule, scheduled
+from cortex.compiler.scheduled_loops import Keep, ScheduledLoops
 from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Linearizer, Vocab
 from cortex.linearize.options import check_words
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
-from ragged.auto import options as loops
+from ragged.auto import options as loop_options
 from ragged.codegen.target import TargetLike, workers_for
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
@@ -22,30 +23,35 @@ from ragged.errors import UserError
 from ragged.ir.program import Program
 from ragged.runtime.team import check_workers
 
+if TYPE_CHECKING:
+    from cortex.compiler.recursion_loops import RecursionLoops
+
 Precision: TypeAlias = Literal["float32", "bf16"]
 """What the factors of products with parameters are rounded to."""
 
 
 def compile(
-    model: Model | RecursionSchedule,
+    model: Model | RecursionSchedule | ScheduledLoops,
     params: Mapping[str, object],
     *,
     target: TargetLike = "cpu",
     threads: int | None = None,
     vocab: Vocab | None = None,
-    keep: Literal["nodes", "roots"] = "nodes",
+    keep: Keep = "nodes",
     precision: Precision = "float32",
     children: str | tuple[str, ...] | None = None,
     payloads: Mapping[str, str] | None = None,
     table_bytes: int = 0,
     options: RecursionOptions = DEFAULT,
+    schedule: Literal["default"] | None = "default",
     cache: bool = True,
 ) -> RecursiveFunction:
     """Compile a model for one machine and bind its parameters.
 
     Args:
-        model: what `ra.recursion_op` or a constructor of `cortex.models` returned, or an `ra.Schedule` of it. A
-            model is scheduled with its nodes batched by height, and its leaves and branches specialized.
+        model: what `ra.recursion_op` or a constructor of `cortex.models` returned; or an `ra.Schedule` of it; or the
+            loops of one, from `cortex.loop_schedule`. A model is scheduled with its nodes batched by height, and its
+            leaves and branches specialized.
         params: its parameters by name: NumPy arrays or torch tensors of the declared shapes and dtypes. They are
             copied.
         target: "cpu" is this machine's processor; "llvm -mcpu=..." or TVM's dict names another: the
@@ -68,6 +74,8 @@ def compile(
             there are none; `fn.show("schedule")` says what there could be. A schedule says so itself, by `tabulate`.
             Tables are in float32 whatever the `precision`.
         options: options of the schedules that differ from the default; `cortex.tune` looks for better ones.
+        schedule: "default" schedules the loops, or what `cortex.loop_schedule` left of them; None leaves them as they
+            are written: one worker runs what no primitive gave to a team.
         cache: whether to look for the code in this user's cache on disk, and to keep it there. See
             `ragged.compiled.kernel_cache`.
 
@@ -77,9 +85,10 @@ def compile(
     Raises:
         ModelError: the parameters are not the model's.
         UserError: `vocab` is given and the model reads no word, or has a table with fewer rows; the target, `threads`,
-            `keep`, `precision` or `table_bytes` is not known; or there is no nvcc for "cuda".
-        ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; or `options`
-            are not possible for this machine or this model. A `UserError`.
+            `keep`, `precision`, `schedule` or `table_bytes` is not known; or there is no nvcc for "cuda".
+        ScheduleError: the model's recursion is scheduled in a way that no kernel for a GPU is made of; `options`
+            are not possible for this machine or this model; or they, or `keep`, do not fit the schedule that is given.
+            A `UserError`.
 
     Example::
 
@@ -87,24 +96,35 @@ def compile(
         fn = cortex.compile(model, model.init_params(seed=0))
         fn([((1, 2), 3), (4, 5)])["h"].shape        # (2, 256)
     """
-    if keep not in ("nodes", "roots"):
+    if keep not in get_args(Keep):
         raise UserError(f"compile: keep={keep!r} is neither 'nodes' nor 'roots'")
     if precision not in get_args(Precision):
         raise UserError(
             f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
             because="it says what is multiplied; what is summed up, and all else, is float32",
         )
-    _check_tables(model, table_bytes)
+    loops = model if isinstance(model, ScheduledLoops) else None
+    given = model.recursion if isinstance(model, ScheduledLoops) else model
+    check_schedule(given, loops, options, keep, schedule, precision)
+    _check_tables(given, table_bytes)
     workers = check_workers(threads)
-    schedule = scheduled(model, options, table_bytes)
+    recursion = scheduled(given, options, table_bytes)
     if vocab is not None:
-        check_words(vocab, schedule.plan(roots_alone=keep == "roots"))
-    program = schedule.lower(roots_alone=keep == "roots")
-    scheduled_workers = workers_for(target, threads, workers)
-    kernel = _kernel(program, target, scheduled_workers, precision, options.of_loops, cache=cache)
+        check_words(vocab, recursion.plan(roots_alone=keep == "roots"))
+    lowered = recursion.lower(roots_alone=keep == "roots")
+    kernel = _kernel(
+        lowered,
+        target,
+        workers_for(target, threads, workers),
+        precision,
+        options.of_loops,
+        loops,
+        by_default=schedule is not None,
+        cache=cache,
+    )
     signature = signature_of(
-        schedule,
-        program,
+        recursion,
+        lowered,
         options.of_recursion(),
         keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
@@ -133,15 +153,16 @@ def recipe_of(
     target: TargetLike,
     workers: int,
     precision: Precision = "float32",
-    options: loops.ScheduleOptions = loops.DEFAULT,
+    options: loop_options.ScheduleOptions = loop_options.DEFAULT,
+    passes: str = "recursive models",
 ) -> Recipe:
-    """Return the recipe of a lowered program's kernel, of which the cache makes its key."""
+    """Return the recipe of a lowered program's kernel, of which the cache makes its key; `passes` names the passes."""
     dims = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
     return Recipe(
         (program,),
         target,
         workers,
-        f"recursive models in {precision}",
+        f"{passes} in {precision}",
         dims,
         repr(options),
         packages=("ragged", "cortex"),
@@ -149,20 +170,56 @@ def recipe_of(
 
 
 def _kernel(
-    program: Program,
+    lowered: Program,
     target: TargetLike,
     workers: int,
     precision: Precision,
-    options: loops.ScheduleOptions,
+    options: loop_options.ScheduleOptions,
+    loops: ScheduledLoops | None,
     *,
+    by_default: bool,
     cache: bool,
 ) -> LoadedKernel:
-    """Return the kernel of a lowered program, from the cache or new."""
+    """Return the kernel of a lowered program, or of the loops that were made of it, from the cache or new."""
+    program = lowered if loops is None else loops.checked()
+    passes = f"{'loops of ' * (loops is not None)}recursive models{', as written' * (not by_default)}"
 
     def make() -> LoadedKernel:
         # Here: a cached kernel does without the compiler's import.
         from cortex.compiler.pipeline import generate_kernel
 
-        return generate_kernel(program, target, workers, options, rounded=precision == "bf16")
+        return generate_kernel(
+            program,
+            target,
+            workers,
+            options,
+            rounded=precision == "bf16",
+            loops=loops,
+            default_schedule=by_default,
+        )
 
-    return find_or_make(recipe_of(program, target, workers, precision, options), make, cache=cache)
+    return find_or_make(recipe_of(program, target, workers, precision, options, passes), make, cache=cache)
+
+
+def loop_schedule(recursion: Model | RecursionSchedule, *, keep: Keep = "nodes") -> RecursionLoops:
+    """Return the loops of a recursive model, to be scheduled by the primitives of `ragged.transform`.
+
+    Loops, statements and buffers are named as `loops.program` prints them. `cortex.compile` takes the result: it
+    schedules by default what is left open, or with `schedule=None` nothing. The schedule may change afterwards.
+
+    Args:
+        recursion: an `ra.Schedule`; or a model, with the default schedule of its recursion.
+        keep: the results that the outputs will have, as in `cortex.compile`.
+
+    Raises:
+        UserError: `recursion` is neither, or `keep` is not known.
+
+    Example::
+
+        loops = cortex.loop_schedule(s)
+        loops.apply(split, loops.loop("j"), 8)
+        fn = cortex.compile(loops, params)
+    """
+    from cortex.compiler.recursion_loops import RecursionLoops  # here: it imports the compiler
+
+    return RecursionLoops(recursion, keep)

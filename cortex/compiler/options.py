@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
+from cortex.compiler.scheduled_loops import ScheduledLoops
 from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule, default_schedule
@@ -100,6 +101,37 @@ def scheduled(
     if options.unroll:
         schedule.unroll(options.unroll)
     return schedule
+
+
+def check_schedule(
+    model: object,
+    given: ScheduledLoops | None,
+    options: RecursionOptions,
+    keep: str,
+    schedule: object,
+    precision: str,
+) -> None:
+    """Refuse what `compile` cannot compile, and arguments that do not fit loops that are given, or `schedule`."""
+    if not isinstance(model, Model | RecursionSchedule):
+        raise UserError(
+            f"compile: {type(model).__name__} is neither a model nor a schedule of one",
+            because="a program alone does not say what structures the model takes, nor its parameters",
+            fix="cortex.compile(cortex.loop_schedule(s), params), where s is an ra.Schedule",
+        )
+    if schedule not in ("default", None):
+        raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
+    if given is not None and given.keep != keep:
+        raise ScheduleError(
+            f"compile: keep={keep!r} with loops for keep={given.keep!r}",
+            because="what is kept decides what the loops write",
+            fix=f"keep={given.keep!r}, or cortex.loop_schedule(s, keep={keep!r})",
+        )
+    if schedule is None and (options.of_loops != loops.DEFAULT or precision != "float32"):
+        raise ScheduleError(
+            "compile: options or a precision with schedule=None",
+            because="they are those of the default schedule",
+            fix="schedule='default', or the primitives themselves",
+        )
 
 
 def _operator(model: Model, name: str) -> ModelTensor:

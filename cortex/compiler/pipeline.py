@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cortex.compiler.scheduled_loops import ScheduledLoops
 from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.ilir.read_vectors_in_place import read_vectors_in_place
@@ -32,7 +33,16 @@ from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
 from ragged.passes.pipeline import Pass, Step, run_passes
+from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.result import rules_of
+
+CHECKS: tuple[Pass, ...] = (
+    Pass(insert_order_checks, "first, while the loops over nodes are as lowering left them"),
+    Pass(insert_checks, "on the program as the model says it: every access is still at its node"),
+    Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
+    Pass(check_classes, "with the facts that proofs used: loops over classes of nodes rely on more of them"),
+)
+"""The passes before all schedules of loops."""
 
 
 def passes_for(
@@ -44,7 +54,20 @@ def passes_for(
     unit: bool = False,
     target: TargetLike = "cpu",
 ) -> tuple[Pass, ...]:
-    """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid.
+    """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid: `CHECKS` and `loop_passes`."""
+    return (*CHECKS, *loop_passes(threads, grid, options, rounded=rounded, unit=unit, target=target))
+
+
+def loop_passes(
+    threads: int,
+    grid: Grid | None = None,
+    options: ScheduleOptions = DEFAULT,
+    *,
+    rounded: bool = False,
+    unit: bool = False,
+    target: TargetLike = "cpu",
+) -> tuple[Pass, ...]:
+    """Return the passes that schedule loops, and those after them.
 
     `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor of `target`
     has a matrix unit for products of these.
@@ -61,12 +84,6 @@ def passes_for(
             fix="target='cpu'; a GPU's blocks and threads are said in the target",
         )
     return (
-        Pass(insert_order_checks, "first, while the loops over nodes are as lowering left them"),
-        Pass(insert_checks, "on the program as the model says it: every access is still at its node"),
-        Pass(discharge_checks, "next, so that no later pass carries a check that facts prove"),
-        Pass(
-            check_classes, "with the facts that proofs used: loops over classes of nodes rely on more of them"
-        ),
         *((Pass(PairProductsBf16(), "while sums are as the model says them"),) if rounded else ()),
         Pass(schedule, "while temporaries are whole and sums are reductions"),
         *(
@@ -78,8 +95,13 @@ def passes_for(
             if grid is None
             else ()
         ),
-        Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
+        _ROUND,
     )
+
+
+_ROUND = Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it")
+AS_WRITTEN = (Pass(serialize_loops, "loops that no worker shares, for one worker"), _ROUND)
+"""The passes of loops that the default schedule leaves as they are."""
 
 
 def lowering_steps(
@@ -96,8 +118,12 @@ def generate_kernel(
     options: ScheduleOptions = DEFAULT,
     *,
     rounded: bool = False,
+    loops: ScheduledLoops | None = None,
+    default_schedule: bool = True,
 ) -> LoadedKernel:
-    """Compile and load a lowered program. `threads` and `rounded` are as in `passes_for`.
+    """Compile and load a lowered program, or what `loops` made of it; without `default_schedule` as it is written.
+
+    `threads` and `rounded` are as in `loop_passes`.
 
     Raises:
         UserError: the target is not known, or no code can be generated or linked for it.
@@ -105,8 +131,25 @@ def generate_kernel(
     """
     grid = grid_for(target)
     unit = rounded and grid is None and has_matrix_unit(parse_target(target))
-    passes = passes_for(threads, grid, options, rounded=rounded, unit=unit, target=target)
-    return generate.generate_kernel((program,), passes, target, _listings)
+    passes: tuple[Pass, ...] = AS_WRITTEN
+    if default_schedule:
+        passes = loop_passes(threads, grid, options, rounded=rounded, unit=unit, target=target)
+    before = {} if loops is None else loops.listings()
+
+    def listings(steps: Sequence[Step]) -> dict[str, str]:
+        listed = _listings(steps)
+        return {name: _joined(name, before, listed) for name in {**listed, **before}}
+
+    return generate.generate_kernel(
+        (program,), passes if loops is not None else (*CHECKS, *passes), target, listings
+    )
+
+
+def _joined(name: str, before: Mapping[str, str], listed: Mapping[str, str]) -> str:
+    """Return a listing of loops that were scheduled before: what they list themselves, and then further steps."""
+    if name == "steps":
+        return "\n".join(filter(None, (before.get(name), listed[name])))
+    return before.get(name, listed[name])
 
 
 _SCHEDULED = (

@@ -43,14 +43,14 @@ class RecursionSchedule:
         self.model = model
         self._options = LoweringOptions()
         self._lowered: tuple[LoweringOptions, LoweredModel] | None = None
-        self._log: list[str] = []
+        self._log: tuple[str, ...] = ()
         self._current: dict[ModelTensor, ModelTensor] = {}
         self._finite: frozenset[InputTensor] = frozenset()
 
     def _apply(self, call: str, **changes: Any) -> None:
         """Change options by a primitive, and log its call."""
         self._options = replace(self._options, **changes)
-        self._log.append(f"s.{call}")
+        self._log += (f"s.{call}",)
 
     @property
     def batched(self) -> bool:
@@ -95,7 +95,7 @@ class RecursionSchedule:
         options = with_checks(self._options, checks, branch=True)
         check_counts(self.model, self._options, options, f"specialize_if_else: '{name}'", at)
         self._options = options
-        self._log.append(f"s.specialize_if_else({name})")
+        self._log += (f"s.specialize_if_else({name})",)
 
     def specialize(self, condition: Callable[..., Any]) -> None:
         """Separate the loops of the nodes at which a condition holds from those of other nodes.
@@ -117,7 +117,7 @@ class RecursionSchedule:
         options = with_checks(self._options, atoms, branch=False)
         check_counts(self.model, self._options, options, "specialize: the condition", at)
         self._options = options
-        self._log.append(f"s.specialize(lambda n: {code(atoms)})")
+        self._log += (f"s.specialize(lambda n: {code(atoms)})",)
 
     def specialize_leaves(self) -> None:
         """Separate the loops of leaves, without the sums over their children.
@@ -167,7 +167,7 @@ class RecursionSchedule:
                 because="what is computed at a node depends on the node, in each case that is specialized",
             )
         self._options, self._lowered = options, (options, lowered)
-        self._log.append("s.hoist_constants()")
+        self._log += ("s.hoist_constants()",)
 
     def tabulate(self, op: ModelTensor) -> None:
         """Replace the computation of `op` by a lookup in a table over an integer payload.
@@ -203,7 +203,7 @@ class RecursionSchedule:
 
     def _move(self, primitive: str, op: ModelTensor, done: Refactored) -> None:
         """Continue with the model in which `op` has moved."""
-        self._log.append(f"s.{primitive}({self.model.names[self._current.get(op, op)]})")
+        self._log += (f"s.{primitive}({self.model.names[self._current.get(op, op)]})",)
         self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
             done.current
         )
