@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ragged.arith.affine import at_most
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
+from ragged.ir.expr import Buffer, Load, MemoryScope, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Block, For, LoopKind, Stmt
@@ -44,7 +45,7 @@ def _reads(program: Program) -> Iterator[tuple[Var, Buffer]]:
         for each in stmt.body:
             if _has_sums(each):
                 sums |= {buffer for buffer in written(each) if buffer.role is Role.LOCAL}
-            elif isinstance(each, For) and isinstance(each.extent, Const):
+            elif isinstance(each, For) and at_most(each.extent, {}) is not None:
                 loaded = dict.fromkeys(_loaded(each))
                 if not sums.isdisjoint(loaded):
                     yield from ((each.var, b) for b in loaded if b.role in _MADE_BEFORE and b not in changed)

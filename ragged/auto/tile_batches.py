@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import groupby
 
 from ragged.analysis.contractions import contractions, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
@@ -119,8 +121,7 @@ def _together(schedule: LoopSchedule, loop: Var, count: int) -> None:
     _, inner, *tails = schedule.apply(split, loop, count, Tail.PEEL).loops[loop]
     product_by_product(schedule, inner)
     for tail in tails if short else ():  # a loop that is padded leaves none
-        for fewer in schedule.apply(specialize, tail, tuple(range(1, count))).loops[tail]:
-            product_by_product(schedule, fewer)
+        products_by_length(schedule, tail, tuple(range(1, count)))
 
 
 def _in_short_blocks(schedule: LoopSchedule, loop: Var, count: int) -> None:
@@ -157,33 +158,47 @@ def _lengths(stmt: Stmt) -> set[Function]:
     return {function for function in calls if function.params}
 
 
+def products_by_length(schedule: LoopSchedule, rows: Var, lengths: tuple[int, ...]) -> None:
+    """As `product_by_product` for a short loop, with copies of its sums for `lengths`: other parts are not copied."""
+    for sums in _fissioned(schedule, rows, together=True):
+        for copy in schedule.apply(specialize, sums, lengths).loops[sums]:
+            product_by_product(schedule, copy)
+
+
 def product_by_product(schedule: LoopSchedule, rows: Var) -> None:
-    """Let each sum of products of a loop of constant extent run for all iterations before what comes next does.
+    """Let each sum of products of a loop of bounded extent run for all iterations before what comes next does.
 
     A temporary gets room for all iterations where it is used before and after such a cut.
     """
+    _fissioned(schedule, rows, together=False)
+
+
+def _fissioned(schedule: LoopSchedule, rows: Var, *, together: bool) -> list[Var]:
+    """Fission a loop before and after its sums of products, and `together` not between them; return loops of sums."""
     loop = loop_of(schedule.program, rows)
-    segments = _segments(schedule.program, parts_of(loop))
+    sums = {contraction.update for contraction in contractions(schedule.program)}
+    segments = _segments(sums, parts_of(loop), together=together)
     for buffer in _allocated(loop):
         if sum(any(buffer in read(part) | written(part) for part in segment) for segment in segments) > 1:
             schedule.apply(expand_storage, buffer, rows)
-    current = rows
+    loops = [rows]
     for segment in segments[:-1]:
-        current = schedule.apply(fission, current, name_of(segment[-1])).loops[current][1]
+        loops.append(schedule.apply(fission, loops[-1], name_of(segment[-1])).loops[loops[-1]][1])
+    return [loop for loop, segment in zip(loops, segments, strict=True) if _is_sum(sums, segment[0])]
 
 
-def _segments(program: Program, parts: Sequence[Stmt]) -> list[list[Stmt]]:
-    """Return statements in order: each sum of products by itself, and what stands between them together."""
-    sums = {contraction.update for contraction in contractions(program)}
+def _is_sum(sums: Collection[Label], part: Stmt) -> bool:
+    return any(leaf.label in sums for leaf in leaves(part))
+
+
+def _segments(sums: Collection[Label], parts: Sequence[Stmt], *, together: bool) -> list[list[Stmt]]:
+    """Return statements in order: each sum of products by itself, or with its neighbours, and others together."""
     found: list[list[Stmt]] = []
-    alone = True
-    for part in parts:
-        is_sum = any(leaf.label in sums for leaf in leaves(part))
-        if is_sum or alone:
-            found.append([part])
+    for is_sum, run in groupby(parts, partial(_is_sum, sums)):
+        if is_sum and not together:
+            found.extend([part] for part in run)
         else:
-            found[-1].append(part)
-        alone = is_sum
+            found.append(list(run))
     return found
 
 

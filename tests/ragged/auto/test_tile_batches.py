@@ -132,15 +132,43 @@ def test_fewer_iterations_where_temporaries_have_no_room():
     assert "s.apply(split, s.loop('n'), 4, Tail.PEEL)" in log
 
 
-@pytest.mark.parametrize(("hidden", "rows"), [(2048, 4), (2560, 3), (3072, 3)])
-def test_fewer_iterations_where_what_is_left_over_has_no_room(hidden, rows):
+def over_batches(hidden, *outputs):
+    """Return a program with the nest of `CELL` in a loop over batches, once for each output."""
     head, body = CELL.format(hidden=hidden).split("    for n in serial(count, N):\n")
-    body = "".join(f"    {line}\n" for line in body.splitlines())
-    text = f"{head}    for b in serial(count, B):\n        for n in serial(count, N):\n{body}"
-    schedule = together(text)  # of 1 to rows - 1 iterations, each with temporaries of its own
-    assert f"s.apply(split, s.loop('n'), {rows}, Tail.PEEL)" in schedule.log()
-    each = 2 * 4 * hidden
-    assert frame_bytes(schedule.program.kernel) == each * rows * (rows + 1) // 2 <= MAX_FRAME_BYTES * 3 // 4
+    outer = "    for b in serial(count, B):\n        for n in serial(count, N):\n"
+    nest = outer + "".join(f"    {line}\n" for line in body.splitlines())
+    declared = head[head.index("y: ") : head.index("\nwith")]
+    head = head.replace(declared, "".join(declared.replace("y: ", f"{name}: ") for name in outputs))
+    return head + "".join(nest.replace("y[", f"{name}[") for name in outputs)
+
+
+@pytest.mark.parametrize(("hidden", "rows"), [(2048, (4, 3)), (2560, (4,)), (3072, (4,))])
+def test_fewer_iterations_where_what_is_left_over_has_no_room(hidden, rows):
+    schedule = together(over_batches(hidden, "y", "z"))
+    tiles = [
+        int(line.split()[-2].rstrip(",")) for line in schedule.log().splitlines() if "apply(split" in line
+    ]
+    assert tuple(tiles) == rows
+    each = (
+        2 * 4 * hidden
+    )  # of a tile's rows, of one fewer that are left over, or of one row where there are no tiles
+    frames = sum(2 * count - 1 for count in (*rows, 1)[:2])
+    assert frame_bytes(schedule.program.kernel) == each * frames <= MAX_FRAME_BYTES * 3 // 4
+
+
+def test_lengths_share_what_stands_beside_sums(golden):
+    """Sums have a copy for each number of rows left over; what is read and written around them is one code for all."""
+    schedule = together(over_batches(8, "y"))
+    text = str(schedule.program)
+    golden("cell_by_length.txt", f"{text[text.index('with kernel') :]}\n{schedule.log()}\n")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 6])
+def test_lengths_change_no_bit(count):
+    sizes, arrays = data(count, 6)
+    text = over_batches(6, "y")
+    want = interpret(parse(text), sizes, arrays)["y"]
+    np.testing.assert_array_equal(interpret(together(text).program, sizes, arrays)["y"], want)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(4, 8), (8, 8), (16, 4)])
