@@ -201,6 +201,10 @@ class LoopSchedule:
         """Return the steps as code that takes them again on a new schedule `s` of the same program."""
         return "\n".join(self._log)
 
+    def rewritings(self) -> tuple[tuple[Program, Forwarding], ...]:
+        """Return the program after each step and what became of the one before; only in `recorded_schedules`."""
+        return tuple(zip(self._programs or (), self._forwardings[1:], strict=True))
+
     def steps(self) -> tuple[tuple[str, Program], ...]:
         """Return each step as code, and the program after it; only of a schedule in `recorded_schedules`."""
         return tuple(zip(self._log, self._programs or (), strict=True))
