@@ -96,9 +96,9 @@ def _run(function: TcFunction, sizes: dict[str, int]) -> dict[str, Any]:
     """Return the domains of the outputs, and the time of a call on random numbers; indices are read from zeros."""
     rng = np.random.default_rng(0)
     given: dict[str, object] = {name: sizes[name] for name in function.sizes if name in function.scalars}
-    for name, (dtype, dims) in function.parameters.items():
-        shape = [dim if isinstance(dim, int) else sizes[dim] for dim in dims]
-        given[name] = _numbers(rng, np.dtype(dtype), shape)
+    shapes = function.shapes(sizes)
+    for name, (dtype, _) in function.parameters.items():
+        given[name] = _numbers(rng, np.dtype(dtype), shapes[name])
     outputs = function.infer(**{name: getattr(value, "shape", value) for name, value in given.items()})
     out = {name: np.ones([extent for _, extent in outputs[name]], np.float32) for name in function.read_first}
     times = []
@@ -109,7 +109,7 @@ def _run(function: TcFunction, sizes: dict[str, int]) -> dict[str, Any]:
     return {"outputs": outputs, "milliseconds": 1e3 * median(times[1:])}
 
 
-def _numbers(rng: np.random.Generator, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
+def _numbers(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     if dtype.kind == "f":
         return rng.standard_normal(shape).astype(dtype)
     return np.zeros(shape, dtype)

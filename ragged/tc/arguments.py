@@ -14,7 +14,9 @@ from ragged.errors import DataError
 from ragged.ir.expr import Const, Ref, Var
 from ragged.tc.checked import CheckedFunction, TensorVersion
 from ragged.tc.errors import TcError
+from ragged.tc.intervals import value_of
 from ragged.tc.lower import stored
+from ragged.tc.size_text import size_text
 from ragged.tc.types import is_float
 
 Array = npt.NDArray[Any]
@@ -77,6 +79,36 @@ def read_arguments(
     return arrays, sizes_of(function, shapes, given)
 
 
+def read_shapes(function: CheckedFunction, given: Mapping[str, object]) -> dict[str, Sequence[int]]:
+    """Return the shapes of parameters, which `given` has by name; those of scalars may be left out.
+
+    Raises:
+        TcError: one is missing, or the value of an integer scalar is.
+    """
+    for name in function.scalars:
+        if not isinstance(given.get(name), int | np.integer):
+            raise refuse(function, f"needs the value of '{name}'", fix=f"infer(..., {name}=3)")
+    found: dict[str, Sequence[int]] = {}
+    for name, version in function.parameters.items():
+        shape = given.get(name, () if version.rank == 0 else None)
+        if not isinstance(shape, tuple | list) or not all(
+            isinstance(each, int | np.integer) for each in shape
+        ):
+            raise refuse(function, f"needs the shape of '{name}'", fix=f"infer(..., {name}=(2, 3))")
+        found[name] = shape
+    return found
+
+
+def fix_sizes(function: CheckedFunction, fixed: dict[str, int], name: str, shape: Sequence[int]) -> None:
+    """Add the sizes of a bound array to those that are fixed; refused if they differ."""
+    for own, extent in zip(function.parameters[name].domain or (), shape, strict=False):
+        if isinstance(own.upper, Ref):
+            size = own.upper.var.name
+            if fixed.setdefault(size, extent) != extent:
+                what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
+                raise refuse(function, what)
+
+
 def sizes_of(
     function: CheckedFunction, shapes: Mapping[str, Sequence[int]], scalars: Mapping[str, object]
 ) -> dict[Var, int]:
@@ -128,8 +160,14 @@ def _solve(
                         because=f"{first[var]} has {var.name} = {known}",
                     )
                 first.setdefault(var, what)
-            case _:
-                raise AssertionError("extents of parameters are names and numbers")
+            case extent_of_sizes:
+                wanted = value_of(extent_of_sizes, sizes)
+                if extent != wanted:
+                    raise refuse(
+                        function,
+                        f"is given {what} with {extent} in dimension {position}",
+                        because=f"it is declared as {size_text(extent_of_sizes)}, which is {wanted}",
+                    )
 
 
 def read_parameter(function: CheckedFunction, name: str, value: object) -> Array:

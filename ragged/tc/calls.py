@@ -60,7 +60,7 @@ def _bind_extent(
     scope: TcScope,
     version: TensorVersion,
     position: int,
-    dim: tc.Name | tc.NumberLiteral | tc.Access,
+    dim: tc.TcExpression,
     what: str,
 ) -> None:
     var = ir.Var(f"{version.name}.{position}")

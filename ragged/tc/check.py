@@ -69,9 +69,7 @@ def _declare(function: CheckedFunction, scope: TcScope, declared: tc.Declaration
     function.parameters[declared.name] = scope.tensors[declared.name] = function.add(version)
 
 
-def _extent(
-    function: CheckedFunction, scope: TcScope, dim: tc.Name | tc.NumberLiteral | tc.Access
-) -> ir.Expr:
+def _extent(function: CheckedFunction, scope: TcScope, dim: tc.TcExpression) -> ir.Expr:
     match dim:
         case tc.NumberLiteral(value=int(value)):
             return ir.Const(value)
@@ -82,7 +80,7 @@ def _extent(
             scope.values.setdefault(name, (ir.Ref(size), INT))
             return ir.Ref(size)
         case _:
-            raise refuse(f"'{expression_text(dim)}' is no extent: extents are names and numbers", dim.at)
+            return TcScope(scope.values, {}, in_bound=True).integer(dim, "the extent")
 
 
 @dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ragged.ir import expr as ir
-from ragged.ir.ops import Combiner
+from ragged.ir.build import both
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.tc import tree as tc
 from ragged.tc.errors import TextPosition
 from ragged.tc.types import computed
@@ -71,6 +72,18 @@ class CheckedStatement:
         """The indices of the left side, then those of the reduction."""
         return (*self.indices, *self.reduced)
 
+    @property
+    def inside(self) -> ir.Expr | None:
+        """The condition that the target's indices are in the ranges of the statement; None if they always are."""
+        found: ir.Expr | None = None
+        for var, whole in zip(self.indices, self.target.domain or (), strict=True) if self.partial else ():
+            own = self.ranges[var]
+            if own.lower != whole.lower:
+                found = both(found, ir.Binary(BinaryOp.LE, own.lower, ir.Ref(var)))
+            if own.upper != whole.upper:
+                found = both(found, ir.Binary(BinaryOp.LT, ir.Ref(var), own.upper))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Equality:
@@ -102,6 +115,11 @@ class CheckedFunction:
     equalities: list[Equality] = field(default_factory=list)
     aliases: dict[ir.Var, tuple[TensorVersion, int]] = field(default_factory=dict)
     versions: dict[ir.Buffer, TensorVersion] = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, ir.Var]:
+        """The variables of size names, then of integer scalars."""
+        return {**self.sizes, **self.scalars}
 
     @property
     def name(self) -> str:

@@ -2,162 +2,33 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ragged.auto.options import ScheduleOptions
 from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
-from ragged.ir.expr import Ref, Var
-from ragged.tc.analyse import AnalysedFunction
-from ragged.tc.arguments import (
-    Array,
-    like_arguments,
-    named,
-    out_arrays,
-    read_arguments,
-    read_parameter,
-    refuse,
-    sizes_of,
-    write_result,
-)
-from ragged.tc.checked import TensorVersion
-from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed, scheduled
-from ragged.tc.intervals import value_of
-from ragged.tc.known_calls import Domains, KnownCalls
+from ragged.tc.analyse import analyse
+from ragged.tc.arguments import fix_sizes, named, read_arguments, read_parameter, refuse
+from ragged.tc.callable import TcCallable
+from ragged.tc.compiled import TcOptions, scheduled
+from ragged.tc.gradient import gradient_of
+from ragged.tc.known_calls import KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
-from ragged.tc.lower import stored
+from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
 from ragged.tuning import Tuning, tune
 from ragged.tuning.strategies import StrategyLike
 
-_MOST_SIZES = 1024
-"""Number of combinations of sizes that are remembered as checked."""
 _COMPILED = ("loops", "schedule", "tir", "asm", "cuda")
 
 
-class TcFunction:
+class TcFunction(TcCallable):
     """A function of arrays that a text defines; any number of threads may call it.
 
     It is compiled when it is first called, once for all sizes; `compile` fixes sizes or binds arguments.
     """
-
-    def __init__(self, analysed: AnalysedFunction, options: TcOptions | None = None) -> None:
-        self._analysed = analysed
-        self._function = analysed.function
-        self._options = TcOptions() if options is None else options
-        self._compiled: CompiledTc | None = None
-        self._lock = threading.Lock()
-        self._checked: dict[tuple[int, ...], Domains] = {}
-        self._known_calls = KnownCalls()
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return self._function.name
-
-    @property
-    def parameters(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
-        """The dtype and the dimensions of each parameter that is no integer scalar."""
-        return {name: (each.type, _dims(each)) for name, each in self._function.parameters.items()}
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """The names of the sizes and of the integer scalars."""
-        return (*self._function.sizes, *self._function.scalars)
-
-    @property
-    def scalars(self) -> tuple[str, ...]:
-        """The names of the integer scalars, which calls are given."""
-        return tuple(self._function.scalars)
-
-    @property
-    def read_first(self) -> tuple[str, ...]:
-        """The outputs that are read before they are written, and are no parameters: calls give them as `out=`."""
-        return tuple(self._function.initial)
-
-    def infer(self, **shapes: Any) -> Domains:
-        """Return the lower bound and the extent of each dimension of each output, for the shapes of arguments.
-
-        An integer scalar is given by its value; scalars of other types may be left out.
-
-        Raises:
-            TcError: shapes do not fit together ("call"), or leave a range empty or an access out of bounds ("range").
-
-        Example:
-            >>> lib.mlp1.infer(I=(128, 2000), W=(128, 2000), b=(128,))
-            {'O': ((0, 128), (0, 128))}
-        """
-        function = self._function
-        given = named(function, (), shapes)
-        given |= {name: value.shape for name, value in self._options.parameters.items()}
-        scalars = {
-            name: self._options.sizes[name] for name in function.scalars if name in self._options.sizes
-        }
-        for name in function.scalars:
-            if name not in scalars and not isinstance(given.get(name), int | np.integer):
-                raise refuse(function, f"needs the value of '{name}'", fix=f"infer(..., {name}=3)")
-        found: dict[str, Sequence[int]] = {}
-        for name, version in function.parameters.items():
-            shape: Any = given.get(name, () if version.rank == 0 else None)
-            if not isinstance(shape, tuple | list) or not all(
-                isinstance(each, int | np.integer) for each in shape
-            ):
-                raise refuse(function, f"needs the shape of '{name}'", fix=f"infer(..., {name}=(2, 3))")
-            found[name] = shape
-        return self._domains(sizes_of(function, found, {**given, **scalars}))
-
-    def __call__(self, *args: object, out: object = None, **arrays: object) -> Any:
-        """Run the function on arrays; return its output, or several by name in order.
-
-        Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns.
-        If an index of a result does not begin at 0, its attribute `lower` has the first index of each dimension.
-
-        Args:
-            args: in the order of the parameters: NumPy arrays, tensors of torch or of other libraries with DLPack, and
-                numbers for scalars.
-            out: an array that the output is written into, and which is returned; for several, a mapping by name. An
-                output that is read before it is written takes its values from there.
-            arrays: arguments by name.
-
-        Raises:
-            TcError: an argument is missing or does not fit ("call"), or sizes leave a range empty or an access out of
-                bounds ("range").
-            DataError: an index that is read from data is out of bounds; the message names it.
-        """
-        if not arrays and out is None:
-            known = self._known_calls.find(args)
-            if known is not None:
-                return known.run(args)
-        given = named(self._function, args, arrays, self._options.parameters)
-        inputs, sizes = read_arguments(self._function, given)
-        domains = self._domains(sizes)
-        outs = out_arrays(self._function, out, domains)
-        inputs |= {name: outs[name][1] for name in self._function.initial}
-        found = {}
-        for name, value in zip(domains, self._run(inputs, sizes, domains), strict=True):
-            if name in outs:
-                found[name] = write_result(*outs[name], value)
-            else:
-                found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
-        if not arrays and out is None and self._compiled is not None and not self._function.scalars:
-            bound = self._options.parameters
-            names = [each.name for each in self._function.definition.parameters if each.name not in bound]
-            self._known_calls.add(args, self._compiled, names, sizes, domains)
-        return found if len(found) != 1 else next(iter(found.values()))
-
-    def _run(
-        self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], domains: Domains
-    ) -> Sequence[Array]:
-        shapes = [tuple(extent for _, extent in domain) for domain in domains.values()]
-        if all(0 in shape for shape in shapes):
-            types = [version.type for version in self._function.outputs.values()]
-            return [np.empty(shape, stored(type_).numpy) for shape, type_ in zip(shapes, types, strict=True)]
-        return self._ready().run(arrays, sizes)
 
     def compile(
         self,
@@ -185,7 +56,7 @@ class TcFunction:
             if name not in function.parameters:
                 raise refuse(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
-            self._fix(fixed, name, bound[name].shape)
+            fix_sizes(function, fixed, name, bound[name].shape)
         specialized = TcFunction(self._analysed, TcOptions(fixed, bound, options))
         specialized._ready()
         return specialized
@@ -227,6 +98,30 @@ class TcFunction:
             self._known_calls = KnownCalls()
         return found
 
+    def gradient(self, wrt: Sequence[str] | None = None, *, saved: Sequence[str] = ()) -> TcFunction:
+        """Return the function of the gradients of parameters; printing it gives its text.
+
+        It takes this function's arguments, then the outputs in `saved` that it reads, then `d_NAME` for each output of
+        floats: the derivative of a number by it. It returns `d_NAME` for each of `wrt`: the derivative of that number,
+        of the parameter's shape and type; `d_NAME_in` if an output is called NAME too. Other values it computes again.
+
+        Args:
+            wrt: names of parameters of floats; None for all of them.
+            saved: names of outputs that calls give, rather than having them computed again.
+
+        Raises:
+            TcError: a name is none of a parameter or an output of floats, or an output is read before it is written
+                ("check").
+
+        Example::
+
+            lib = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }")
+            found = lib.conv.gradient()(x, w, d_y)  # found["d_x"], found["d_w"]
+        """
+        definition = gradient_of(self._function, wrt, saved)
+        (parsed,) = parse(definition_text(definition), definition.name)
+        return TcFunction(analyse(parsed, {}))
+
     def show(self, stage: str) -> str:
         """Return the text of a stage: "tc", "ranges", "checks", "loops", "schedule", "tir", "asm" or "cuda".
 
@@ -254,39 +149,3 @@ class TcFunction:
 
     def __repr__(self) -> str:
         return f"<TcFunction {str(self).partition(' {')[0]}>"
-
-    def _ready(self) -> CompiledTc:
-        with self._lock:
-            if self._compiled is None:
-                self._compiled = compile_analysed(self._analysed, self._options)
-            return self._compiled
-
-    def _domains(self, sizes: Mapping[Var, int]) -> Domains:
-        """Return the outputs' domains for sizes, which are checked once."""
-        key = tuple(sizes.values())
-        found = self._checked.get(key)
-        if found is None:
-            for var, value in sizes.items():
-                fixed = self._options.sizes.get(var.name, value)
-                if fixed != value:
-                    what = f"is compiled for {var.name} = {fixed}, and is called with {value}"
-                    raise refuse(self._function, what)
-            self._analysed.check_sizes(sizes)
-            if len(self._checked) >= _MOST_SIZES:
-                self._checked.clear()
-            found = self._checked[key] = self._analysed.domains(sizes)
-        return found
-
-    def _fix(self, fixed: dict[str, int], name: str, shape: Sequence[int]) -> None:
-        """Fix the sizes of a bound array."""
-        for index_range, extent in zip(self._function.parameters[name].domain or (), shape, strict=False):
-            if isinstance(index_range.upper, Ref):
-                size = index_range.upper.var.name
-                if fixed.setdefault(size, extent) != extent:
-                    what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
-                    raise refuse(self._function, what)
-
-
-def _dims(version: TensorVersion) -> tuple[str | int, ...]:
-    extents = (index_range.upper for index_range in version.domain or ())
-    return tuple(each.var.name if isinstance(each, Ref) else value_of(each, {}) for each in extents)

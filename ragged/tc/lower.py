@@ -17,10 +17,9 @@ from ragged.api.values import Value, ValueSource
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution, plus
 from ragged.ir import expr as ir
-from ragged.ir.build import both
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import FUNCTIONS
-from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.ops import Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
@@ -141,7 +140,7 @@ class _FunctionLowering:
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
         """Return the value of a statement's target at the indices `at`: outside of its ranges, the value before it."""
         dtype = computed(statement.target.type)
-        inside = self.inside(statement, at) if statement.partial else None
+        inside = None if statement.inside is None else self.expr(statement.inside, at).expr
         previous = self.before(statement, statement.previous, at, dtype)
         value = self.right_side(statement, at, inside, previous, dtype)
         if previous is not None and not statement.reduced:
@@ -196,18 +195,6 @@ class _FunctionLowering:
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
         made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, previous)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})
-
-    def inside(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
-        """Return the condition that the indices `at` are in the ranges of a statement."""
-        found: ir.Expr | None = None
-        assert statement.target.domain is not None
-        for var, whole in zip(statement.indices, statement.target.domain, strict=True):
-            own, index = statement.ranges[var], self.placed(at[var])
-            if own.lower != whole.lower:
-                found = both(found, ir.Binary(BinaryOp.LE, self.placed(own.lower), index))
-            if own.upper != whole.upper:
-                found = both(found, ir.Binary(BinaryOp.LT, index, self.placed(own.upper)))
-        return ir.Const(True, DType.BOOL) if found is None else found
 
     def expr(self, expr: ir.Expr, at: Mapping[ir.Var, ir.Expr]) -> Value:
         """Return an expression over the tensors of the API, at the indices `at`."""

@@ -98,7 +98,7 @@ class _NodeBuilder:
             return tc.Declaration(self.name(node).id, None, (), self.at(node))
         type_, dims, name = node.children
         extents = () if dims is None else tuple(map(self.expression, _given(dims)))
-        return tc.Declaration(self.name(name).id, str(type_), extents, self.at(name))  # type: ignore[arg-type]
+        return tc.Declaration(self.name(name).id, str(type_), extents, self.at(name))
 
     def comprehension(self, node: Any) -> tc.Comprehension:
         target, indices, operator, value, *clauses = node.children

@@ -130,11 +130,14 @@ Statement: TypeAlias = Comprehension | CallStatement
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A parameter or an output: its name, and its type and dimensions; an output may be a name alone."""
+    """A parameter or an output: its name, and its type and dimensions; an output may be a name alone.
+
+    A dimension is a size name, a number, or an expression of sizes that are declared before it.
+    """
 
     name: str
     type: str | None
-    dims: tuple[Name | NumberLiteral | Access, ...]
+    dims: tuple[TcExpression, ...]
     at: TextPosition
 
 

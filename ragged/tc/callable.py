@@ -1,0 +1,169 @@
+"""Calls of a function of a text: sizes are checked once, and the function is compiled at the first call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ragged.ir.expr import Const, Var
+from ragged.tc.analyse import AnalysedFunction
+from ragged.tc.arguments import (
+    Array,
+    like_arguments,
+    named,
+    out_arrays,
+    read_arguments,
+    read_shapes,
+    refuse,
+    sizes_of,
+    write_result,
+)
+from ragged.tc.checked import TensorVersion
+from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
+from ragged.tc.intervals import value_of
+from ragged.tc.known_calls import Domains, KnownCalls
+from ragged.tc.lower import stored
+from ragged.tc.size_text import size_text
+
+_MOST_SIZES = 1024
+"""Number of combinations of sizes that are remembered as checked."""
+
+
+class TcCallable:
+    """Calls of a function of arrays, which is compiled at the first one; any number of threads may call it."""
+
+    def __init__(self, analysed: AnalysedFunction, options: TcOptions | None = None) -> None:
+        self._analysed = analysed
+        self._function = analysed.function
+        self._options = TcOptions() if options is None else options
+        self._compiled: CompiledTc | None = None
+        self._lock = threading.Lock()
+        self._checked: dict[tuple[int, ...], Domains] = {}
+        self._known_calls = KnownCalls()
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._function.name
+
+    @property
+    def parameters(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
+        """The dtype and the dimensions of each parameter that is no integer scalar: numbers, sizes, and their sums."""
+        return {name: (each.type, _dims(each)) for name, each in self._function.parameters.items()}
+
+    def shapes(self, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each of `parameters`, for the values of `sizes` by name."""
+        known = {var: sizes[name] for name, var in self._function.values.items()}
+        return {
+            name: tuple(value_of(own.upper, known) for own in version.domain or ())
+            for name, version in self._function.parameters.items()
+        }
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the sizes and of the integer scalars."""
+        return tuple(self._function.values)
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """The names of the integer scalars, which calls are given."""
+        return tuple(self._function.scalars)
+
+    @property
+    def read_first(self) -> tuple[str, ...]:
+        """The outputs that are read before they are written, and are no parameters: calls give them as `out=`."""
+        return tuple(self._function.initial)
+
+    def infer(self, **shapes: Any) -> Domains:
+        """Return the lower bound and the extent of each dimension of each output, for the shapes of arguments.
+
+        An integer scalar is given by its value; scalars of other types may be left out.
+
+        Raises:
+            TcError: shapes do not fit together ("call"), or leave a range empty or an access out of bounds ("range").
+
+        Example:
+            >>> lib.mlp1.infer(I=(128, 2000), W=(128, 2000), b=(128,))
+            {'O': ((0, 128), (0, 128))}
+        """
+        bound = {name: value.shape for name, value in self._options.parameters.items()}
+        given = {**self._options.sizes, **named(self._function, (), shapes), **bound}
+        return self._domains(sizes_of(self._function, read_shapes(self._function, given), given))
+
+    def __call__(self, *args: object, out: object = None, **arrays: object) -> Any:
+        """Run the function on arrays; return its output, or several by name in order.
+
+        Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns.
+        If an index of a result does not begin at 0, its attribute `lower` has the first index of each dimension.
+
+        Args:
+            args: in the order of the parameters: NumPy arrays, tensors of torch or of other libraries with DLPack, and
+                numbers for scalars.
+            out: an array that the output is written into, and which is returned; for several, a mapping by name. An
+                output that is read before it is written takes its values from there.
+            arrays: arguments by name.
+
+        Raises:
+            TcError: an argument is missing or does not fit ("call"), or sizes leave a range empty or an access out of
+                bounds ("range").
+            DataError: an index that is read from data is out of bounds; the message names it.
+        """
+        if not arrays and out is None:
+            known = self._known_calls.find(args)
+            if known is not None:
+                return known.run(args)
+        given = named(self._function, args, arrays, self._options.parameters)
+        inputs, sizes = read_arguments(self._function, given)
+        domains = self._domains(sizes)
+        outs = out_arrays(self._function, out, domains)
+        inputs |= {name: outs[name][1] for name in self._function.initial}
+        found = {}
+        for name, value in zip(domains, self._run(inputs, sizes, domains), strict=True):
+            if name in outs:
+                found[name] = write_result(*outs[name], value)
+            else:
+                found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
+        if not arrays and out is None and self._compiled is not None and not self._function.scalars:
+            bound = self._options.parameters
+            names = [each.name for each in self._function.definition.parameters if each.name not in bound]
+            self._known_calls.add(args, self._compiled, names, sizes, domains)
+        return found if len(found) != 1 else next(iter(found.values()))
+
+    def _run(
+        self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], domains: Domains
+    ) -> Sequence[Array]:
+        shapes = [tuple(extent for _, extent in domain) for domain in domains.values()]
+        if all(0 in shape for shape in shapes):
+            types = [version.type for version in self._function.outputs.values()]
+            return [np.empty(shape, stored(type_).numpy) for shape, type_ in zip(shapes, types, strict=True)]
+        return self._ready().run(arrays, sizes)
+
+    def _ready(self) -> CompiledTc:
+        with self._lock:
+            if self._compiled is None:
+                self._compiled = compile_analysed(self._analysed, self._options)
+            return self._compiled
+
+    def _domains(self, sizes: Mapping[Var, int]) -> Domains:
+        """Return the outputs' domains for sizes, which are checked once."""
+        key = tuple(sizes.values())
+        found = self._checked.get(key)
+        if found is None:
+            for var, value in sizes.items():
+                fixed = self._options.sizes.get(var.name, value)
+                if fixed != value:
+                    what = f"is compiled for {var.name} = {fixed}, and is called with {value}"
+                    raise refuse(self._function, what)
+            self._analysed.check_sizes(sizes)
+            if len(self._checked) >= _MOST_SIZES:
+                self._checked.clear()
+            found = self._checked[key] = self._analysed.domains(sizes)
+        return found
+
+
+def _dims(version: TensorVersion) -> tuple[str | int, ...]:
+    extents = (index_range.upper for index_range in version.domain or ())
+    return tuple(int(each.value) if isinstance(each, Const) else size_text(each) for each in extents)

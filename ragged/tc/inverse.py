@@ -1,0 +1,166 @@
+"""The inverse of an access: the iterations of a statement that read one element of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
+from ragged.ir.build import both
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.rewrite import Rewriter
+from ragged.ir.walk import subexpressions, variables
+from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
+from ragged.tc.partials import where
+from ragged.tc.prove import holds
+from ragged.tc.ranges import difference
+
+
+@dataclass
+class AccessInverse:
+    """The iterations in `ranges` at which the indices of `load` are `element`, in this order of trying.
+
+    `values` has the indices of the iterations that follow from the element, `summed` are those that take all values of
+    their ranges, and `conditions` are what else has to hold. So `x(2 * h + p)` is read at element `i` where
+    `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each p.
+
+    An index that is a multiple plus one of exactly so many values, `2 * h + p` with p in 0:2, has both as quotient and
+    remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
+    the shorter ones in convolutions.
+    """
+
+    load: Load
+    element: Sequence[Var]
+    ranges: Mapping[Var, IndexRange]
+    left: Sequence[Var]
+    values: dict[Var, Expr] = field(default_factory=dict)
+    conditions: list[Expr] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        pending = list(zip(self.element, self.load.indices, strict=True))
+        while pending:
+            chosen = next((each for each in pending if self._plain(*each)), None)
+            chosen = chosen or next((each for each in pending if self._solve(*each)), None)
+            if chosen is None:
+                break
+            pending.remove(chosen)
+        for place, index in pending:
+            self.conditions.append(Binary(BinaryOp.EQ, self.at(index), Ref(place)))
+        for var in self.values:
+            self.values[var] = _normal(self.at(self.values[var]))
+        self.conditions = [self.at(each) for each in self.conditions]
+
+    @property
+    def summed(self) -> dict[Var, IndexRange]:
+        """The indices that take all values of their ranges, with these."""
+        return {var: own for var, own in self.ranges.items() if var not in self.values}
+
+    def at(self, expr: Expr) -> Expr:
+        """Return an expression over the indices of an iteration in those of the element and the summed ones."""
+        while variables(expr) & self.values.keys():
+            expr = FoldedSubstitution(values=self.values).expr(expr)
+        return expr
+
+    def _plain(self, place: Var, index: Expr) -> bool:
+        """Take the value of an index that stands alone."""
+        if not isinstance(index, Ref) or index.var not in self.ranges or index.var in self.values:
+            return False
+        self._follows(index.var, Ref(place))
+        return True
+
+    def _solve(self, place: Var, index: Expr) -> bool:
+        """Take the value of an index from that of the element; return whether there is one."""
+        form = affine(self.at(index))
+        inside = {part for term in form.terms if not isinstance(term, Ref) for part in subexpressions(term)}
+        free = [
+            term
+            for term in form.terms
+            if isinstance(term, Ref) and term.var in self.summed and term not in inside
+        ]
+        free.sort(key=lambda term: (term.var not in self.left, abs(form.terms[term])))
+        if not free or any(isinstance(part, Load) for part in inside):
+            return False
+        return self._quotient(place, form, free) or self._single(place, form, free[0])
+
+    def _quotient(self, place: Var, form: AffineForm, free: Sequence[Ref]) -> bool:
+        """Take a multiple and a rest that is smaller than its factor as quotient and remainder."""
+        for multiple in free:
+            by = form.terms[multiple]
+            for rest in free:
+                own = self.ranges[rest.var]
+                count = difference(own.upper, own.lower)
+                if by > 1 and form.terms[rest] == 1 and count == Const(by):
+                    both = form.only([multiple, rest])
+                    whole = AffineForm({Ref(place): 1}).plus(form.plus(both, -1), -1)
+                    number = whole.plus(affine(own.lower), -1).expr
+                    self._follows(multiple.var, floordiv(number, by))
+                    self.values[rest.var] = plus(modulo(number, by), own.lower)
+                    return True
+        return False
+
+    def _single(self, place: Var, form: AffineForm, term: Ref) -> bool:
+        by = form.terms[term]
+        rest = form.plus(form.only([term]), -1)
+        number = AffineForm({Ref(place): 1}).plus(rest, -1)
+        if by < 0:
+            by, number = -by, AffineForm().plus(number, -1)
+        if by > 1:
+            remainder = modulo(number.expr, by)
+            self.conditions.append(Binary(BinaryOp.EQ, remainder, Const(0)))
+        self._follows(term.var, floordiv(number.expr, by))
+        return True
+
+    def _follows(self, var: Var, value: Expr) -> None:
+        """Note the value of an index, which has to be in its range."""
+        self.values[var] = value
+        own = self.ranges[var]
+        self.conditions.append(Binary(BinaryOp.LE, own.lower, Ref(var)))
+        self.conditions.append(Binary(BinaryOp.LT, Ref(var), own.upper))
+
+
+def _normal(index: Expr) -> Expr:
+    return affine(index).expr
+
+
+def pulled_back(
+    function: CheckedFunction, statement: CheckedStatement, load: Load, value: Expr, element: Sequence[Var]
+) -> tuple[Expr, dict[Var, IndexRange]]:
+    """Return what `value`, at each iteration that reads `load`, adds up to at an element, and what it is summed over.
+
+    Conditions that hold for all sizes are left out; where the others do not hold it is 0.
+    """
+    domain = function.versions[load.buffer].domain
+    assert domain is not None, "all domains are known"
+    ranges = {var: statement.ranges[var] for var in statement.all_indices}
+    inverse = AccessInverse(load, element, ranges, statement.indices)
+    value = inverse.at(_Replaced(load, Load(load.buffer, tuple(map(Ref, element)))).expr(value))
+    conditions = inverse.conditions
+    if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
+        conditions, value = [*conditions, *_conjuncts(value.condition)], value.if_true
+    known = dict(zip(element, domain, strict=True)) | inverse.summed
+    guard: Expr | None = None
+    for condition in conditions:
+        if not holds(function, condition, known):
+            guard = both(guard, condition)
+    return where(guard, value), inverse.summed
+
+
+class _Replaced(Rewriter):
+    """Puts one expression in the place of another."""
+
+    def __init__(self, old: Expr, new: Expr) -> None:
+        super().__init__()
+        self.old, self.new = old, new
+
+    def expr(self, expr: Expr) -> Expr:
+        return self.new if expr == self.old else super().expr(expr)
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    match condition:
+        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
+            return [*_conjuncts(lhs), *_conjuncts(rhs)]
+        case _:
+            return [condition]

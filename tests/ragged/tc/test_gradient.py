@@ -1,0 +1,273 @@
+"""Gradients against central differences in float64, and the texts that they are."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from tests.ragged.tc.reference import interpreted
+from tests.ragged.tc.test_random_programs import Writer, arguments
+
+STEP = 1e-6
+CASES = {
+    "convolution": ("(float(N,C,H,W) x, float(F,C,P,Q) w) -> (y) { y(n,f,h,v) +=! x(n,c,h+p,v+q) * w(f,c,p,q) }",
+                    [(2, 2, 5, 4), (3, 2, 3, 2)]),
+    "grouped": ("(float(N,G,C,H) x, float(G,F,C,P) w, float(G,F) b) -> (y) {"
+                "y(n,g,f,h) +=! x(n,g,c,h+p) * w(g,f,c,p) y(n,g,f,h) = y(n,g,f,h) + b(g,f) }",
+                [(2, 2, 2, 5), (2, 3, 2, 2), (2, 3)]),
+    "strided": ("(float(C,H,W) x, float(F,C,P,Q) w) -> (y) { y(f,h,v) +=! x(c,2*h+p,3*v+q) * w(f,c,p,q) }",
+                [(2, 7, 8), (2, 2, 3, 2)]),
+    "dilated and reversed": ("(float(H) x, float(P) w) -> (y) { y(h) +=! x(h+2*p) * w(P-1-p) }", [(9,), (3,)]),
+    "masked": ("(float(H) x, float(3) w) -> (y) { y(h) +=! (a >= 0 && a < H ? x(a) : 0) * w(k)"
+               " where h in 0:H, k in 0:3, a = h + k - 1 }", [(6,), (3,)]),
+    "mlp3": ("(float(B,N) i, float(O,N) u, float(O) a, float(P,O) v, float(P) b, float(Q,P) w) -> (x, y, z) {"
+             "x(b,o) = a(o) x(b,o) += i(b,n) * u(o,n) x(b,o) = fmax(x(b,o), 0)"
+             "y(b,p) +=! x(b,o) * v(p,o) y(b,p) = fmax(y(b,p) + b(p), 0)"
+             "z(b,q) +=! y(b,p) * w(q,p) z(b,q) = tanh(z(b,q)) }",
+             [(3, 4), (5, 4), (5,), (3, 5), (3,), (2, 3)]),
+    "lookup": ("(float(E,D) t, int32(B,L) at, float(B,L) s) -> (y) { y(b,d) +=! t(at(b,l),d) * s(b,l) }",
+               [(5, 2), [[0, 4, 4], [2, 0, 4]], (2, 3)]),
+    "softmax": ("(float(N,D) x) -> (y) { m(n) max=! x(n,d) s(n) +=! exp(x(n,d)-m(n)) y(n,d) = exp(x(n,d)-m(n))/s(n) }",
+                [(3, 5)]),
+    "reassigned": ("(float(N,D) x) -> (t) { m(n) max=! x(n,d) t(n,d) = exp(x(n,d)-m(n)) s(n) +=! t(n,d)"
+                   " t(n,d) = t(n,d) / s(n) }", [(3, 5)]),
+    "layer norm": ("(float(N,K) x, float(K) g, float(K) b) -> (y) { m(n) +=! x(n,k) m(n) = m(n) / K"
+                   " v(n) +=! (x(n,k)-m(n)) * (x(n,k)-m(n))"
+                   " y(n,k) = (x(n,k)-m(n)) * rsqrt(v(n)/K + 0.01) * g(k) + b(k) }",
+                   [(3, 6), (6,), (6,)]),
+    "max pooling": ("(float(H,W) x) -> (y) { y(h,w) max=! x(2*h+p,3*w+q) where p in 0:2, q in 0:3 }", [(5, 7)]),
+    "overlapping pooling": ("(float(H) x) -> (y) { y(h) min=! 2 * x(2*h+p) where p in 0:3 }", [(9,)]),
+    "product": ("(float(N,K) x, float(N) s) -> (p, q) { p(n) *=! x(n,k) q(n) = s(n) q(n) *= x(n,k) + 1 }",
+                [(3, 4), (3,)]),
+    "running maximum": ("(float(N,K) x, float(N) s) -> (m) { m(n) = s(n) m(n) max= x(n,k) * s(n) }", [(4, 3), (4,)]),
+    "lower bounds": ("(float(N) x, float(N) w) -> (y, z) { y(i) = x(i-1) * w(i-1) z(i) = tanh(y(i+2)) }",
+                     [(6,), (6,)]),
+    "diagonal and sums": ("(float(N,N) x, float a) -> (d, s) { d(i) = a * x(i,i) s +=! x(i,j) * x(j,i) }",
+                          [(4, 4), ()]),
+    "transposed": ("(float(N,N) x) -> (t) { t(i,j) = sin(x(i,j)) t(i,j) = t(j,i) * t(i,j) }", [(3, 3)]),
+    "in place": ("(float a, float(N,N) C) -> (C) { C(i,j) = a * C(i,j) C(i,j) += C(i,k) * a }", [(), (3, 3)]),
+    "a part rewritten": ("(float(N) x, float(N) z) -> (y) { y(i) = x(i) * x(i) y(i) = sin(y(i)) * z(i) where i in 1:N-2"
+                         " y(i) += z(i) where i in 2:N }", [(7,), (7,)]),
+    "conditions": ("(float(N) x, float(N) z) -> (y) { y(i) = v > 0 ? exp(v) : (i % 2 == 0 ? z(i) / x(i) : -v)"
+                   " where v = x(i) * z(i) }", [(8,), (8,)]),
+    "functions": ("(float(N) x, float(N) z) -> (y) { y(i) = pow(1.5 + sin(x(i)), z(i)) + fabs(x(i)) * erf(z(i))"
+                  " + fma(x(i), z(i), cos(x(i))) + fmin(x(i), z(i)) - max(x(i), z(i)) * log1p(exp(z(i)))"
+                  " + floor(x(i)) * z(i) + hypot(x(i), z(i)) }", [(9,), (9,)]),
+    "scalars": ("(int s, float(N) x, float a) -> (y) { y(i) = a * x(i + s) + sigmoid(a) where i in 0:N - s }",
+                [2, (7,), ()]),
+    "repeated": ("(float(N) x) -> (y) { y(i,j) = x(i + j) * x(i) where i in 0:N-2, j in 0:3 }", [(6,)]),
+}  # fmt: skip
+
+
+def defined(text, name="f"):
+    return tc.define(f"def {name}{text}")[name]
+
+
+def numbers(shapes, dtype, seed=0):
+    """Return arrays: integers as given, floats at random, the same in each dtype."""
+    rng, found = np.random.default_rng(seed), []
+    for each in shapes:
+        if isinstance(each, tuple):
+            found.append(
+                np.asarray(rng.uniform(0.3, 1.7, each) * rng.choice([-1, 1], each), np.float32).astype(dtype)
+            )
+        else:
+            found.append(each if isinstance(each, int) else np.array(each, np.int32))
+    return found
+
+
+def outputs_of(function, *arrays):
+    found = function(*arrays)
+    return (
+        found
+        if isinstance(found, dict)
+        else dict(zip(function._analysed.function.outputs, [found], strict=True))
+    )
+
+
+def differences(text, arrays, cotangents):
+    """Return central differences of the sum of outputs times cotangents, in float64, for each array of floats."""
+    function = defined(re.sub(r"\bfloat\b", "double", text)).compile(schedule=None)
+
+    def value(given):
+        return sum(
+            np.vdot(d, y) for d, y in zip(cotangents, outputs_of(function, *given).values(), strict=True)
+        )
+
+    found = []
+    for place, array in enumerate(arrays):
+        if getattr(array, "dtype", None) != np.float64:
+            continue
+        slope = np.zeros_like(array)
+        for at in np.ndindex(array.shape):
+            ends = []
+            for step in (STEP, -STEP):
+                moved = array.copy()
+                moved[at] += step
+                ends.append(value([*arrays[:place], moved, *arrays[place + 1 :]]))
+            slope[at] = (ends[0] - ends[1]) / (2 * STEP)
+        found.append(slope)
+    return found
+
+
+def check_gradient(text, arrays, *, seed=1, tolerance=1e-5):
+    """Compare the gradient of a function, its printed text's too, with differences."""
+    function = defined(text)
+    gradient = function.gradient()
+    assert str(tc.define(str(gradient))[gradient.name]) == str(gradient)
+    wide = [
+        each.astype(np.float64) if getattr(each, "dtype", None) == np.float32 else each for each in arrays
+    ]
+    rng, shapes = (
+        np.random.default_rng(seed),
+        [each.shape for each in interpreted(function, *arrays).values()],
+    )
+    cotangents = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    found = interpreted(gradient, *arrays, *cotangents)
+    wanted = differences(text, wide, cotangents)
+    assert len(found) == len(wanted)
+    for (name, value), slope in zip(found.items(), wanted, strict=True):
+        scale = max(1.0, np.abs(slope).max(initial=0.0))
+        assert value.shape == slope.shape and value.dtype == np.float32
+        np.testing.assert_allclose(
+            value / scale, slope / scale, rtol=0, atol=tolerance, err_msg=f"{name}\n{gradient}"
+        )
+    return gradient
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_against_differences(name):
+    text, shapes = CASES[name]
+    check_gradient(text, numbers(shapes, np.float32))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions(seed):
+    text = Writer(seed).text()
+    given = arguments(seed)
+    check_gradient(text.removeprefix("def f"), given, tolerance=1e-4)
+
+
+TEXTS = tc.define("""
+def conv(float(H) x, float(KW) w) -> (y) { y(j) +=! x(j + k) * w(k) }
+def pool(float(H) x) -> (y) { y(h) max=! x(2 * h + p) where p in 0:2 }
+def strided(float(H) x, float(K) w) -> (y) { y(h) +=! x(3 * h + k) * w(k) }
+def lookup(float(E,D) T, int32(B,L) at) -> (O) { O(b,d) +=! T(at(b,l),d) }
+def layer(float(B,M) x, float(N,M) W, float(N) b) -> (y) {
+  y(i,n) = b(n) y(i,n) += x(i,m) * W(n,m) y(i,n) = fmax(y(i,n), 0)
+}
+def twice(float(B,N) x, float(N,N) W, float(N) b) -> (z) { y = layer(x, W, b) z = layer(y, W, b) }
+def shifted(float(N) x) -> (y) { y(i) = x(i - 1) * x(i - 1) }
+def half(float16(N) x, double(N) w, float(N) v) -> (y) { y(i) = v(i) * w(i) * x(i) }
+def counts(int32(N) x, float(N) w) -> (y, n) { y(i) = w(i) n +=! x(i) }
+def gemm(float b, float(N,N) A) -> (C) { C(i,j) = b * C(i,j) C(i,j) += A(i,k) * A(k,j) }
+def product(float(N) x) -> (y) { y *=! x(i) }
+""")
+
+
+def body(gradient):
+    return [line.strip() for line in str(gradient).splitlines()[1:-1]]
+
+
+def test_index_maps_are_inverted():
+    gradient = TEXTS.conv.gradient(wrt=("x",))
+    assert str(gradient).startswith(
+        "def conv_gradient(float(H) x, float(KW) w, float(H - KW + 1) d_y) -> (d_x)"
+    )
+    assert body(gradient) == [
+        "d_x(j) +=! 0 <= j - k && j - k < H - KW + 1 ? d_y(j - k) * w(k) : 0.0 where j in 0:H, k in 0:KW"
+    ]
+    assert body(TEXTS.strided.gradient(wrt=("x",))) == [
+        "d_x(h) +=! (h - k) % 3 == 0 && 0 <= (h - k) / 3 && (h - k) / 3 < (H - K) / 3 + 1 ? d_y((h - k) / 3) * w(k)"
+        " : 0.0 where h in 0:H, k in 0:K"
+    ]
+
+
+def test_what_has_one_reader_is_no_sum():
+    *_, last = body(TEXTS.pool.gradient())
+    assert last == "d_x(h) = h / 2 < H / 2 && h % 2 == first_y(h / 2) ? d_y(h / 2) : 0.0 where h in 0:H"
+    assert "?" not in str(TEXTS.shifted.gradient())  # the guard holds for all sizes
+
+
+def test_saved_outputs_are_not_computed_again():
+    (x, W, b), d = numbers([(3, 4), (2, 4), (2,)], np.float32), np.ones((3, 2), np.float32)
+    again, saved = TEXTS.layer.gradient(), TEXTS.layer.gradient(saved=("y",))
+    assert body(saved)[0] == "d_y_2(i, n) = y(i, n) > 0.0 ? d_y(i, n) : 0.0"
+    y = interpreted(TEXTS.layer, x, W, b)["y"]
+    for one, other in zip(
+        interpreted(again, x, W, b, d).values(), interpreted(saved, x, W, b, y, d).values(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_called_functions_and_second_derivatives():
+    given = numbers([(3, 4), (4, 4), (4,)], np.float32)
+    assert "layer" not in str(TEXTS.twice.gradient()).partition("{")[2]
+    found = interpreted(TEXTS.twice.gradient(wrt=("x", "W")), *given, np.ones((3, 4), np.float32))
+    inner = interpreted(TEXTS.layer, *given)["y"]
+    outer = interpreted(TEXTS.layer.gradient(), inner, *given[1:], np.ones((3, 4), np.float32))
+    chained = interpreted(TEXTS.layer.gradient(), *given, outer["d_x"])
+    np.testing.assert_allclose(found["d_x"], chained["d_x"], rtol=1e-5)
+    np.testing.assert_allclose(found["d_W"], chained["d_W"] + outer["d_W"], rtol=1e-4, atol=1e-6)
+    second = TEXTS.shifted.gradient().gradient(wrt=("d_y",))
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(interpreted(second, x, x, np.ones(3, np.float32))["d_d_y"], 2 * x)
+
+
+def test_the_first_of_equal_candidates_wins():
+    x, d = np.array([2, 2, 1, 3, 5, 5], np.float32), np.array([1, 10, 100], np.float32)
+    np.testing.assert_array_equal(interpreted(TEXTS.pool.gradient(), x, d)["d_x"], [1, 0, 0, 10, 100, 0])
+
+
+@pytest.mark.parametrize(
+    ("x", "wanted"),
+    [([2, 3, 4], [12, 8, 6]), ([2, 0, 4], [0, 8, 0]), ([0, 0, 4], [0, 0, 0])],
+)
+def test_products_with_zeros(x, wanted):
+    found = interpreted(TEXTS.product.gradient(), np.array(x, np.float32), np.float32(1))
+    np.testing.assert_array_equal(found["d_x"], wanted)
+
+
+def test_gradients_have_the_types_of_their_parameters():
+    checked = TEXTS.half.gradient()._analysed.function
+    assert {name: each.type for name, each in checked.outputs.items()} == {
+        "d_x": "float16",
+        "d_w": "float64",
+        "d_v": "float32",
+    }
+    assert checked.parameters["d_y"].type == "float64"
+
+
+def test_integers_take_part_and_have_none():
+    gradient = TEXTS.counts.gradient()
+    assert "(float(N) d_w)" not in str(gradient) and "d_n" not in str(gradient)
+    with pytest.raises(tc.TcError, match="gradient: 'x' is of integers, which have no gradient") as caught:
+        TEXTS.counts.gradient(wrt=("x",))
+    assert caught.value.phase == "check"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("conv", {"wrt": ("z",)}, "'conv' has no parameter 'z'"),
+        ("conv", {"saved": ("z",)}, "'conv' has no output 'z'"),
+        ("gemm", {}, "'C' is read before it is written\n.*\n  because: a call overwrites the values"),
+    ],
+)
+def test_refusals(name, options, message):
+    with pytest.raises(tc.TcError, match=message):
+        TEXTS[name].gradient(**options)
+
+
+def test_compiled_with_the_default_schedule():
+    given = numbers([(9,), (3,)], np.float32)
+    gradient = TEXTS.conv.gradient()
+    d = np.linspace(-1, 1, 7, dtype=np.float32)
+    wanted = interpreted(gradient, *given, d)
+    for name, value in gradient(*given, d).items():
+        np.testing.assert_allclose(value, wanted[name], rtol=1e-5, atol=1e-6)
+    with pytest.raises(
+        tc.TcError, match=r"'d_y' with 6 in dimension 0\n.*declared as H - KW \+ 1, which is 7"
+    ):
+        gradient(*given, d[:6])
