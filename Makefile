@@ -51,7 +51,7 @@ thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for min
 	@$(PYTEST) -m alone
 
 arm: $(VENV)/ready-to-test ## Compile for aarch64, run in an emulator, compare (needs qemu-user, g++-aarch64-linux-gnu)
-	@$(PYTEST) -m arm
+	@$(PYTEST) --numprocesses auto --dist worksteal -m arm
 
 lint: $(VENV)/ready-to-test ## Check style, words, layers and types
 	@$(BIN)/ruff check .

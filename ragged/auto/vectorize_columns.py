@@ -51,7 +51,7 @@ def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
         before = schedule.checkpoint()
         try:
             rest = loop
-            for width in (lanes, lanes // 2, lanes // 4):
+            for width in [width for width in (lanes, lanes // 2, lanes // 4) if width > 1]:
                 _, inner, rest = schedule.apply(split, rest, width, Tail.PEEL).loops[rest]
                 schedule.apply(vectorize, inner)
         except ScheduleError:

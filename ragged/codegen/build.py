@@ -19,6 +19,7 @@ from ragged.codegen.target_features import (
     has_matrix_unit,
     has_quick_pairs,
     has_scale,
+    native_target,
     parse_target,
 )
 from ragged.codegen.tir import StageFunction, stage_function, workers_of
@@ -157,7 +158,7 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     TVM's own pipeline is not used: it simplifies floating-point arithmetic (`x * 0`, `x + 0`), narrows indices and
     moves large local buffers from the stack to an allocator inside loops. What is needed of it is little.
     """
-    native = tvm.target.Target(target.tvm)
+    native = native_target(target)
     passes = (
         tirx.transform.BindTarget(native.with_host(native)),  # all later ones ask for the target
         tirx.transform.VectorizeLoop(),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from ragged.codegen.load_tvm import codegen, tvm
 from ragged.codegen.matrix_unit import FEATURES, may_use_tiles
-from ragged.codegen.target import Setting, Target, TargetLike, read_target
+from ragged.codegen.target import Setting, Target, TargetLike, numbers_of, read_target
 from ragged.errors import UserError
 
 _ARITHMETIC = (*FEATURES, "avx", "bmi", "f16c", "fma", "lzcnt", "popcnt", "sse", "ssse")
@@ -18,6 +19,7 @@ _ARM = frozenset(
     )
 )
 """The features that code for aarch64 is made of: vectors, and the atomics of barriers."""
+_NEON_BITS = 128
 _VERSIONS = "avx10"
 """What LLVM's names for sets of such features begin with: it lists all that is in a set too, and Linux that alone."""
 _PAIRS = "avx512bf16"
@@ -75,7 +77,29 @@ def features_of(target: Target) -> tuple[str, ...]:
     features = {str(feature) for feature in codegen.llvm_get_cpu_features(named)}
     for change in changes if isinstance(changes, tuple) else ():
         (features.add if change.startswith("+") else features.discard)(change.lstrip("+-"))
-    return tuple(sorted(filter(_is_arithmetic, features)))
+    used = [*filter(_is_arithmetic, features)]
+    width = numbers_of(target).get("vector-width", 0)
+    return (
+        tuple(sorted((*used, f"sve{width}"))) if "sve" in used and width > _NEON_BITS else tuple(sorted(used))
+    )
+
+
+def scalable_bits(target: Target) -> int:
+    """Return the bits of the scalable vectors (SVE) that code for `target` has; 0 if it has none, but those of NEON.
+
+    It does where the target's `vector-width` is more than NEON's 128; registers at run time may be larger.
+    """
+    found = (feature.removeprefix("sve") for feature in features_of(target))
+    return max((int(bits) for bits in found if bits.isdigit() and int(bits) > _NEON_BITS), default=0)
+
+
+def native_target(target: Target) -> Any:
+    """Return TVM's target, with LLVM's option for the least bits of scalable vectors where code has these."""
+    bits, settings = scalable_bits(target), target.tvm
+    options = [f"-aarch64-sve-vector-bits-min:uint={bits}"] if bits else []
+    return tvm.target.Target(
+        {**settings, "cl-opt": [*settings.get("cl-opt", ()), *options]} if bits else settings
+    )
 
 
 def has_quick_pairs(target: Target) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ragged.codegen.target import TargetLike, numbers_of
-from ragged.codegen.target_features import architecture_of, features_of, parse_target
+from ragged.codegen.target import Target, TargetLike, numbers_of
+from ragged.codegen.target_features import architecture_of, features_of, parse_target, scalable_bits
 from ragged.compiled.ceilings import measure_rates
 from ragged.compiled.kernel_cache import LIMIT, cache_folder
 from ragged.machine import Machine, Rates, this_machine
@@ -38,15 +38,29 @@ def machine_of(target: TargetLike) -> Machine:
     settings = dict(named.settings)
     stated = processor(str(settings.get("mcpu", "")), architecture_of(named), features_of(named))
     numbers = numbers_of(named)
-    width = numbers.get("vector-width", 8 * stated.vector_bytes)
+    stated = _with_width(stated, named)
     return replace(
         stated,
         cores=numbers.get("num-cores", this_machine().cores),
-        vector_bytes=min(stated.vector_bytes, max(_LEAST_VECTOR_BYTES, width // 8)),
         l1_bytes=numbers.get("l1_cache_size_bytes", stated.l1_bytes),
         l2_bytes=numbers.get("l2_cache_size_bytes", stated.l2_bytes),
         l3_bytes=numbers.get("l3_cache_size_bytes", stated.l3_bytes),
     )
+
+
+def _with_width(stated: Machine, target: Target) -> Machine:
+    """Return the machine with the vectors that code for `target` has: smaller ones, or scalable ones.
+
+    Of scalable vectors as many bytes are taken to be computed and loaded in a cycle as of the processor's others.
+    """
+    if scalable := scalable_bits(target) // 8:
+        rates, times = stated.rates, scalable // stated.vector_bytes
+        slower = replace(
+            rates, multiply_adds=max(1, rates.multiply_adds // times), loads=max(1, rates.loads // times)
+        )
+        return replace(stated, vector_bytes=scalable, rates=slower)
+    width = numbers_of(target).get("vector-width", 8 * stated.vector_bytes) // 8
+    return replace(stated, vector_bytes=min(stated.vector_bytes, max(_LEAST_VECTOR_BYTES, width)))
 
 
 def measured_machine() -> Machine:

@@ -24,6 +24,9 @@ _LINUX = {
 }
 """LLVM's names of features that have other names in Linux; the rest differs in punctuation alone."""
 _FLAGS = ("flags", "Features")
+_VECTOR_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
+_POWERS = (256, 512, 1024, 2048)
+"""Bits of scalable vectors that code may need, above those of all processors that have some."""
 _IDENTITY = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU implementer", "CPU part")
 
 
@@ -45,7 +48,17 @@ def missing(features: Iterable[str]) -> list[str]:
     present = {_plain(flag) for name in _FLAGS for flag in _described().get(name, "").split()}
     if not may_use_tiles():
         present -= set(map(_plain, FEATURES))
+    if "sve" in present:
+        present |= {f"sve{bits}" for bits in _POWERS if bits <= _scalable_bits()}
     return [feature for feature in features if _plain(_LINUX.get(feature, feature)) not in present]
+
+
+def _scalable_bits() -> int:
+    """Return the bits of a new process's scalable vectors, 0 if they are not known."""
+    try:
+        return 8 * int(_VECTOR_LENGTH.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
 
 
 @cache

@@ -1,6 +1,7 @@
 """Rows of any length in vectors: whole ones, and narrower ones for what is left; and no bit changes."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,13 +29,18 @@ with kernel:
 """
 
 
-def scheduled(value):
-    return DefaultSchedule(this_machine())(parse(ROWS.format(value=value))).program
+def scheduled(value, machine=None):
+    return DefaultSchedule(machine or this_machine())(parse(ROWS.format(value=value))).program
 
 
 def widths(program):
     """How many lanes loops over a row's places have, in the order of the text."""
     return [int(lanes) for lanes in re.findall(r"for j\w* in vectorized\((\d+)", to_text(program))]
+
+
+def test_vectors_of_one_element_are_none():
+    machine = replace(this_machine(), vector_bytes=16)
+    assert widths(scheduled("x[n, j] * x[n, j] + 1.0", machine)) == [4, 2]
 
 
 def test_what_does_not_fill_a_vector_is_in_narrower_ones():

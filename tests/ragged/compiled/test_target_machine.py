@@ -56,7 +56,13 @@ def test_numbers_in_a_target_stand_in_place_of_stated_ones():
     found = machine_of({"kind": "llvm", "mcpu": "znver4", "num-cores": 8, **options})
     zen_4 = PROCESSORS["znver4"]
     assert found == replace(zen_4, vector_bytes=32, cores=8, l1_bytes=1, l2_bytes=2, l3_bytes=3)
-    assert machine_of("llvm -mcpu=neoverse-v1 -vector-width=512").vector_bytes == 16, "it has no more"
+    assert machine_of("llvm -mcpu=neoverse-n1 -vector-width=512").vector_bytes == 16, "it has no more"
+
+
+def test_scalable_vectors_are_as_wide_as_the_target_says():
+    plain, found = (machine_of(f"llvm -mcpu=neoverse-v1{width}") for width in ("", " -vector-width=256"))
+    assert (plain.vector_bytes, found.vector_bytes) == (16, 32)
+    assert found.gflops == plain.gflops
 
 
 def test_a_target_of_features_is_described_by_them():

@@ -53,6 +53,19 @@ def test_names_of_features(monkeypatch, tmp_path):
         processor._described.cache_clear()
 
 
+def test_scalable_vectors_have_bits(monkeypatch, tmp_path):
+    length = tmp_path / "length"
+    monkeypatch.setattr(processor, "_described", lambda: {"Features": "asimd sve"})
+    monkeypatch.setattr(processor, "_VECTOR_LENGTH", length)
+    assert processor.missing(("neon", "sve", "sve256")) == ["sve256"], "what is not known is not there"
+    length.write_text("32\n")
+    assert processor.missing(("neon", "sve", "sve256", "sve512")) == ["sve512"]
+    wide = parse_target("llvm -mcpu=neoverse-v1 -vector-width=256")
+    assert "sve256" in features_of(wide) and "sve256" not in features_of(
+        parse_target("llvm -mcpu=neoverse-v1")
+    )
+
+
 def test_identity_tells_processors_apart():
     assert processor.identity().startswith(processor.architecture())
     assert len(processor.identity()) > len(processor.architecture())

@@ -1,0 +1,135 @@
+"""Kernels for aarch64, compiled here and saved, run in an emulator: the bits that this machine's own code gives.
+
+NEON and SVE are the same programs with other vectors. `make arm` runs these tests.
+"""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import hypothesis
+import numpy as np
+import pytest
+
+import cortex
+import ragged
+from cortex import ra
+from ragged.errors import DataError
+from ragged.ir.parser import parse
+from ragged.ops import compiled as kept
+from tests.arm.emulator import emulated
+from tests.ragged.ops.batches import normal, rows
+from tests.ragged.ops.operators import CALLS
+from tests.support.agreement import check_agreement, interpreted
+from tests.support.library import library
+from tests.support.random_structures import batches
+
+pytestmark = pytest.mark.arm
+
+NEON = ("llvm -mcpu=neoverse-n1", "neoverse-n1")
+SVE = ("llvm -mcpu=neoverse-v1 -vector-width=256", "max,sve-max-vq=2")
+"""Targets, and the processors of qemu that have no more than they promise."""
+EXACT = ("tree_fc", "dag_rnn, word")
+"""Models without tanh and sigmoid, which the interpreter takes from NumPy: it has the same bits."""
+MODELS = (
+    *(name for name in library() if name.endswith("word") or "," not in name),
+    *("tree_lstm, vector", "lstm, projected", "dag_rnn, vector"),
+)
+
+
+def structures(model):
+    """Return a batch of several structures, not all of them of one node."""
+    settings = hypothesis.settings(max_examples=500, database=None, derandomize=True)
+    wanted = batches(model.plan())
+    return hypothesis.find(
+        wanted, lambda b: len(b) > 2 and sum(bool(n.children) for n in b) > 1, settings=settings
+    )
+
+
+def check(name, target, cpu, workers=2):
+    model = library()[name]
+    params, batch = model.init_params(seed=1), structures(model)
+    arm = emulated(cortex.compile(model, params, target=target, threads=2), cpu=cpu, workers=workers)
+    linearized = arm.linearize(batch)
+    found, host = arm(linearized), cortex.compile(model, params, threads=2)(batch)
+    nodes = [{key: found.nodes(key)[i] for key in found} for i in range(len(batch))]
+    check_agreement(nodes, ra.evaluate(model, params, batch), name)
+    assert all(found[key].tobytes() == host[key].tobytes() for key in found)
+    if name in EXACT:
+        for mine, theirs in zip(
+            nodes, interpreted(parse(arm.show("loops")), linearized, params), strict=True
+        ):
+            assert all(mine[key].tobytes() == theirs[key].tobytes() for key in mine)
+    return arm
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    check(name, *NEON)
+
+
+@pytest.mark.parametrize("name", ["tree_fc", "mv_rnn", "tree_lstm, word"])
+def test_models_with_scalable_vectors(name):
+    arm = check(name, *SVE, workers=3)
+    assert "sve256" in arm._parts.kernel.kernel.executable.features
+
+
+def test_wide_models_use_scalable_vectors():
+    model = cortex.models.tree_fc(hidden=40, vocab=9)
+    params, batch = model.init_params(seed=0), [((1, 2), (3, (4, 5))), (1, 2), 3]
+    function = cortex.compile(model, params, target=SVE[0], threads=2)
+    assert "fmla\tz" in function.show("asm")
+    found, host = emulated(function, cpu=SVE[1])(batch), cortex.compile(model, params, threads=2)(batch)
+    assert all(found[key].tobytes() == host[key].tobytes() for key in found)
+
+
+def test_more_workers_than_processors():
+    check("tree_lstm, word", *NEON, workers=16)
+
+
+def values(result):
+    """Return the bits of an operator's result."""
+    return (result.values if isinstance(result, ragged.RaggedArray) else np.asarray(result)).tobytes()
+
+
+def called(operator, target, cpu):
+    """Return the result of an operator's call that was compiled for aarch64."""
+    real = ragged.compile
+
+    def compile_for_arm(schedule, params=None, **_):
+        return emulated(real(schedule, params, target=target, threads=2), cpu=cpu)
+
+    with patch.object(ragged, "compile", compile_for_arm), patch.object(kept, "_kept", {}):
+        return operator()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_operators(name):
+    assert values(called(CALLS[name], *NEON)) == values(CALLS[name]())
+
+
+WIDE = {
+    "vgemm": lambda: ragged.ops.vgemm(
+        [normal(k, n, 37) for k, n in enumerate((5, 40))], [normal(9, 37, 33)] * 2
+    ),
+    "softmax": lambda: ragged.ops.softmax(rows([0, 3, 50], 2, 5)),
+    "matmul": lambda: ragged.ops.matmul(normal(0, 23, 40), normal(1, 40, 50)),
+}
+"""Calls of more than a vector, with remainders."""
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("target", [NEON, SVE], ids=["neon", "sve"])
+def test_wide_operators(name, target):
+    assert values(called(WIDE[name], *target)) == values(WIDE[name]())
+
+
+def test_a_check_that_fails_there_is_reported_here():
+    t, w = ragged.dim("t"), ragged.dim("w")
+    table = ragged.parameter("table", [(ragged.dim("v"), 5), (w, 3)])
+    index = ragged.input_tensor("index", [(t, ragged.size("T"))], dtype="int32")
+    y = ragged.compute("Y", [(t, ragged.size("T")), (w, 3)], lambda i, j: table[index[i], j])
+    arm = emulated(ragged.compile(y, {"table": normal(0, 5, 3)}, target=NEON[0], threads=2), cpu=NEON[1])
+    assert values(arm(index=np.array([4, 0], np.int32))) == normal(0, 5, 3)[[4, 0]].tobytes()
+    with pytest.raises(DataError, match="7"):
+        arm(index=np.array([1, 7], np.int32))
