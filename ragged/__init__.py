@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ragged.api.dims import LengthFn, dim, length_fn, size
     from ragged.api.dims import RaggedDim as Dim
     from ragged.api.function import RaggedFunction, load
+    from ragged.api.function_chain import FunctionChain
     from ragged.api.functions import abs_ as abs
     from ragged.api.functions import max_ as max
     from ragged.api.functions import maximum, minimum, where
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dim",
+    "FunctionChain",
     "LengthFn",
     "Lengths",
     "RaggedArray",
@@ -72,6 +74,7 @@ _PLACES = {
     "compile": ("ragged.api.compile", "compile"),
     "RaggedFunction": ("ragged.api.function", "RaggedFunction"),
     "load": ("ragged.api.function", "load"),
+    "FunctionChain": ("ragged.api.function_chain", "FunctionChain"),
     "Schedule": ("ragged.api.schedule", "RaggedSchedule"),
     "cast": ("ragged.api.values", "cast"),
     "ScheduleOptions": ("ragged.auto.options", "ScheduleOptions"),

@@ -79,7 +79,11 @@ def save(
     device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
     own = {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **members}
     content = Artifact(_software(), without_folders(loaded.kernel), parts.signature, parts.threads)
-    data = write_bundle(form, content, own)
+    write_to(target, write_bundle(form, content, own))
+
+
+def write_to(target: Target, data: bytes) -> None:
+    """Write bytes to a stream, or to a file, which is replaced as a whole."""
     if isinstance(target, str | os.PathLike):
         _replace_file(Path(target), data)
     else:

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragged import RaggedArray
+from ragged.api.function_chain import FunctionChain
+from ragged.compiled.artifact import Target
+from ragged.data.read import read_array
 from ragged.ops.activations import Activation
+from ragged.ops.bert import bert_state
 from ragged.ops.encoder import TransformerEncoderLayer
 from ragged.ops.norm import LayerNorm
 from ragged.ops.state import Array, Shapes, below, prefixed, read_state
@@ -57,6 +61,39 @@ class TransformerEncoder:
         )
         self.norm = LayerNorm(hidden, eps, bias=bias, target=target, threads=threads) if norm else None
 
+    @classmethod
+    def from_bert(
+        cls,
+        state_dict: Mapping[str, Any],
+        heads: int,
+        *,
+        activation: Activation = "gelu",
+        eps: float = 1e-12,
+        target: str = "cpu",
+        threads: int | None = None,
+    ) -> TransformerEncoder:
+        """Return the encoder of a BERT model, with its parameters: `hidden`, `ff` and `layers` are read off the state.
+
+        Its argument is what the embeddings give. `state_dict` has the names that Hugging Face's `BertModel` and models
+        with it inside have, such as "encoder.layer.0.attention.self.query.weight"; those of embeddings, the pooler and
+        a head are left out, which the log says (`ragged.weights`).
+
+        Raises:
+            ModelError: there are no such names, or arrays of other shapes or dtypes among them.
+
+        Example:
+            >>> encoder = TransformerEncoder.from_bert(bert.state_dict(), heads=bert.config.num_attention_heads)
+            >>> y = encoder([bert.embeddings(ids[None])[0] for ids in sentences])
+        """
+        state = bert_state(state_dict)
+        ff, hidden = read_array("from_bert", state["layers.0.linear1.weight"]).shape
+        layers = len({name.split(".")[1] for name in state})
+        encoder = cls(
+            hidden, heads, ff, layers, activation=activation, eps=eps, target=target, threads=threads
+        )
+        encoder.load_state_dict(state)
+        return encoder
+
     @property
     def shapes(self) -> Shapes:
         """The names and shapes of torch.nn.TransformerEncoder's state."""
@@ -84,6 +121,16 @@ class TransformerEncoder:
             found |= {f"layers.{place}.{name}": array for name, array in layer.state_dict().items()}
         norm = {} if self.norm is None else self.norm.state_dict()
         return found | {f"norm.{name}": array for name, array in norm.items()}
+
+    @property
+    def function(self) -> FunctionChain:
+        """The compiled functions of the layers and the last normalization, one after another."""
+        last = [] if self.norm is None else [self.norm.function]
+        return FunctionChain([*(layer.function for layer in self.layers), *last])
+
+    def save(self, path: Target) -> None:
+        """Write the encoder to a file, or a stream, that `ragged.FunctionChain.load` reads without the compiler."""
+        self.function.save(path)
 
     def __call__(self, x: Any) -> RaggedArray:
         """Return (B, n, hidden) of `x` (B, n, hidden), float32, in memory of the caller's.

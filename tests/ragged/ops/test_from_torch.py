@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import re
 from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
 
+import ragged
 from ragged import ops
-from ragged.errors import ModelError
+from ragged.errors import DataError, ModelError
 from tests.ragged.ops.batches import normal, rows
 from tests.support.agreement import error
 
@@ -128,3 +131,56 @@ def test_a_state_that_does_not_fit_names_all_that_is_wrong():
         layer.load_state_dict({"weight": normal(0, 48, 17), "bias": [0.0] * 48})
     with pytest.raises(ModelError, match="Linear has no parameters yet"):
         layer(rows(N, 17))
+
+
+BERT_NAMES = {
+    "self_attn.out_proj": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "linear1": "intermediate.dense",
+    "linear2": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+
+
+def bert_names(state):
+    """Return the state of torch.nn.TransformerEncoder by BERT's names."""
+    found = {"bert.embeddings.LayerNorm.weight": torch.ones(24), "classifier.weight": torch.ones(2, 24)}
+    for name, array in state.items():
+        _, layer, part, kind = re.fullmatch(r"(layers)\.(\d+)\.(.+?)[._](weight|bias)", name).groups()
+        start = f"bert.encoder.layer.{layer}"
+        if part == "self_attn.in_proj":
+            for own, piece in zip(("query", "key", "value"), array.chunk(3), strict=True):
+                found[f"{start}.attention.self.{own}.{kind}"] = piece
+        else:
+            found[f"{start}.{BERT_NAMES[part]}.{kind}"] = array
+    return found
+
+
+def test_an_encoder_of_bert_and_its_file(caplog):
+    one = torch.nn.TransformerEncoderLayer(
+        24, 3, 40, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+    )
+    module = drawn(torch.nn.TransformerEncoder(one, 2, enable_nested_tensor=False))
+    state, x = bert_names(module.state_dict()), rows(N, 24)
+    with caplog.at_level("INFO", "ragged.weights"):
+        encoder = ops.TransformerEncoder.from_bert(state, heads=3)
+    assert "left out 2 entries" in caplog.text
+    result = encoder(x)
+    agree(result, module, x)
+    stream = io.BytesIO()
+    encoder.save(stream)
+    loaded = ragged.FunctionChain.load(stream.getvalue())
+    assert len(loaded.functions) == 2 and loaded(x).equal(result)
+    with pytest.raises(DataError, match="this is no ragged function"):
+        ragged.load(stream.getvalue())
+    with pytest.raises(DataError, match="load: the bytes: "):
+        ragged.FunctionChain.load(stream.getvalue()[:-9])
+
+
+def test_a_state_of_another_model():
+    with pytest.raises(ModelError, match="no layers of a BERT encoder"):
+        ops.TransformerEncoder.from_bert({"weight": torch.ones(3)}, heads=1)
+    with pytest.raises(ModelError, match="layer 0 has no array"):
+        ops.TransformerEncoder.from_bert(
+            {"encoder.layer.0.attention.self.query.weight": torch.ones(3, 3)}, heads=1
+        )
