@@ -41,7 +41,8 @@ class _Walk:
 
     A loop's body is walked twice, and the deepest barrier is kept: it runs most often. Options are as in
     `place_barriers`. `conditional` are the regions that need a barrier only where rows are distributed, `carried` those
-    that need it too where rows were distributed in the previous iteration of a loop around.
+    that need it too where rows were distributed in the previous iteration of a loop around. `edges` is the dependence
+    graph: whether a region depends on a pending one, each pair asked about once however often it is walked by.
     """
 
     program: Program
@@ -52,6 +53,7 @@ class _Walk:
     needed: dict[ParallelRegion, int] = field(default_factory=dict)
     conditional: set[ParallelRegion] = field(default_factory=set)
     carried: dict[ParallelRegion, Var] = field(default_factory=dict)
+    edges: dict[tuple[ParallelRegion, _Pending, bool], bool] = field(default_factory=dict)
 
     def visit(self, site: Site, pending: tuple[_Pending, ...]) -> tuple[_Pending, ...]:
         """Return the pending regions after the statement at `site`, given those before it."""
@@ -137,6 +139,12 @@ class _Walk:
 
     def _depends(self, region: ParallelRegion, pending: _Pending, *, by_rows: bool = False) -> bool:
         """Return whether a region depends on what another worker did in a pending one."""
+        edge = region, pending, by_rows
+        if edge not in self.edges:
+            self.edges[edge] = self._find_dependence(*edge)
+        return self.edges[edge]
+
+    def _find_dependence(self, region: ParallelRegion, pending: _Pending, by_rows: bool) -> bool:
         one, other, same = pending.region.loop, region.loop, self._same_mapping(region, pending)
         if by_rows:
             rows, others = pending.region.rows, region.rows

@@ -22,11 +22,14 @@ def serialize_loops(program: Program) -> Rewritten:
 
     Comes before `contract_storage`, which may then share one iteration's storage with the next.
     """
-    return _Serialize().program(program)
+    return Serialize().program(program)
 
 
-class _Serialize(Rewriter):
+class Serialize(Rewriter):
+    """Makes parallel loops serial."""
+
     def stmt(self, stmt: Stmt) -> Stmt:
+        """Rewrite a statement."""
         if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
             stmt = replace(stmt, kind=LoopKind.SERIAL)
         return super().stmt(stmt)

@@ -16,7 +16,8 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
-from ragged.transform.mapping.work_sharing import Serial, Share, Shareable
+from ragged.passes.serialize_loops import Serialize
+from ragged.transform.mapping.work_sharing import Share, Shareable
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _REFUSAL = "distribute_over_team: cannot distribute the kernel over workers"
@@ -108,10 +109,10 @@ class _ShareOverTeam(Share):
             return self._replicated(loop)
         inner = None if self.min_rows is None else self._region(loop).rows
         if inner is None:
-            return self._share(loop, Ref(self.worker), self.workers, Serial().stmt(loop.body))
+            return self._share(loop, Ref(self.worker), self.workers, Serialize().stmt(loop.body))
         by_rows, zero = self._by_rows(inner.extent), Const(0)
         row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
-        block = self._share(inner, Ref(row), Ref(rows), Serial().stmt(inner.body))
+        block = self._share(inner, Ref(row), Ref(rows), Serialize().stmt(inner.body))
         share: Stmt = self._share(loop, Ref(column), Ref(columns), block)
         share = Let(columns, Select(by_rows, ONE, self.workers), share)
         share = Let(column, Select(by_rows, zero, Ref(self.worker)), share)
@@ -120,9 +121,9 @@ class _ShareOverTeam(Share):
     def _replicated(self, loop: For) -> Stmt:
         """Return a whole replicated loop; where rows are distributed and the worker reads only its rows, these."""
         if loop.var not in self.replicated.by_rows:
-            return Serial().stmt(replace(loop, kind=LoopKind.SERIAL))
+            return Serialize().stmt(replace(loop, kind=LoopKind.SERIAL))
         row, rows = Var("row"), Var("rows")
-        share = self._share(loop, Ref(row), Ref(rows), Serial().stmt(loop.body))
+        share = self._share(loop, Ref(row), Ref(rows), Serialize().stmt(loop.body))
         return self._bind_rows(self._by_rows(loop.extent), row, rows, share)
 
     def _bind_rows(self, by_rows: Expr, row: Var, rows: Var, share: Stmt) -> Stmt:

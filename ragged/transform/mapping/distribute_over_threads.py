@@ -14,7 +14,8 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Label, Let, LoopKind, Stmt, block
-from ragged.transform.mapping.work_sharing import Serial, check_effects, split_allocations
+from ragged.passes.serialize_loops import Serialize
+from ragged.transform.mapping.work_sharing import check_effects, split_allocations
 
 _REFUSAL = "distribute_over_threads: cannot distribute the kernel over threads"
 
@@ -120,5 +121,5 @@ class _ShareOverThreads(Rewriter):
         left = Binary(BinaryOp.SUB, loop.extent, Ref(self.thread))
         count = Binary(BinaryOp.FLOORDIV, plus(left, Const(self.threads - 1)), Const(self.threads))
         iteration = plus(times(Ref(place), Const(self.threads)), Ref(self.thread))
-        body = Let(loop.var, iteration, Serial().stmt(loop.body))
+        body = Let(loop.var, iteration, Serialize().stmt(loop.body))
         return replace(loop, var=place, extent=count, body=body, kind=LoopKind.SERIAL)

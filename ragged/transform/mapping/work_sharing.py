@@ -192,13 +192,3 @@ class Share(Rewriter, ABC):
     @abstractmethod
     def share(self, loop: For) -> Stmt:
         """Return the loop over one worker's share of a loop's iterations."""
-
-
-class Serial(Rewriter):
-    """Makes the parallel loops inside a share serial: one worker runs them."""
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        """Rewrite a statement."""
-        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
-            stmt = replace(stmt, kind=LoopKind.SERIAL)
-        return super().stmt(stmt)

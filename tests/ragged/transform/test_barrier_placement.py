@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragged.analysis import barrier_placement
+from ragged.analysis.dependence import find_conflict
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import Race, interpret
 from ragged.ir.parser import parse
@@ -204,3 +206,22 @@ def test_shares_of_equal_loops_are_alike(first, second, read, waits):
         for seed, workers in enumerate((1, 2, 3, 5)):
             got = interpret(new, {"n": n}, {"x": x}, workers=workers, seed=seed)["y"]
             np.testing.assert_array_equal(got, want)
+
+
+def test_a_pair_of_regions_is_asked_about_once_at_any_depth(monkeypatch):
+    def asked(depth: int) -> int:
+        lines = ["x: payload(float32[n])", "y: output(float32[n])", "", "with kernel:"]
+        lines += ["    " * (d + 1) + f"for a{d} in serial(4):" for d in range(depth)]
+        lines += ["    " * (depth + 1) + "for i in parallel(n):", "    " * (depth + 2) + "y[i] = x[i] + 1.0"]
+        head = 'program("deep")\n\nn: call() = facts(0 <= n < 1000)\n'
+        program, questions = parse(head + "\n".join(lines) + "\n"), []
+
+        def counted(*args, **options):
+            questions.append(args)
+            return find_conflict(*args, **options)
+
+        monkeypatch.setattr(barrier_placement, "find_conflict", counted)
+        assert kernel(shared_out(program)).count("barrier") == 1
+        return len(questions)
+
+    assert [asked(depth) for depth in (1, 2, 4, 6)] == [1, 2, 4, 6]
