@@ -99,7 +99,13 @@ def refusals():
         return lambda: cortex.compile(given, params, **options)
 
     return {
-        "roots": (ScheduleError, compiled(keep="roots"), 'cortex.loop_schedule(s, keep="roots")'),
+        "roots": (
+            ScheduleError,
+            compiled(keep="roots"),
+            "compile: keep='roots' with loops for keep='nodes'\n"
+            "  because: what is kept decides what the loops write\n"
+            "  fix: keep='nodes', or cortex.loop_schedule(s, keep='roots')",
+        ),
         "a program": (UserError, compiled(schedule.lower()), "what structures the model takes"),
         "loops of a program": (
             UserError,
@@ -116,7 +122,9 @@ def refusals():
         "options": (
             ScheduleError,
             compiled(schedule=None, options=cortex.RecursionOptions(tile=(2, 2))),
-            "the default schedule",
+            "compile: options or a precision with schedule=None\n"
+            "  because: they are those of the default schedule\n"
+            "  fix: schedule='default', or the primitives themselves",
         ),
         "precision": (ScheduleError, compiled(schedule=None, precision="bf16"), "the default schedule"),
         "keep": (
