@@ -43,6 +43,8 @@ class TcCallable:
         self._lock = threading.Lock()
         self._checked: dict[tuple[int, ...], Domains] = {}
         self._known_calls = KnownCalls()
+        self._operator: object = None
+        self._reverses: dict[object, tuple[list[str], object]] = {}
 
     @property
     def name(self) -> str:

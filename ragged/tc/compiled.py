@@ -60,7 +60,9 @@ def scheduled(
     """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
     lowered = lower(analysed, options.sizes, options.parameters)
     schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
-    return lowered, schedule, {lowered.inputs[name]: value for name, value in options.parameters.items()}
+    bound = {lowered.inputs[name]: value for name, value in options.parameters.items()}
+    read = {tensor.name for tensor in schedule.tensors}
+    return lowered, schedule, {own: value for own, value in bound.items() if own in read}
 
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:

@@ -18,6 +18,7 @@ from ragged.tc.known_calls import KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
+from ragged.tc.torch_operator import torch_operator
 from ragged.tuning import Tuning, tune
 from ragged.tuning.strategies import StrategyLike
 
@@ -118,9 +119,46 @@ class TcFunction(TcCallable):
             lib = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }")
             found = lib.conv.gradient()(x, w, d_y)  # found["d_x"], found["d_w"]
         """
-        definition = gradient_of(self._function, wrt, saved)
+        options = self._options
+        free = [name for name in self._function.parameters if name not in options.parameters]
+        definition = gradient_of(self._function, free, wrt, saved)
         (parsed,) = parse(definition_text(definition), definition.name)
-        return TcFunction(analyse(parsed, {}))
+        kept = {name: value for name, value in options.compile.items() if name != "options"}
+        return TcFunction(analyse(parsed, {}), replace(options, compile=kept))
+
+    def torch(self) -> Any:
+        """Return the function as an operator of `torch.library`, for tensors in the memory of the CPU.
+
+        It takes the parameters in their order, scalars of floats as tensors without dimensions, and returns a new
+        tensor, or a tuple of them for several outputs. Shapes of results, symbolic ones as well, follow from the
+        ranges, so that `torch.compile` and `torch.export` trace it. Its backward is the operator of `gradient` by those
+        arguments that need one, and is passed the outputs that it reads.
+
+        Raises:
+            TcError: an output is read before it is written, or no parameter is a tensor ("check").
+            ImportError: PyTorch is not installed.
+
+        Example::
+
+            conv = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }").conv.torch()
+            conv(x, w).sum().backward()
+        """
+        options = self._options
+        variant = bool(options.sizes or options.parameters or options.compile)
+        if self._operator is None:
+            self._operator = torch_operator(
+                self, self._function, options.parameters, self._reverse, variant=variant
+            )
+        return self._operator
+
+    def _reverse(self, wrt: tuple[str, ...], saved: tuple[str, ...]) -> tuple[list[str], Any]:
+        """Return the names of the arguments of a gradient's operator, and that."""
+        if (wrt, saved) not in self._reverses:
+            found = self.gradient(wrt, saved=saved)
+            names = [each.name for each in found._function.definition.parameters]
+            free = [name for name in names if name not in self._options.parameters]
+            self._reverses[wrt, saved] = free, found.torch()
+        return self._reverses[wrt, saved]
 
     def show(self, stage: str) -> str:
         """Return the text of a stage: "tc", "ranges", "checks", "loops", "schedule", "tir", "asm" or "cuda".

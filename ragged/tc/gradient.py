@@ -30,9 +30,9 @@ _LAST = Const(2**31 - 1)
 
 
 def gradient_of(
-    function: CheckedFunction, wrt: Sequence[str] | None, saved: Collection[str]
+    function: CheckedFunction, free: Sequence[str], wrt: Sequence[str] | None, saved: Collection[str]
 ) -> tc.Definition:
-    """Return the definition of the gradients of a function's parameters `wrt`, all of floats if it is None.
+    """Return the definition of the gradients of a function's parameters `wrt`; if it is None, of the `free` floats.
 
     Its parameters are the function's, then those of its outputs that are `saved` and read, then `d_NAME` for each
     output of floats, the gradient of a number by it. Its outputs are `d_NAME` for each of `wrt`, in that order.
@@ -42,8 +42,9 @@ def gradient_of(
             parameter is read before it is written.
     """
     floats = [name for name, version in function.parameters.items() if is_float(version.type)]
+    default = [name for name in floats if name in free]
     at = function.definition.at
-    for name in floats if wrt is None else wrt:
+    for name in default if wrt is None else wrt:
         if name not in function.parameters and name not in function.scalars:
             raise refuse(f"gradient: '{function.name}' has no parameter '{name}'", at, fix=", ".join(floats))
         if name not in floats:
@@ -58,7 +59,7 @@ def gradient_of(
             raise refuse(f"gradient: '{function.name}' has no output '{name}'", at)
     if not any(is_float(version.type) for version in function.outputs.values()):
         raise refuse(f"gradient: no output of '{function.name}' is of floats", at)
-    chosen = tuple(dict.fromkeys(floats if wrt is None else wrt))
+    chosen = tuple(dict.fromkeys(default if wrt is None else wrt))
     if not chosen:
         raise refuse(f"gradient: no parameter of '{function.name}' is of floats", at)
     return _Reverse(function, chosen, saved).definition()

@@ -1,0 +1,126 @@
+"""Functions as operators of PyTorch: shapes, gradients, its compiler and its export."""
+
+import pytest
+import torch
+from torch.library import opcheck
+
+from ragged import tc
+
+TEXTS = tc.define("""
+def conv(float(N,H) x, float(K) w) -> (y) { y(n,j) +=! x(n,2 * j + k) * w(k) }
+def layer(float(B,M) x, float(N,M) W, float(N) b) -> (y) {
+  y(i,n) = b(n) y(i,n) += x(i,m) * W(n,m) y(i,n) = fmax(y(i,n), 0)
+}
+def several(int s, float(N) x, int32(N) at, float a) -> (y, top) {
+  y(i) = a * x(i + s) + x(at(i)) where i in 0:min(N - s, 4)
+  top max=! at(i)
+}
+def largest(float(N) x) -> (at) { m max=! x(i) at min=! x(i) == m ? i : N }
+def gemm(float(N,N) A) -> (C) { C(i,j) += A(i,k) * A(k,j) }
+def numbers(int n) -> (y) { y(i) = float(i) where i in 0:n }
+def broadcast(float(N) x, float(N,M) y) -> (z) { z(i,j) = x(i) * y(i,j) }
+""")
+
+
+def operator(name, **options):
+    """Return an operator that is compiled as written."""
+    return TEXTS[name].compile(schedule=None, **options).torch()
+
+
+def floats(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape))).requires_grad_()
+
+
+LAYER = operator("layer")
+X, W, b = floats(4, 3), floats(5, 3), floats(5)
+
+
+def loss(x, weights, bias):
+    return (LAYER(x, weights, bias) ** 2).sum()
+
+
+def test_opcheck():
+    opcheck(LAYER, (X, W, b))
+    opcheck(operator("conv"), (floats(2, 9), floats(3)))
+    at = torch.tensor([0, 2, 4, 1, 0, 3], dtype=torch.int32)
+    opcheck(operator("several"), (1, floats(6), at, floats()))
+
+
+def test_gradients_are_those_of_torch():
+    found = torch.autograd.grad(loss(X, W, b), (X, W, b))
+    wanted = torch.autograd.grad((torch.relu(X @ W.T + b) ** 2).sum(), (X, W, b))
+    torch.testing.assert_close(found, wanted)
+    x, weights = floats(2, 9), floats(3)
+    (only,) = torch.autograd.grad(operator("conv")(x.detach(), weights).sum(), (weights,))
+    torch.testing.assert_close(only, x.detach().unfold(1, 3, 2).sum((0, 1)))
+
+
+def test_second_derivatives():
+    z = operator("broadcast")
+    x, y = floats(3), floats(3, 2)
+    (first,) = torch.autograd.grad((z(x, y) ** 2).sum(), (x,), create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), (y,))
+    torch.testing.assert_close(second, 4 * x[:, None].detach() * y.detach())
+
+
+def test_integers_scalars_and_several_outputs():
+    x, a = floats(6), floats()
+    at = torch.tensor([0, 2, 4, 1, 0, 3], dtype=torch.int32)
+    y, top = operator("several")(2, x, at, a)
+    torch.testing.assert_close(y, a * x[2:] + x[at[:4].long()])
+    assert top == 4 and top.dtype == torch.int32
+    assert operator("largest")(x) == x.argmax()
+    y.sum().backward()
+    torch.testing.assert_close(a.grad, x[2:].sum().detach())
+
+
+def test_arguments_that_are_bound():
+    bound = operator("layer", parameters={"W": W.detach(), "b": b.detach()})
+    torch.testing.assert_close(bound(X), LAYER(X, W, b))
+    (found,) = torch.autograd.grad((bound(X) ** 2).sum(), (X,))
+    torch.testing.assert_close(found, torch.autograd.grad(loss(X, W, b), (X,))[0])
+
+
+@pytest.mark.parametrize(
+    "backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.thorough)]
+)
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # inductor's own
+def test_compiled(backend):
+    compiled = torch.compile(loss, backend=backend, dynamic=True, fullgraph=True)
+    for rows in (4, 6):
+        x = floats(rows, 3)
+        found = torch.autograd.grad(compiled(x, W, b), (x, W, b))
+        torch.testing.assert_close(found, torch.autograd.grad(loss(x, W, b), (x, W, b)))
+
+
+def test_exported():
+    class Model(torch.nn.Module):
+        def forward(self, x, w):
+            return operator("conv")(x, w) + 1
+
+    sizes = {"x": {0: torch.export.Dim("N"), 1: torch.export.Dim("H", min=5)}, "w": None}
+    exported = torch.export.export(Model(), (floats(2, 9), floats(3)), dynamic_shapes=sizes)
+    (node,) = (node for node in exported.graph.nodes if "ragged_tc" in str(node.target))
+    assert not any(isinstance(extent, int) for extent in node.meta["val"].shape)  # symbols, not 2 and 4
+    x, w = floats(3, 12), floats(3)
+    torch.testing.assert_close(exported.module()(x, w), x.unfold(1, 3, 2) @ w + 1)
+
+
+def test_one_operator_for_one_text():
+    again = tc.define(str(TEXTS.layer))
+    assert again.layer.torch() is TEXTS.layer.torch() is not LAYER
+
+
+def test_extents_that_differ():
+    with pytest.raises(RuntimeError, match="'W' in dimension 1"):
+        torch.compile(loss, backend="eager", fullgraph=True)(X, floats(5, 4), b)
+    with pytest.raises(tc.TcError, match="'W' with 4 in dimension 1"):
+        loss(X, floats(5, 4), b)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("gemm", "'C' is read before it is written"), ("numbers", "it takes no tensor")]
+)
+def test_refusals(name, message):
+    with pytest.raises(tc.TcError, match=f"is no operator of PyTorch: {message}"):
+        TEXTS[name].torch()
