@@ -19,8 +19,8 @@ from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
-from ragged.tc.inverse import pulled_back
 from ragged.tc.partials import negated, partials, product, total, where
+from ragged.tc.pull_back import PullBack
 from ragged.tc.ranges import difference
 from ragged.tc.scope import refuse
 from ragged.tc.types import computed, is_float
@@ -159,14 +159,18 @@ class _Reverse:
     def wanted(self, load: Load) -> bool:
         return self.function.versions.get(load.buffer) in self.active
 
-    def add(self, statement: CheckedStatement, load: Load, value: Expr) -> None:
-        """Add `value`, the adjoint of a read at each iteration of a statement, to that of the version that is read."""
+    def add(self, statement: CheckedStatement, load: Load, value: Expr, seed: Expr) -> None:
+        """Add `value`, the adjoint of a read at each iteration of a statement, to that of the version that is read.
+
+        `seed` is the adjoint of the statement's target.
+        """
         version = self.function.versions[load.buffer]
         assert version.domain is not None
         own = self.adjoint(
             version, [_name_of(statement, *each) for each in zip(load.indices, version.domain, strict=True)]
         )
-        own.parts.append(pulled_back(self.function, statement, load, value, own.element))
+        pull_back = PullBack(self.function, statement, load, value, own.element, seed, self.writer)
+        own.parts.append(pull_back.part())
 
     def pass_on(self, statement: CheckedStatement, version: TensorVersion, value: Expr) -> None:
         """Add `value` at the indices of a statement's target to the adjoint of the version before it."""
@@ -202,7 +206,7 @@ class _Reverse:
                 kept = self.helper(statement, "d", "=", value, statement.target.type)
                 found = {load: kept if own == value else own for load, own in found.items()}
         for load, value in found.items():
-            self.add(statement, load, value)
+            self.add(statement, load, value, seed)
 
     def of_product(self, statement: CheckedStatement, seed: Expr, before: Expr | None) -> tuple[Expr, Expr]:
         """Return the adjoints of a factor and of what the product starts from: products of all other factors.

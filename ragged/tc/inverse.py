@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
-from ragged.ir.build import both
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.rewrite import Rewriter
 from ragged.ir.walk import subexpressions, variables
-from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
-from ragged.tc.partials import where
-from ragged.tc.prove import holds
+from ragged.tc.checked import IndexRange
 from ragged.tc.ranges import difference
 
 
@@ -23,7 +19,8 @@ class AccessInverse:
     """The iterations in `ranges` at which the indices of `load` are `element`, in this order of trying.
 
     `values` has the indices of the iterations that follow from the element, `summed` are those that take all values of
-    their ranges, and `conditions` are what else has to hold. So `x(2 * h + p)` is read at element `i` where
+    their ranges, and `conditions` are what else has to hold, each with the index that it is about, or None.
+    `numerators` are values before the division by a factor. So `x(2 * h + p)` is read at element `i` where
     `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each p.
 
     An index that is a multiple plus one of exactly so many values, `2 * h + p` with p in 0:2, has both as quotient and
@@ -36,7 +33,8 @@ class AccessInverse:
     ranges: Mapping[Var, IndexRange]
     left: Sequence[Var]
     values: dict[Var, Expr] = field(default_factory=dict)
-    conditions: list[Expr] = field(default_factory=list)
+    conditions: list[tuple[Var | None, Expr]] = field(default_factory=list)
+    numerators: dict[Var, tuple[Expr, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pending = list(zip(self.element, self.load.indices, strict=True))
@@ -47,10 +45,11 @@ class AccessInverse:
                 break
             pending.remove(chosen)
         for place, index in pending:
-            self.conditions.append(Binary(BinaryOp.EQ, self.at(index), Ref(place)))
+            self.conditions.append((None, Binary(BinaryOp.EQ, self.at(index), Ref(place))))
         for var in self.values:
             self.values[var] = _normal(self.at(self.values[var]))
-        self.conditions = [self.at(each) for each in self.conditions]
+        self.conditions = [(var, self.at(each)) for var, each in self.conditions]
+        self.numerators = {var: (_normal(self.at(each)), by) for var, (each, by) in self.numerators.items()}
 
     @property
     def summed(self) -> dict[Var, IndexRange]:
@@ -108,7 +107,8 @@ class AccessInverse:
             by, number = -by, AffineForm().plus(number, -1)
         if by > 1:
             remainder = modulo(number.expr, by)
-            self.conditions.append(Binary(BinaryOp.EQ, remainder, Const(0)))
+            self.conditions.append((term.var, Binary(BinaryOp.EQ, remainder, Const(0))))
+        self.numerators[term.var] = number.expr, by
         self._follows(term.var, floordiv(number.expr, by))
         return True
 
@@ -116,51 +116,9 @@ class AccessInverse:
         """Note the value of an index, which has to be in its range."""
         self.values[var] = value
         own = self.ranges[var]
-        self.conditions.append(Binary(BinaryOp.LE, own.lower, Ref(var)))
-        self.conditions.append(Binary(BinaryOp.LT, Ref(var), own.upper))
+        self.conditions.append((var, Binary(BinaryOp.LE, own.lower, Ref(var))))
+        self.conditions.append((var, Binary(BinaryOp.LT, Ref(var), own.upper)))
 
 
 def _normal(index: Expr) -> Expr:
     return affine(index).expr
-
-
-def pulled_back(
-    function: CheckedFunction, statement: CheckedStatement, load: Load, value: Expr, element: Sequence[Var]
-) -> tuple[Expr, dict[Var, IndexRange]]:
-    """Return what `value`, at each iteration that reads `load`, adds up to at an element, and what it is summed over.
-
-    Conditions that hold for all sizes are left out; where the others do not hold it is 0.
-    """
-    domain = function.versions[load.buffer].domain
-    assert domain is not None, "all domains are known"
-    ranges = {var: statement.ranges[var] for var in statement.all_indices}
-    inverse = AccessInverse(load, element, ranges, statement.indices)
-    value = inverse.at(_Replaced(load, Load(load.buffer, tuple(map(Ref, element)))).expr(value))
-    conditions = inverse.conditions
-    if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
-        conditions, value = [*conditions, *_conjuncts(value.condition)], value.if_true
-    known = dict(zip(element, domain, strict=True)) | inverse.summed
-    guard: Expr | None = None
-    for condition in conditions:
-        if not holds(function, condition, known):
-            guard = both(guard, condition)
-    return where(guard, value), inverse.summed
-
-
-class _Replaced(Rewriter):
-    """Puts one expression in the place of another."""
-
-    def __init__(self, old: Expr, new: Expr) -> None:
-        super().__init__()
-        self.old, self.new = old, new
-
-    def expr(self, expr: Expr) -> Expr:
-        return self.new if expr == self.old else super().expr(expr)
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    match condition:
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            return [*_conjuncts(lhs), *_conjuncts(rhs)]
-        case _:
-            return [condition]

@@ -153,6 +153,7 @@ TEXTS = tc.define("""
 def conv(float(H) x, float(KW) w) -> (y) { y(j) +=! x(j + k) * w(k) }
 def pool(float(H) x) -> (y) { y(h) max=! x(2 * h + p) where p in 0:2 }
 def strided(float(H) x, float(K) w) -> (y) { y(h) +=! x(3 * h + k) * w(k) }
+def weighted(float(H) x, float(K) w, float(H - K + 1) z) -> (y) { y(j) +=! x(j + k) * w(k) * z(j) }
 def lookup(float(E,D) T, int32(B,L) at) -> (O) { O(b,d) +=! T(at(b,l),d) }
 def layer(float(B,M) x, float(N,M) W, float(N) b) -> (y) {
   y(i,n) = b(n) y(i,n) += x(i,m) * W(n,m) y(i,n) = fmax(y(i,n), 0)
@@ -176,11 +177,17 @@ def test_index_maps_are_inverted():
         "def conv_gradient(float(H) x, float(KW) w, float(H - KW + 1) d_y) -> (d_x)"
     )
     assert body(gradient) == [
-        "d_x(j) +=! 0 <= j - k && j - k < H - KW + 1 ? d_y(j - k) * w(k) : 0.0 where j in 0:H, k in 0:KW"
+        "padded_y(j) = 0 <= j && j < H - KW + 1 ? d_y(j) : 0.0 where j in 1 - KW:H",
+        "d_x(j) +=! padded_y(j - k) * w(k) where j in 0:H, k in 0:KW",
     ]
     assert body(TEXTS.strided.gradient(wrt=("x",))) == [
-        "d_x(h) +=! (h - k) % 3 == 0 && 0 <= (h - k) / 3 && (h - k) / 3 < (H - K) / 3 + 1 ? d_y((h - k) / 3) * w(k)"
-        " : 0.0 where h in 0:H, k in 0:K"
+        "padded_y(h) = h % 3 == 0 && 0 <= h / 3 && h / 3 < (H - K) / 3 + 1 ? d_y(h / 3) : 0.0 where h in 1 - K:H",
+        "d_x(h) +=! padded_y(h - k) * w(k) where h in 0:H, k in 0:K",
+    ]
+    assert body(
+        TEXTS.weighted.gradient(wrt=("x",))
+    ) == [  # z is out of bounds where y is, so the sum has the condition
+        "d_x(j) +=! 0 <= j - k && j - k < H - K + 1 ? d_y(j - k) * z(j - k) * w(k) : 0.0 where j in 0:H, k in 0:K"
     ]
 
 
