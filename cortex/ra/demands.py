@@ -97,8 +97,8 @@ def _kind(structure: Structure) -> tuple[StructureKind, int | None]:
     match structure:
         case Tree(max_children=most):
             return StructureKind.TREE, most
-        case Dag():
-            return StructureKind.DAG, None
+        case Dag(max_children=most):
+            return StructureKind.DAG, most
         case Sequence():
             return StructureKind.SEQUENCE, 1
 

@@ -15,17 +15,22 @@ class Tree:
     max_children: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_children is not None and self.max_children < 1:
-            raise ModelError(
-                f"ra.Tree: max_children={self.max_children!r} allows no recursion",
-                at=Location.capture(),
-                fix="give the largest number of children, or None for any",
-            )
+        _check_max_children("ra.Tree", self.max_children)
 
 
 @dataclass(frozen=True, slots=True)
 class Dag:
-    """Acyclic graphs: a node may have several parents and is computed once; children are unordered."""
+    """Acyclic graphs: a node may have several parents and is computed once; children as in `Tree`.
+
+    The order of children matters to models that read them by their position, such as those of a grid, where a node's
+    neighbours stand at the same positions everywhere. An edge of a `networkx.DiGraph` has the attribute `position`
+    where the order of insertion is another one.
+    """
+
+    max_children: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_max_children("ra.Dag", self.max_children)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +39,12 @@ class Sequence:
 
 
 Structure: TypeAlias = Tree | Dag | Sequence
+
+
+def _check_max_children(structure: str, most: int | None) -> None:
+    if most is not None and most < 1:
+        raise ModelError(
+            f"{structure}: max_children={most!r} allows no recursion",
+            at=Location.capture(),
+            fix="give the largest number of children, or None for any",
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from functools import partial
 
 import networkx
@@ -65,6 +66,35 @@ def test_attributes_are_payloads():
     result = linearize(plan, diamond(x=x, other="ignored"))
     assert result.payloads["x"][result.rows].tolist() == [[0, 1, 2]] + [[0, 0, 0]] * 3
     assert result.payloads["word"][result.rows].tolist() == [3, -1, -1, 1]
+
+
+ORDERED = replace(DAG, positions=(0, 1), min_children=0)
+
+
+def test_edges_say_which_position_a_child_has():
+    graph = diamond()
+    graph.edges["top", "right"]["position"] = 1
+    graph.edges["top", "left"]["position"] = np.int64(0)
+    graph.edges["right", "end"]["position"] = 1
+    assert keys_of(DAG, graph) == ["end", "right", "left", "top"]
+    assert keys_of(ORDERED, graph) == ["end", "left", "right", "top"]
+    result = linearize(ORDERED, networkx.freeze(graph))
+    ids = {key: int(node) for key, node in zip(result.keys, result.rows, strict=True)}
+    first, second = result.arrays["child_0"], result.arrays["child_1"]
+    assert (first[ids["top"]], second[ids["top"]]) == (ids["left"], ids["right"])
+    assert (first[ids["right"]], second[ids["right"]]) == (-1, ids["end"])
+    assert (first[ids["left"]], second[ids["left"]]) == (ids["end"], -1)
+
+
+@pytest.mark.parametrize("position", [None, -1, 1, 65_536, 2**70, 0.0, "0"])
+def test_a_position_that_is_none_or_taken(position):
+    graph = networkx.DiGraph()
+    graph.add_node("top", word=1)
+    graph.add_edge("top", "left", position=1)
+    graph.add_edge("top", "right", **({} if position is None else {"position": position}))
+    fault = check_against_reference(ORDERED, graph)
+    assert isinstance(fault, str) and "fix: graph.add_edge(node, child, position=" in fault
+    assert isinstance(check_against_reference(DAG, graph), Linearized)
 
 
 def test_trees_and_sequences_as_graphs():

@@ -11,7 +11,6 @@ from tests.ra.primitives import PRIMITIVES, Subject, Trial, trials
 BEGIN, END = "<!-- what follows is written by tests/ra/test_primitives.py -->\n", "<!-- end -->\n"
 
 REASONS = (
-    (r"asks for an order", "no such model: it reads children by position, and those of a Dag have no order"),
     (
         r"has 1 child at most",
         "no such model: it reads a second child, and a step of a sequence has one before it",

@@ -53,6 +53,7 @@ def test_a_child_sum_model_takes_any_arity(m):
         (ra.Tree(), StructureKind.TREE, None),
         (ra.Tree(max_children=5), StructureKind.TREE, 5),
         (ra.Dag(), StructureKind.DAG, None),
+        (ra.Dag(max_children=2), StructureKind.DAG, 2),
         (ra.Sequence(), StructureKind.SEQUENCE, 1),
     ],
 )

@@ -18,7 +18,7 @@ KINDS = {
     "dag": (lambda: ra.Dag(), None),
     "sequence": (lambda: ra.Sequence(), 1),
 }
-"""The structures by name, and the largest number of children; of a Dag's no child is read by its position."""
+"""The structures by name, and the largest number of children that they declare."""
 
 
 @dataclass

@@ -57,7 +57,9 @@ class Scope:
 
 def handles(scope: Scope, most: int | None, kind: str) -> list[Any]:
     """Return the nodes that may be read at: the node itself, children bound around, children by position."""
-    if kind in ("any", "dag") or most is None:
+    if kind == "dag":
+        by_position = int(min(2, scope.known.low))
+    elif kind == "any" or most is None:
         by_position = 0
     elif kind == "binary":
         by_position = 2 if scope.known.low >= 1 else 0

@@ -43,6 +43,16 @@ def graph_roots(place: Place, first: object, second: object, plan: Plan) -> Data
     )
 
 
+def graph_position(place: Place, child: object, given: object) -> DataError:
+    """An edge with a position that is none, or the position of another child, or without one beside others."""
+    said = "no position" if given is None else f"position={short(given)}"
+    return DataError(
+        f"linearize: {place}: the edge to {graph_node(child)} has {said}",
+        because="edges of one node have different positions, whole numbers from 0 to 65,535, or none has any",
+        fix="graph.add_edge(node, child, position=...) for each child of the node",
+    )
+
+
 def graph_cycle(place: Place, key: object) -> DataError:
     """Nodes of a graph that no root reaches."""
     return DataError(

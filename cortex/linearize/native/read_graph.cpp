@@ -1,4 +1,5 @@
-// networkx graphs: an edge from each node to each of its children, payloads as attributes.
+// networkx graphs: an edge from each node to each of its children, payloads as attributes of nodes, the position of a
+// child as that of its edge.
 #include "readers.h"
 #include "walk.h"
 
@@ -33,6 +34,8 @@ struct Items {
   std::vector<nb::object> keys, values;
 };
 
+constexpr Py_ssize_t kMostPositions = 1 << 16;
+
 nb::object item(nb::handle dict, nb::handle key) {
   nb::object value = nb::borrow(PyDict_GetItemWithError(dict.ptr(), key.ptr()));
   if (!value.is_valid() && !PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, key.ptr());
@@ -59,6 +62,8 @@ class GraphReader {
 
  private:
   bool collect(nb::handle graph);
+  void append_children(const nb::object& parent, const Items& edges, const nb::dict& numbers);
+  bool are_positioned(const Items& edges) const;
   std::vector<std::int32_t> find_roots() const;
   const nb::object& key(std::int32_t node) const { return keys_[static_cast<std::size_t>(node)]; }
 
@@ -89,13 +94,15 @@ bool GraphReader::collect(nb::handle graph) {
   std::vector<nb::object> below;
   for (const nb::object& key : items.keys) below.push_back(item(successors, key));
   if (!are_dicts(items.values) || !are_dicts(below)) return false;
+  std::vector<Items> edges(below.begin(), below.end());
+  for (const Items& each : edges) {
+    if (!context_.plan.positions.empty() && !are_dicts(each.values)) return false;
+  }
   nb::dict numbers;
   for (std::size_t i = 0; i < items.keys.size(); ++i) numbers[items.keys[i]] = i;
   begin_.push_back(0);
-  for (const nb::object& children : below) {
-    for (const nb::object& child : Items(children).keys) {
-      child_.push_back(static_cast<std::int32_t>(PyLong_AsLong(item(numbers, child).ptr())));
-    }
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    append_children(items.keys[i], edges[i], numbers);
     begin_.push_back(static_cast<std::int32_t>(child_.size()));
   }
   keys_ = std::move(items.keys);
@@ -103,9 +110,43 @@ bool GraphReader::collect(nb::handle graph) {
   return true;
 }
 
+// Whether the model reads children by position, and an edge of a node says which position its child has.
+bool GraphReader::are_positioned(const Items& edges) const {
+  if (context_.plan.positions.empty()) return false;
+  for (const nb::object& edge : edges.values) {
+    if (PyDict_Contains(edge.ptr(), nb::str("position").ptr()) == 1) return true;
+  }
+  return false;
+}
+
+void GraphReader::append_children(const nb::object& parent, const Items& edges, const nb::dict& numbers) {
+  std::size_t first = child_.size();
+  bool positioned = are_positioned(edges);
+  for (std::size_t i = 0; i < edges.keys.size(); ++i) {
+    auto child = static_cast<std::int32_t>(PyLong_AsLong(item(numbers, edges.keys[i]).ptr()));
+    if (!positioned) {
+      child_.push_back(child);
+      continue;
+    }
+    nb::object given = nb::borrow(PyDict_GetItemString(edges.values[i].ptr(), "position"));
+    Py_ssize_t position = given.is_valid() && PyIndex_Check(given.ptr()) ? PyNumber_AsSsize_t(given.ptr(), nullptr) : -1;
+    if (PyErr_Occurred()) throw nb::python_error();
+    std::size_t at = first + static_cast<std::size_t>(position);
+    if (position < 0 || position >= kMostPositions || (at < child_.size() && child_[at] >= 0)) {
+      nb::object where = nb::module_::import_("cortex.linearize.faults").attr("graph_node")(parent);
+      nb::object value = given.is_valid() ? given : nb::none();
+      fault("graph_position", make_place(rows_.structures(), -1, where), edges.keys[i], value);
+    }
+    while (child_.size() <= at) child_.push_back(-1);
+    child_[at] = child;
+  }
+}
+
 std::vector<std::int32_t> GraphReader::find_roots() const {
   std::vector<char> has_parent(keys_.size(), 0);
-  for (std::int32_t child : child_) has_parent[static_cast<std::size_t>(child)] = 1;
+  for (std::int32_t child : child_) {
+    if (child >= 0) has_parent[static_cast<std::size_t>(child)] = 1;
+  }
   std::vector<std::int32_t> roots;
   for (std::size_t node = 0; node < keys_.size(); ++node) {
     if (has_parent[node] == 0) roots.push_back(static_cast<std::int32_t>(node));

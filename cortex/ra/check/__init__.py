@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from cortex.ra.check.arity import (
     check_no_child_at_leaf,
-    check_positions_have_order,
     check_positions_in_arity,
 )
 from cortex.ra.check.branches import (
@@ -56,7 +55,6 @@ CHECKS = (
     check_computes_at_own_node,
     check_recursive,
     # ... and what needs to know at which nodes an expression is evaluated.
-    check_positions_have_order,
     check_positions_in_arity,
     check_no_child_at_leaf,
     check_indices_in_range,

@@ -9,23 +9,9 @@ from cortex.ra.structure import Dag, Sequence, Structure, Tree
 from ragged.errors import ModelError
 
 
-def check_positions_have_order(recursion: Recursion) -> None:
-    """The children of a DAG's node have no positions to be read at."""
-    if not isinstance(recursion.structure, Dag):
-        return
-    for body in recursion.computes:
-        for site, child in child_reads(body):
-            raise ModelError(
-                f"'{recursion.text(site.expr)}': a child by its position in a Dag",
-                at=site.expr.at,
-                because=f"'{child.text()}' asks for an order, and the children of a Dag's node have none",
-                fix="reduce over all children with ra.sum_children, or run over ra.Tree()",
-            )
-
-
 def check_positions_in_arity(recursion: Recursion) -> None:
     """No child is read at a position beyond the structure's arity."""
-    most = _max_children(recursion.structure)
+    most, kind = _max_children(recursion.structure), type(recursion.structure).__name__
     for body in recursion.computes:
         for site, child in child_reads(body):
             if most is not None and child.position >= most:
@@ -35,7 +21,7 @@ def check_positions_in_arity(recursion: Recursion) -> None:
                     because=f"a node of {recursion.structure} has {counted(most, 'child', 'children')} at most",
                     fix=None
                     if isinstance(recursion.structure, Sequence)
-                    else f"Tree(max_children={child.position + 1}), or read a lower position",
+                    else f"{kind}(max_children={child.position + 1}), or read a lower position",
                 )
 
 
@@ -56,9 +42,7 @@ def check_no_child_at_leaf(recursion: Recursion) -> None:
 
 def _max_children(structure: Structure) -> int | None:
     match structure:
-        case Tree(max_children=most):
+        case Tree(max_children=most) | Dag(max_children=most):
             return most
         case Sequence():
             return 1
-        case Dag():
-            return None

@@ -57,7 +57,7 @@ def evaluate(
     tensors: dict[ModelTensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
     payloads = {tensor: _payload(tensor) for tensor in model.payloads.values()}
     kind = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}
-    plan = Plan(kind[type(model.structure)], 1, None, tuple(payloads.values()), ())
+    plan = Plan(kind[type(model.structure)], 1, None, tuple(payloads.values()), model.plan().positions)
     read = read_structures(plan, structure, vocab=vocab, children=children)
     runs = [_Run(model, tensors, payloads, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
