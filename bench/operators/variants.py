@@ -125,14 +125,13 @@ def softmax_variants(lengths: Lengths, rng: np.random.Generator) -> list[Variant
 
 
 def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> list[Variant]:
-    """Return products of matrices of different sizes, with panels of columns guarded, cut apart, and fused again."""
+    """Return products of matrices of different sizes, with guarded panels of columns, and a version of whole ones."""
     a = [rng.standard_normal((m, k), np.float32) for m, _, k in sizes]
     b = [rng.standard_normal((k, n), np.float32) / np.float32(k**0.5) for _, n, k in sizes]
     inputs = {"A": gemm.matrices("a", a), "B": gemm.matrices("b", b)}
     return [
         Variant("guarded panels", lambda: gemm.program(split=False), inputs),
         Variant("whole panels apart", gemm.program, inputs),
-        Variant("both as one loop", lambda: _together(gemm.program()), inputs),
     ]
 
 

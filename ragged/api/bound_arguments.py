@@ -34,7 +34,7 @@ from ragged.data.space import Extents, Padding
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Function
 from ragged.runtime.call import Caller, ResolvedShapes
-from ragged.runtime.orders import dealt, longest_first
+from ragged.runtime.orders import dealt, longest_first, share_begins
 from ragged.runtime.sizes import Shape, shapes_of
 
 Array = npt.NDArray[Any]
@@ -146,11 +146,13 @@ _MOST_ELEMENTS = 2**60
 
 
 class _Known:
-    """Sizes and arrays of a batch by the names of their functions; orders are computed on demand."""
+    """Sizes and arrays of a batch by the names of their functions; orders and shares are computed on demand."""
 
     def __init__(self, signature: RaggedSignature, inputs: InputLengths, workers: int) -> None:
         self.name = signature.name
         self._orders = {order.name: order for order in signature.orders}
+        self._shares = {table.name: table for table in signature.shares}
+        self._counts = {table.count for table in signature.shares}
         self._workers = workers
         self.sizes = {size: value for size, (value, _) in inputs.sizes.items()}
         self.arrays = {array: values for array, (values, _) in inputs.lengths.items()}
@@ -169,6 +171,11 @@ class _Known:
         if name in self._orders:
             self.arrays[name] = self._ordered(self._orders[name])
             return self.arrays[name]
+        if name in self._shares:
+            self.arrays[name] = share_begins(self.arrays[self._shares[name].table], self._workers)
+            return self.arrays[name]
+        if name in self._counts:
+            return self._workers
         raise DataError(
             f"{self.name}: '{name}' is not known",
             because="it is the extent of no argument",

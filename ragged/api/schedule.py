@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
+from ragged.api.balance import Balancing, balance, remap
 from ragged.api.decide import DecisionSchedule
 from ragged.api.lower import LoweredOperators, lower
 from ragged.api.program import refuse
-from ragged.api.signature import Order, Policy, RaggedSignature
+from ragged.api.signature import Order, Policy, RaggedSignature, ShareTable
 from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
@@ -18,22 +19,19 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
 from ragged.ir.stmt import Label
-from ragged.ir.walk import mentions, subexpressions
-from ragged.layout.prelude import table_name
+from ragged.ir.walk import mentions
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unused import drop_unused
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.simplify_guards import simplify_guards
-from ragged.transform.loops.declare_order import declare_order
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_horizontally import fuse_horizontally
 from ragged.transform.loops.fuse_ragged import fuse_ragged
 from ragged.transform.loops.loop_nests import find_nest
 from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.loops.partition_loop import partition_loop
-from ragged.transform.loops.remap_iterations import remap_iterations
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.tile import tile
@@ -65,7 +63,7 @@ class RaggedSchedule(DecisionSchedule):
     def __init__(self, *outputs: RaggedTensor, name: str | None = None) -> None:
         super().__init__(*outputs, name=name)
         self._made: tuple[LoweredOperators, LoopSchedule] | None = None
-        self._orders: list[tuple[Order, Function]] = []
+        self._balances: list[Balancing] = []
 
     def fuse_loops(self, outer: LoopLike, inner: LoopLike, pad: int = 1) -> Var:
         """Fuse two perfectly nested loops, over rows of any length too (CoRa, section 5.1); returns the new loop.
@@ -129,8 +127,9 @@ class RaggedSchedule(DecisionSchedule):
     def remap(self, loop: Loop, work: Value, policy: Policy = Policy.DEALT) -> Var:
         """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).
 
-        `Policy.DEALT` balances the work of workers' contiguous shares, `LONGEST_FIRST` leaves no long iteration for the
-        end. `work` is an integer over the loop's dimension, as in an extent. Equal lengths share an order.
+        With `Policy.DEALT` every worker's share has as many iterations and about as much work; with `LONGEST_FIRST`
+        shares are of equal work, fewer and longer iterations for the first workers. `work` is an integer over the
+        loop's dimension, as in an extent. Equal lengths share an order.
 
         Raises:
             ScheduleError: the loop is not outermost or not parallel, or its extent is not known before a call.
@@ -140,27 +139,25 @@ class RaggedSchedule(DecisionSchedule):
             s.remap(C.loops[0], m(batch) * n(batch) * k(batch))
         """
         own = self.loop(loop)
-        what = f"remap: cannot run loop '{own.name}' in another order"
-        dim = loop.tensor.dims[0]
-        used = {part.var for part in subexpressions(work.expr) if isinstance(part, Ref)}
-        if loop.position != 0 or not used <= {dim.dim.var}:
-            refuse(
-                what,
-                because="the order of an operator's outermost loop can be chosen, by work that depends on it alone",
-                fix=f"remap({loop.tensor.name}.loops[0], ...), or reorder first",
-            )
-        before, functions = self.loops.checkpoint(), self.lowered.functions
-        name = self.loops.program.free_name(f"{own.name}_order")
-        try:
-            self.loops.apply(declare_order, name, own)
-            made = self.loops.apply(remap_iterations, own, self.function(name)).loops[own][0]
-        except ScheduleError:
-            self.loops.restore(before)
-            raise
-        extent = functions.expr(dim.extent.expr)
-        table = functions.tables.values([(dim.dim.var, extent)], functions.expr(work.expr), extent)
-        self._orders.append((Order(name, table_name(table), policy), table))
+        made, balances = remap(self.loops, self.lowered, loop, own, work, policy)
+        self._balances += balances
         return made
+
+    def balance(self, loop: Loop, work: Value) -> None:
+        """Give workers contiguous shares of equal work, and not of as many iterations (CoRa's load balancing).
+
+        `loop` is an outermost loop, or one of those that `fuse_loops` made one; `work` is that of an iteration, an
+        integer over the dimensions of these loops, as in an extent. Calls of equal lengths have the same shares.
+
+        Raises:
+            ScheduleError: the loop is not outermost or not parallel, or its extent or work is not known before a call.
+
+        Example::
+
+            s.fuse_loops(C.loops[0], C.loops[1])
+            s.balance(C.loops[1], m(batch) * k(batch))
+        """
+        self._balances.append(balance(self.loops, self.lowered, loop, self.loop(loop), work))
 
     def reorder(self, *loops: LoopLike) -> None:
         """Interchange perfectly nested loops into this order."""
@@ -232,7 +229,10 @@ class RaggedSchedule(DecisionSchedule):
     def signature(self) -> RaggedSignature:
         """The arguments, parameters and results of the compiled function, and the texts of its operators."""
         texts = {"ragged": to_text(self.lowered.program), "schedule": self.log()}
-        return replace(self.lowered.signature, texts=texts, orders=tuple(order for order, _ in self._orders))
+        arrays = [each.array for each in self._balances]
+        orders = tuple(each for each in arrays if isinstance(each, Order))
+        shares = tuple(each for each in arrays if isinstance(each, ShareTable))
+        return replace(self.lowered.signature, texts=texts, orders=orders, shares=shares)
 
     def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
         """Return the variable of a loop as it is now; one may be named, as `log` does.
@@ -292,7 +292,7 @@ class RaggedSchedule(DecisionSchedule):
 
     def preludes_of(self, program: Program) -> tuple[Program, ...]:
         """Return the programs that fill the tables that `program` reads."""
-        return self.lowered.preludes(program, {order.name: table for order, table in self._orders})
+        return self.lowered.preludes(program, {each.array.name: each.table for each in self._balances})
 
     def log(self) -> str:
         """Return the steps so far, as code that takes them again on a schedule `s` of the same operators."""

@@ -85,12 +85,24 @@ class Order:
     policy: Policy
 
 
+@dataclass(frozen=True, slots=True)
+class ShareTable:
+    """An array `name`: where each of `count` shares of a loop of equal work begins.
+
+    `count` is the name of a size, the number of workers; the prelude's `table` has the work of each iteration.
+    """
+
+    name: str
+    count: str
+    table: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaggedSignature(Signature):
     """The arguments of a call, the parameters and the results.
 
-    `sizes` and `lengths` are the names of the sizes and of the arrays of lengths that a call gives; `orders` are arrays
-    computed from the prelude's tables.
+    `sizes` and `lengths` are the names of the sizes and of the arrays of lengths that a call gives; `orders` and
+    `shares` are arrays computed from the prelude's tables.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -98,6 +110,7 @@ class RaggedSignature(Signature):
     sizes: tuple[str, ...]
     lengths: tuple[str, ...]
     orders: tuple[Order, ...] = ()
+    shares: tuple[ShareTable, ...] = ()
 
     @property
     def output_names(self) -> frozenset[str]:
@@ -163,6 +176,7 @@ __all__ = [
     "Policy",
     "RaggedSignature",
     "Rule",
+    "ShareTable",
     "Sized",
     "TensorSpec",
     "Varying",

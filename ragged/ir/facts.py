@@ -147,6 +147,45 @@ class Owner(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class Shares(Fact):
+    """`begin(0) = 0`, `begin(i) <= begin(i + 1)`, `begin(count) = total`: `count` contiguous shares of `total` things.
+
+    The domain of `begin` has one argument more than there are shares. `lemmas.shares` compares any two values.
+    """
+
+    begin: Function
+    count: Function
+    total: Expr
+
+    def formulas(self) -> Iterator[Forall]:
+        """Yield where the first share begins and the last one ends, and the comparison of neighbours."""
+        f, i, count = self.begin, Var("i"), Call(self.count)
+        counts, first, last = compare(extent(f), BinaryOp.EQ, add(count, 1)), at(f, ZERO), at(f, count)
+        yield Forall(
+            (),
+            (
+                Claim(counts, f"{f.name} has {{0}} values for {{1}} shares", (extent(f), count)),
+                Claim(
+                    compare(ONE, BinaryOp.LE, count), f"{f.name} has {{0}} shares, and needs one", (count,)
+                ),
+                Claim(compare(first, BinaryOp.EQ, ZERO), f"{f.name}(0) = {{0}} is not 0", (first,)),
+                Claim(
+                    compare(last, BinaryOp.EQ, self.total),
+                    f"{f.name}({{0}}) = {{1}} is not {{2}}",
+                    (count, last, self.total),
+                ),
+            ),
+            (Trigger((f,)),),
+        )
+        after = add(Ref(i), 1)
+        text = f"{f.name}({{0}}) = {{1}} is not <= {f.name}({{2}}) = {{3}}"
+        claim = Claim(
+            compare(at(f, i), BinaryOp.LE, at(f, after)), text, (Ref(i), at(f, i), after, at(f, after))
+        )
+        yield Forall((Each(i, ((ZERO, count),)),), (claim,))
+
+
+@dataclass(frozen=True, slots=True)
 class Tiling(Fact):
     """The ranges `begin(b) .. begin(b) + length(b)` tile `[0, total)`, the first at its end, each next one below.
 

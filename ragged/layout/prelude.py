@@ -102,7 +102,7 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
     filled = {
         table.function: Buffer(
             table_name(table.function),
-            DType.INT32,
+            table.dtype if isinstance(table, ValueTable) else DType.INT32,
             tuple(param.extent for param in table.function.params),
             Role.OUTPUT,
         )
@@ -209,7 +209,7 @@ def nest(domain: Extents, body: Stmt) -> Stmt:
 
 
 def _store(buffer: Buffer, place: Expr, value: Expr) -> Stmt:
-    return Store(Label(buffer.name), buffer, (place,), Cast(DType.INT32, value))
+    return Store(Label(buffer.name), buffer, (place,), Cast(buffer.dtype, value))
 
 
 def _wide(load: Load) -> Expr:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ragged.arith.fold import plus
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Monotone, PrefixSum
@@ -44,11 +45,12 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class ValueTable:
-    """`function(p)` is `value`, p counting through `domain` in row-major order."""
+    """`function(p)` is `value`, p counting through `domain` in row-major order, stored as `dtype`."""
 
     function: Function
     domain: tuple[tuple[Var, Expr], ...]
     value: Expr
+    dtype: DType = DType.INT32
 
 
 Table: TypeAlias = Offsets | Largest | Owners | ValueTable
@@ -96,14 +98,14 @@ class PreludeTables:
             found = self._add(key, Largest(function, tuple(domain), value))
         return Call(found.function, (Const(0),))
 
-    def values(self, domain: Extents, value: Expr, count: Expr) -> Function:
-        """Return `value` at each of the `count` points of `domain`."""
-        key = ("values", *self._shape(domain, (value,)))
+    def values(self, domain: Extents, value: Expr, count: Expr, dtype: DType = DType.INT32) -> Function:
+        """Return `value` at each of the `count` points of `domain`, stored as `dtype`."""
+        key = ("values", dtype, *self._shape(domain, (value,)))
         found = self._known.get(key)
         if found is None:
             name = self._name(f"{_short(value)}_values")
             function = Function(name, (Param(Var("p"), count),), Source.PRELUDE)
-            found = self._add(key, ValueTable(function, tuple(domain), value))
+            found = self._add(key, ValueTable(function, tuple(domain), value, dtype))
         return found.function
 
     def _add(self, key: tuple[object, ...], table: Table) -> Table:

@@ -84,6 +84,7 @@ class Attention:
     result: RaggedTensor
     in_tile: tuple[RaggedTensor, ...]
     in_head: tuple[RaggedTensor, ...]
+    work: Value
 
     def decide(self, s: RaggedSchedule) -> None:
         """Compute scores by tiles of queries, and copies of keys and values by heads."""
@@ -97,8 +98,9 @@ class Attention:
         s.fuse_dimensions(head, place)
 
     def arrange(self, s: RaggedSchedule) -> None:
-        """Make one loop over all heads of all sequences, so that workers share them however few of either there are."""
+        """Make one loop over all heads of all sequences, of which workers have equal work: queries and keys differ."""
         s.fuse_loops(self.result.loops[0], self.result.loops[1])
+        s.balance(self.result.loops[1], self.work)
 
     def read(self, b: Value, t: Value, k: Value) -> Value:
         """Return feature `k` of the result at place `t` of sequence `b`."""
@@ -203,4 +205,7 @@ def attention(
         ),
     )
     masked = (allowed,) if scoring.hides else ()
-    return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own))
+    tiles = (n(b0) + (TILE - 1)) // TILE
+    seen = scoring.count(tiles // 2, m(b0))  # by the tile in the middle
+    work = tiles * TILE * seen + m(b0)  # multiply-adds by a head's width, and copies of keys
+    return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work)

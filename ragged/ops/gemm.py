@@ -12,7 +12,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import Options, compiled
-from ragged.ops.panels import WIDTH, cut_panels, panels_of
+from ragged.ops.panels import WIDTH, panels_of, version_panels
 
 WHAT = "ragged.ops.vgemm"
 Matrices = RaggedArray | Sequence[object]
@@ -65,9 +65,10 @@ def program(*, split: bool = True) -> RaggedSchedule:
     d = product.dims
     s.reorder_dimensions(d[0], d[2], d[1], d[3])
     s.fuse_dimensions(d[1], d[3])
-    s.remap(product.loops[0], m(batch) * n(batch) * k(batch))
+    s.fuse_loops(product.loops[0], product.loops[1])
+    s.balance(product.loops[1], m(batch) * k(batch))
     if split:
-        cut_panels(s, product.loops[1], "n(i)")
+        version_panels(s, (packed.loops[2], product.loops[2]), "p", "n(i)")
     return s
 
 

@@ -14,13 +14,20 @@ from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import Options, compiled
-from ragged.ops.panels import WIDTH, cut_panels, panels_of
+from ragged.ops.panels import WIDTH, cut_panels, panels_of, version_panels
+from ragged.runtime.team import check_workers
 
 WHAT = "ragged.ops.trmm"
 ROWS = 6
 """Rows that are computed together: the sums up to the first one's diagonal are of one length for all of them.
 
 Six take 0.90 of what four do at 1024, where a panel is read from the second cache for each few rows.
+"""
+
+_PANELS_PER_WORKER = 8
+"""From so many panels a worker on whole panels are shared out: the busiest worker has an eighth too much at most.
+
+A panel that only one worker reads stays in that one's second cache, from which it is read for each block of rows.
 """
 
 
@@ -45,17 +52,22 @@ def trmm(
     triangle = isinstance(lower, RaggedArray)
     if not triangle and not is_array(lower):
         raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")
-    function = compiled(("trmm", triangle), lambda: program(triangle=triangle), Options(target, threads))
+    panels, workers = -(-right.shape[-1] // WIDTH), check_workers(threads)
+    whole = workers == 1 or panels >= _PANELS_PER_WORKER * workers
+    function = compiled(
+        ("trmm", triangle, whole), lambda: program(triangle=triangle, whole=whole), Options(target, threads)
+    )
     given = lower.packed() if isinstance(lower, RaggedArray) else read_array(f"{WHAT}: 'lower'", lower)
     result: npt.NDArray[np.float32] = function(L=given, B=right)
     return result
 
 
-def program(*, triangle: bool = False) -> RaggedSchedule:
+def program(*, triangle: bool = False, whole: bool = True) -> RaggedSchedule:
     """Return the scheduled operator: inputs `L` and `B`, the product `C`; `triangle` says how `L` is stored.
 
     Sums of six rows run together up to the diagonal's block (operation splitting of the reduction); what is left of
-    them is a block of six by six, with zeros above the diagonal.
+    them is a block of six by six, with zeros above the diagonal. Workers share out the panels; unless panels are
+    `whole`, the blocks of rows of all panels, by their work.
     """
     n, m = ragged.size("n"), ragged.size("m")
     rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
@@ -100,12 +112,19 @@ def program(*, triangle: bool = False) -> RaggedSchedule:
     s = RaggedSchedule(product, name="trmm")
     s.compute_at(corner, product.loops[1])
     s.compute_at(sums, product.loops[1])
-    s.compute_at(packed, product.loops[0])
+    if whole:
+        s.compute_at(packed, product.loops[0])
     d = product.dims
     s.reorder_dimensions(d[1], d[2], d[0], d[3])
     s.fuse_dimensions(d[1], d[2])
     s.fuse_dimensions(d[0], d[3])
-    cut_panels(s, product.loops[0], "m")
+    if whole:
+        cut_panels(s, product.loops[0], "m")
+    else:
+        s.fuse_loops(product.loops[0], product.loops[1])
+        s.balance(product.loops[1], tile * ROWS + 2 * ROWS)
+        s.fuse_loops(packed.loops[0], packed.loops[1])
+        version_panels(s, (packed.loops[2], product.loops[2]), "p", "m")
     return s
 
 

@@ -10,7 +10,7 @@ import z3
 
 from ragged.ir.expr import Function
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Monotone, PrefixSum, Tiling
+from ragged.ir.facts import Monotone, PrefixSum, Shares, Tiling
 from ragged.ir.pointer_facts import Follows
 from ragged.prove.terms import Occurrence, Term, Translator
 
@@ -24,6 +24,11 @@ def monotone(fact: Monotone, calls: Sequence[Occurrence], to: Translator) -> Ite
         # Values are integers: a strict step is at least one.
         rise = there - here >= j - i if fact.strict else here <= there
         yield z3.Implies(z3.And(_inside(fact.function, i, to), _inside(fact.function, j, to), i <= j), rise)
+
+
+def shares(fact: Shares, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
+    """Yield the comparison of any two beginnings of shares."""
+    yield from monotone(Monotone(fact.begin), calls, to)
 
 
 def prefix_sum(fact: PrefixSum, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
@@ -77,6 +82,7 @@ def follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Itera
 LEMMAS: Mapping[type[Fact], Lemma] = {
     Monotone: monotone,
     PrefixSum: prefix_sum,
+    Shares: shares,
     Tiling: tiling,
     Follows: follows,
 }

@@ -31,6 +31,8 @@ from ragged.transform.loops.split import split as split
 from ragged.transform.loops.tile import tile as tile
 from ragged.transform.loops.unroll import unroll as unroll
 from ragged.transform.loops.unroll_fully import unroll_fully as unroll_fully
+from ragged.transform.loops.version_loop import version_loop as version_loop
+from ragged.transform.mapping.balance_shares import balance_shares as balance_shares
 from ragged.transform.mapping.distribute_over_blocks import distribute_over_blocks as distribute_over_blocks
 from ragged.transform.mapping.distribute_over_team import distribute_over_team as distribute_over_team
 from ragged.transform.mapping.distribute_over_threads import (
@@ -70,6 +72,7 @@ LOOPS = (
     tile,
     unroll,
     unroll_fully,
+    version_loop,
 )
 STORAGE = (
     cache_read,
@@ -94,6 +97,7 @@ CODE = (
     tensorize,
 )
 MAPPING = (
+    balance_shares,
     distribute_over_blocks,
     distribute_over_team,
     distribute_over_threads,

@@ -17,7 +17,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Role
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
-from tests.support.tables import filled_tables, random_orders
+from tests.support.tables import filled_tables, with_declared
 
 BOUND = 1e-5
 """The largest error that a result may have."""
@@ -110,7 +110,7 @@ def inputs(
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes and arrays of a batch; orders of loops that a schedule declared are what `seed` says."""
     sizes, arrays = interpreter_inputs(program, linearized, params)
-    arrays |= random_orders(program, sizes, workers, seed)
+    sizes, arrays = with_declared(program, sizes, arrays, workers, seed)
     return sizes, arrays | filled_tables(program, sizes, arrays)
 
 

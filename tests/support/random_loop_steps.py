@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ragged.auto.rebase_batches import batches_of
-from ragged.ir.expr import Binary, Const, Expr, Ref, Role
+from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Role
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, LoopKind, Reduce
@@ -38,6 +38,8 @@ from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.tile import tile
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.loops.unroll_fully import unroll_fully
+from ragged.transform.loops.version_loop import version_loop
+from ragged.transform.mapping.balance_shares import balance_shares
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.serial import serial
@@ -192,6 +194,13 @@ def _stack(d: Places, attempt: Attempt) -> Asked:
     return Asked(((first, chosen), d.name("stacked")))
 
 
+def _version(d: Places, attempt: Attempt) -> Asked:
+    loop = d.loop()
+    sizes = [Call(function) for function in d.program.sizes()]
+    indices: list[Expr] = [Const(1), Const(3), Ref(GONE), *sizes]
+    return Asked((loop, d.pick(indices), d.pick(indices)))
+
+
 def _declare_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
 
@@ -212,6 +221,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     cache_read: _cache_read,
     cache_write: _cache_write,
     partition_loop: _cut,
+    balance_shares: _declare_order,
     declare_order: _declare_order,
     dispatch: _dispatch,
     distribute_over_team: _over_team,
@@ -244,6 +254,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     unroll: _constant,
     unroll_fully: _constant,
     vectorize: _innermost,
+    version_loop: _version,
 }
 
 UNDRAWN = {

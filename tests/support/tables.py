@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ragged.ir.expr import Function, Source
-from ragged.ir.facts import Injective
+from ragged.ir.expr import Expr, Function, Source
+from ragged.ir.facts import Injective, Shares
 from ragged.ir.interpret import interpret
-from ragged.ir.printer import expr_text
+from ragged.ir.interpret.evaluate import Evaluator
+from ragged.ir.interpret.memory import Frame
 from ragged.ir.program import Program
 from ragged.layout.derived import derived_tables
 from ragged.layout.prelude import prelude_programs
@@ -23,15 +24,29 @@ def is_order(program: Program, function: Function) -> bool:
     return function.source is Source.PAYLOAD and Injective(function) in program.facts
 
 
-def random_orders(program: Program, sizes: Mapping[str, int], workers: int, seed: int) -> Arrays:
-    """Return a random order for each that is declared, by name."""
-    called = {function.name: workers for function in program.sizes() if function.source is Source.CALL}
-    orders: Arrays = {}
+def with_declared(
+    program: Program, sizes: Mapping[str, int], arrays: Mapping[str, Any], workers: int, seed: int
+) -> tuple[dict[str, int], Arrays]:
+    """Return sizes and arrays with a random order for each that is declared, and random shares of balanced loops."""
+    random = np.random.default_rng(seed)
+    found = dict(arrays)
+    counts = {fact.count.name: workers for fact in program.facts if isinstance(fact, Shares)}
+    known = {f: {**counts, **sizes}.get(f.name, workers) for f in program.sizes()}
+
+    def value(expr: Expr) -> int:
+        tables = {function: found[function.name] for function in program.arrays() if function.name in found}
+        return max(int(Evaluator(known, tables).compile(expr)(Frame({}, {}, place="a table"))), 0)
+
     for function in program.arrays():
-        if is_order(program, function):
-            count = eval(expr_text(function.params[0].extent), called | dict(sizes))
-            orders[function.name] = np.random.default_rng(seed).permutation(max(count, 0)).astype(np.int32)
-    return orders
+        if function.name not in found and is_order(program, function):
+            order = random.permutation(value(function.params[0].extent))
+            found[function.name] = order.astype(np.int32)
+    for fact in program.facts:
+        if isinstance(fact, Shares):
+            total = value(fact.total)
+            inner = sorted(random.integers(0, total + 1, workers - 1))
+            found[fact.begin.name] = np.array([0, *inner, total], np.int32)
+    return {**sizes, **counts}, found
 
 
 def filled_tables(program: Program, sizes: Mapping[str, int], arrays: Mapping[str, Any]) -> Arrays:

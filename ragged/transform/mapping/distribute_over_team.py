@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -12,6 +12,7 @@ from ragged.arith.fold import ONE, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var
+from ragged.ir.facts import Shares
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
@@ -32,8 +33,9 @@ def distribute_over_team(
 ) -> Rewritten:
     """Give each worker of a team of any size a contiguous share of each PARALLEL loop, with barriers where needed.
 
-    Each iteration does what it did: results have the same bits for any number of workers. A barrier stands before a
-    loop that may depend on what came since the last one (CORTEX, appendix A.4).
+    Shares have as many iterations, or are those of `balance_shares`. Each iteration does what it did: results have the
+    same bits for any number of workers. A barrier stands before a loop that may depend on what came since the last one
+    (CORTEX, appendix A.4).
 
     before::
 
@@ -86,6 +88,7 @@ def distribute_over_team(
         regions=kernel.regions,
         replicated=kernel.replicated,
         rolling={old: old.stacked(Call(workers)) for old in kernel.rolling_buffers},
+        balanced={fact.begin for fact in program.facts if isinstance(fact, Shares)},
     )
     new = share.by_team(kernel.program, kernel.kernel, share.worker, share.workers)
     new = kernel.replicated.with_copies(new, share.worker, share.workers)
@@ -103,6 +106,7 @@ class _ShareOverTeam(Share):
     regions: tuple[ParallelRegion, ...] = field(kw_only=True)
     replicated: ReplicatedLoops = field(kw_only=True)
     rolling: Mapping[Buffer, Buffer] = field(kw_only=True)
+    balanced: Collection[Function] = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
         if any(region.loop.var is loop.var for region in self.replicated.regions):
@@ -135,10 +139,18 @@ class _ShareOverTeam(Share):
     def _share(self, loop: For, worker: Expr, workers: Expr, body: Stmt) -> Stmt:
         """Return the loop over share `worker` of `workers` of a loop."""
         first, place = Var("first"), self.copied_loop(loop.var, "s")
-        count = Binary(BinaryOp.SUB, _begin(loop.extent, plus(worker, ONE), workers), Ref(first))
+        count = Binary(BinaryOp.SUB, self._begin(loop.extent, plus(worker, ONE), workers), Ref(first))
         inside = Let(loop.var, plus(Ref(first), Ref(place)), body)
         shared = replace(loop, var=place, extent=count, body=inside, kind=LoopKind.SERIAL)
-        return Let(first, _begin(loop.extent, worker, workers), shared)
+        return Let(first, self._begin(loop.extent, worker, workers), shared)
+
+    def _begin(self, extent: Expr, worker: Expr, workers: Expr) -> Expr:
+        """Return the first iteration of a worker's share: of as many iterations, or as `balance_shares` says."""
+        match extent:
+            case Call(function=begin, args=(count,)) if begin in self.balanced:
+                return Call(begin, (self._begin(count, worker, workers),))
+            case _:
+                return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)
 
     def barrier_condition(self, loop: For) -> Expr | None:
         here = self._region(loop)
@@ -161,8 +173,3 @@ class _ShareOverTeam(Share):
         """Return whether so many rows are distributed, and not columns."""
         assert self.min_rows is not None
         return Binary(BinaryOp.GE, extent, times(self.workers, Const(self.min_rows)))
-
-
-def _begin(extent: Expr, worker: Expr, workers: Expr) -> Expr:
-    """Return the first iteration of a worker's share."""
-    return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)

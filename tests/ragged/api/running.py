@@ -19,8 +19,11 @@ from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
 from ragged.ir.program import Program, StageKind
 from ragged.runtime.call import Caller, bind
-from ragged.runtime.orders import dealt, longest_first
+from ragged.runtime.orders import dealt, longest_first, share_begins
 from tests.ragged.api.oracle import Index, Oracle
+
+WORKERS = 2
+"""The most workers of a call."""
 
 
 @dataclass
@@ -73,8 +76,12 @@ class _Call:
             for order in self.schedule.signature.orders:  # later preludes may read them
                 work = self.arrays.get(order.table.removesuffix("_table"))
                 if work is not None:
-                    made = dealt(work, 2) if order.policy is Policy.DEALT else longest_first(work)
+                    made = dealt(work, WORKERS) if order.policy is Policy.DEALT else longest_first(work)
                     self.arrays[order.name] = made
+            for shares in self.schedule.signature.shares:
+                work = self.arrays.get(shares.table.removesuffix("_table"))
+                if work is not None:
+                    self.arrays[shares.name] = share_begins(work, WORKERS)
         oracle = self.data.oracle
         for tensor, buffer in lowered.buffers.items():
             if tensor.kind is not Kind.COMPUTED:
@@ -88,7 +95,8 @@ class _Call:
         outputs = {buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT}
         functions = {f.name for f in program.functions} | {b.name for b in program.buffers}
         arrays = {name: array for name, array in self.arrays.items() if name in functions}
-        sizes = {name: size for name, size in self.data.sizes.items() if name in functions}
+        counts = {shares.count: WORKERS for shares in self.schedule.signature.shares}
+        sizes = {name: size for name, size in {**self.data.sizes, **counts}.items() if name in functions}
         if not self.compiled:
             found = interpret(program, sizes, arrays, seed=self.seed)
             return {name: found[name] for name in outputs}

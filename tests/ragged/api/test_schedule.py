@@ -382,12 +382,30 @@ def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
 
 def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):
     s = RaggedSchedule(rows.X)
-    because = "the order of an operator's outermost loop can be chosen, by work that depends on it alone"
     message = (
-        f"remap: cannot run loop 't' in another order\n  because: {because}\n"
-        "  fix: remap(X.loops[0], ...), or reorder first"
+        "remap: cannot run loop 't' in another order\n"
+        "  because: loops around it change how often it runs, n(b) times, or its work, n(b)\n"
+        "  fix: name an outermost loop, or fuse_loops with those around it first"
     )
     assert refusal(s.remap, rows.X.loops[1], rows.n(rows.b)) == message
+
+
+def test_work_is_of_dimensions_that_the_loop_knows(rows: Rows):
+    s = RaggedSchedule(rows.X)
+    s.fuse_loops(rows.X.loops[0], rows.X.loops[1])  # a fused loop that nowhere asks in which row it is
+    assert refusal(s.balance, rows.X.loops[1], rows.n(rows.b)) == (
+        "balance: cannot share out loop 'b_t' by work\n  because: n(b) names 'b', which is not known there"
+    )
+
+
+def test_shares_of_a_loop_in_others_are_refused(rows: Rows):
+    s = RaggedSchedule(rows.X)
+    message = (
+        "balance: cannot share out loop 't' by work\n"
+        "  because: loops around it change how often it runs, n(b) times, or its work, n(b)\n"
+        "  fix: name an outermost loop, or fuse_loops with those around it first"
+    )
+    assert refusal(s.balance, rows.X.loops[1], rows.n(rows.b)) == message
 
 
 def test_what_would_not_count_in_loops_of_others_is_refused(rows: Rows):

@@ -12,7 +12,7 @@ from ragged.ir.build import add, index, sub
 from ragged.ir.check_facts import violation
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 
@@ -39,6 +39,7 @@ GROUP, HEIGHT, DOWN = table("group", Const(3)), table("height", Const(3)), table
 LAYERED, DESCENDS = Layered(TOP, START, GROUP, HEIGHT, 2), Descends(DOWN, GROUP, HEIGHT, 2)
 STEPS = {"tops": 1, "steps": 1, "group": [0, 0, -1], "height": [4, 3, 0]}
 """Nodes 0 and 1 are of step 1, 1 below 0, and 2 is a leaf."""
+SHARES = Shares(OFFSET, N, Const(3))
 TILING = Tiling(BEGIN, LENGTH, Call(FIRST), Call(TOTAL))
 
 
@@ -81,6 +82,10 @@ OWN = Ref(F.params[0].var)
         ),
         (Owner(F, OFFSET), {"n": 2, "f": [1, 2], "offset": [0, 0, 2]}, "f(1) = 2 is not in [0, 2)"),
         (Owner(F, OFFSET), {"n": 1, "f": [-1], "offset": [0, 1]}, "f(0) = -1 is not in [0, 1)"),
+        (Shares(F, N, Const(3)), {"n": 2, "f": [0, 3]}, "f has 2 values for 2 shares"),
+        (SHARES, {"n": 1, "offset": [1, 3]}, "offset(0) = 1 is not 0"),
+        (SHARES, {"n": 1, "offset": [0, 2]}, "offset(1) = 2 is not 3"),
+        (SHARES, {"n": 2, "offset": [0, 4, 3]}, "offset(1) = 4 is not <= offset(2) = 3"),
         (TILING, {"batches": 0, "begin": [], "length": []}, "begin has 0 values, and needs one"),
         (TILING, {"batches": 1, "begin": [1], "length": [2]}, "begin(0) = 1 is not 2"),
         (TILING, {"batches": 1, "begin": [2], "length": [2]}, "begin(0) + length(0) = 4 is not 5"),
@@ -169,6 +174,8 @@ def test_the_first_counterexample(fact: Fact, data: dict, text: str):
         (PrefixSum(OFFSET, STEP), {"n": 3, "offset": [0, 0, 2, 3], "step": [0, 2, 1]}),
         (Owner(F, OFFSET), {"n": 0, "f": [], "offset": [0]}),
         (Owner(F, OFFSET), {"n": 3, "f": [1, 1, 2], "offset": [0, 0, 2, 3]}),
+        (SHARES, {"n": 1, "offset": [0, 3]}),
+        (SHARES, {"n": 4, "offset": [0, 0, 2, 2, 3]}),
         (TILING, {"batches": 1, "begin": [0], "length": [0], "first": 0, "total": 0}),
         (TILING, {"batches": 3, "begin": [2, 2, 0], "length": [3, 0, 2]}),
         # Leaves stand outside the pointer's domain.

@@ -281,5 +281,11 @@ LOOPS = (
         _loops(_outermost, lambda loop, s: s.remap(loop, _work(loop), Policy.LONGEST_FIRST)),
         True,
     ),
+    Primitive(
+        "balance",
+        "the outermost loop",
+        _loops(_outermost, lambda loop, s: s.balance(loop, _work(loop))),
+        True,
+    ),
 )
 PRIMITIVES = (*STORAGE, *LOOPS)

@@ -152,4 +152,4 @@ def test_workers_share_the_sequences_of_one_head():
     layer = ops.MultiheadAttention(8, 1, threads=2)
     layer.load_state_dict(weights(layer.shapes))
     text = layer.function.show("loops")
-    assert "w * batches // workers" in text and "w * 1 // workers" not in text
+    assert "b_begin(w * shares // workers)" in text and "w * 1 // workers" not in text

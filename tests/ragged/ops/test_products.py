@@ -1,13 +1,17 @@
 """Products of matrices of different sizes, and of triangles, against float64."""
 
+import sys
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragged
+from ragged.api.inputs import InputLengths
 from ragged.errors import DataError
-from ragged.ops import triangle, trmm, vgemm
+from ragged.ops import gemm, triangle, trmm, vgemm
 
 SIDES = st.integers(0, 9) | st.sampled_from([15, 63, 64, 65, 127, 130])
 """Around the edges of tiles of rows and panels of columns, and none at all."""
@@ -70,3 +74,47 @@ def test_what_is_no_matrix():
         vgemm([drawn(0, 2)], [drawn(0, 2, 2)])
     with pytest.raises(DataError, match="'b' is of type str, and a matrix is needed"):
         trmm(drawn(0, 2, 2), "b")
+
+
+def shared(function, lengths, **sizes):
+    """Return where the shares of the workers of a compiled operator begin for a batch's lengths."""
+    sizes = {name: (size, name) for name, size in sizes.items()}
+    if lengths:
+        sizes["batches"] = (len(lengths["m"]), "batches")
+    arrays = {name: (np.array(values, np.int32), name) for name, values in lengths.items()}
+    bound = function._preludes.compute(InputLengths(sizes, arrays))
+    (begins,) = [bound.values[table.name] for table in function.signature.shares]
+    return begins
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("sizes", [[(1408, 1408, 1408)], [(70 * k, 64 * k, 90) for k in (7, 1, 1, 3)]])
+def test_the_work_of_products_is_shared_out_by_panels(sizes, workers):
+    """The panels of all products are one sequence; a worker has its part of the multiply-adds, but for one panel."""
+    function = ragged.compile(gemm.program(), threads=workers)
+    panels = [m * k for m, n, k in sizes for _ in range(-(-n // 64))]
+    shares = shared(
+        function, {"m": [m for m, _, _ in sizes], "n": [n for _, n, _ in sizes], "k": [k for *_, k in sizes]}
+    )
+    loads = [sum(panels[low:high]) for low, high in pairwise(shares)]
+    assert len(loads) == workers and sum(loads) == sum(panels)
+    assert max(loads) <= sum(panels) / workers + max(panels)
+    if len(sizes) == 1 and workers == 2:
+        assert loads[0] == loads[1]  # 22 panels
+
+
+@pytest.mark.parametrize("m", [1, 64, 100])
+def test_the_work_of_a_triangle_is_shared_out_by_rows_of_all_panels(m):
+    program = sys.modules["ragged.ops.trmm"].program
+    function = ragged.compile(program(whole=False), threads=4)
+    shares = shared(function, {}, n=600, m=m)
+    blocks = [6 * (block + 2) for _ in range(-(-m // 64)) for block in range(100)]
+    loads = [sum(blocks[low:high]) for low, high in pairwise(shares)]
+    assert sum(loads) == sum(blocks) and max(loads) <= 1.03 * sum(blocks) / 4
+
+
+def test_whole_panels_and_blocks_of_rows_give_the_same_bits():
+    lower, b = drawn(0, 130, 130), drawn(1, 130, 300)
+    want = trmm(lower, b, threads=1)
+    for workers in (2, 5):
+        np.testing.assert_array_equal(trmm(lower, b, threads=workers), want)

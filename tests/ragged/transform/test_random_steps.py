@@ -16,7 +16,7 @@ from ragged.ir.rewrite import loops_of
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.ir.strategies import Case, cases
 from tests.support.random_schedules import Loops
-from tests.support.tables import random_orders
+from tests.support.tables import with_declared
 from tests.support.tally import Tally
 
 WORKERS = 2
@@ -24,8 +24,8 @@ WORKERS = 2
 
 def run(case: Case, program: Program, seed: int) -> dict[str, np.ndarray]:
     """Interpret a program on a case's data and on what its schedule asks for."""
-    arrays = {**random_orders(program, case.sizes, WORKERS, seed), **case.arrays}
-    return interpret(program, case.sizes, arrays, workers=WORKERS, seed=seed)
+    sizes, arrays = with_declared(program, case.sizes, case.arrays, WORKERS, seed)
+    return interpret(program, sizes, arrays, workers=WORKERS, seed=seed)
 
 
 def _tables(program: Program) -> set[str]:

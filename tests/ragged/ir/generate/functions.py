@@ -9,7 +9,7 @@ from ragged.ir.build import add, index, sub
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Tiling
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 
@@ -63,7 +63,7 @@ def draw_functions(world: World) -> None:
     rows = world.size("rows", world.integer(1, 4))
     world.fact(Range(rows, index(1), index(5)))
     world.size("width", world.integer(1, 3), Source.CALL)
-    parts = (_pointer, _permutation, _ragged, _expression, _batches, _steps)
+    parts = (_pointer, _permutation, _shares, _ragged, _expression, _batches, _steps)
     for part in parts:
         if world.flag():
             part(world, rows)
@@ -81,6 +81,14 @@ def _permutation(world: World, rows: Function) -> None:
     function = world.array("place", list(values), index(rows), Source.PAYLOAD)
     world.fact(Injective(function))
     world.fact(Range(function, index(0), index(rows)))
+
+
+def _shares(world: World, rows: Function) -> None:
+    total, count = world.sizes["rows"], world.integer(1, 3)
+    inner = sorted(world.integer(0, total) for _ in range(count - 1))
+    shares = world.size("parts", count)
+    begin = world.array("part_begin", [0, *inner, total], add(Call(shares), 1), Source.PAYLOAD)
+    world.fact(Shares(begin, shares, index(rows)))
 
 
 def _ragged(world: World, rows: Function) -> None:

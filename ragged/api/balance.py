@@ -1,0 +1,109 @@
+"""Load balancing of a schedule's parallel loops: orders and shares by the work of each iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragged.api.lower import LoweredOperators
+from ragged.api.signature import Order, Policy, ShareTable
+from ragged.api.tensors import Loop
+from ragged.api.values import Value
+from ragged.arith.fold import ZERO
+from ragged.errors import ScheduleError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Expr, Function, Ref, Var
+from ragged.ir.facts import Shares
+from ragged.ir.printer import expr_text
+from ragged.ir.rewrite import substitute
+from ragged.ir.sites import Site
+from ragged.ir.stmt import For, Let
+from ragged.ir.walk import variables
+from ragged.layout.prelude import table_name
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.index_checks import require_index
+from ragged.transform.locate import loop_site
+from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.remap_iterations import remap_iterations
+from ragged.transform.mapping.balance_shares import balance_shares
+
+
+@dataclass(frozen=True, slots=True)
+class Balancing:
+    """An array of the call, and the prelude's table of work that it is computed from."""
+
+    array: Order | ShareTable
+    table: Function
+
+
+def remap(
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, policy: Policy
+) -> tuple[Var, list[Balancing]]:
+    """Run a loop, which is `own` now, in an order by work; return the new loop and the arrays of a call.
+
+    Raises:
+        ScheduleError: as `RaggedSchedule.remap`.
+    """
+    what = f"remap: cannot run loop '{own.name}' in another order"
+    before = loops.checkpoint()
+    try:
+        table = _table(loops, lowered, loop, own, work, what)
+        name = loops.program.free_name(f"{own.name}_order")
+        loops.apply(declare_order, name, own)
+        made = loops.apply(remap_iterations, own, loops.function(name)).loops[own][0]
+        found = [Balancing(Order(name, table_name(table), policy), table)]
+        if policy is Policy.LONGEST_FIRST:
+            found.append(balance(loops, lowered, loop, made, work, what))
+    except ScheduleError:
+        loops.restore(before)
+        raise
+    return made, found
+
+
+def balance(
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, what: str | None = None
+) -> Balancing:
+    """Share out a loop, which is `own` now, by work; return the array of a call. `what` is the refusal of another step.
+
+    Raises:
+        ScheduleError: as `RaggedSchedule.balance`.
+    """
+    table = _table(
+        loops, lowered, loop, own, work, what or f"balance: cannot share out loop '{own.name}' by work"
+    )
+    name = loops.program.free_name(f"{own.name}_begin")
+    loops.apply(balance_shares, name, own)
+    fact = next(each for each in loops.program.facts if isinstance(each, Shares) and each.begin.name == name)
+    return Balancing(ShareTable(name, fact.count.name, table_name(table)), table)
+
+
+def _table(
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, what: str
+) -> Function:
+    """Return the prelude's table of the work of each iteration of a loop."""
+    found = loop_site(loops.program, own, what.partition(":")[0])
+    assert isinstance(found.stmt, For)
+    around, body = [*found.around, found.stmt], found.stmt.body
+    lets: list[Let] = []
+    while isinstance(body, Let):
+        lets.append(body)
+        body = body.body
+    inside = Site(found.stage, body, (*around, *lets))
+    bound = {outer.var for outer in (*around, *lets) if isinstance(outer, For | Let)}
+    names: dict[Var, Expr] = {}
+    for position, dim in enumerate(loop.tensor.dims):
+        var = lowered.loops[loop.tensor, position]
+        if var in bound:
+            names[dim.dim.var] = Ref(var)
+    value = substitute(lowered.functions.expr(work.expr), names)
+    require_index(loops.program, inside, value, ZERO, what)
+    for let in reversed(lets):
+        value = substitute(value, {let.var: let.value})
+    extent = found.stmt.extent
+    if variables(value, extent) - {own}:
+        raise ScheduleError(
+            what,
+            because=f"loops around it change how often it runs, {expr_text(extent)} times, or its work, "
+            f"{expr_text(value)}",
+            fix="name an outermost loop, or fuse_loops with those around it first",
+        )
+    return lowered.functions.tables.values([(own, extent)], value, extent, DType.INT64)
