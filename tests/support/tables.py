@@ -30,7 +30,8 @@ def with_declared(
     """Return sizes and arrays with a random order for each that is declared, and random shares of balanced loops."""
     random = np.random.default_rng(seed)
     found = dict(arrays)
-    counts = {fact.count.name: workers for fact in program.facts if isinstance(fact, Shares)}
+    declared = [f for f in program.facts if isinstance(f, Shares) and f.begin.name not in arrays]
+    counts = {fact.count.name: workers for fact in declared if fact.count.name not in sizes}
     known = {f: {**counts, **sizes}.get(f.name, workers) for f in program.sizes()}
 
     def value(expr: Expr) -> int:
@@ -41,11 +42,10 @@ def with_declared(
         if function.name not in found and is_order(program, function):
             order = random.permutation(value(function.params[0].extent))
             found[function.name] = order.astype(np.int32)
-    for fact in program.facts:
-        if isinstance(fact, Shares):
-            total = value(fact.total)
-            inner = sorted(random.integers(0, total + 1, workers - 1))
-            found[fact.begin.name] = np.array([0, *inner, total], np.int32)
+    for fact in declared:
+        total = value(fact.total)
+        inner = sorted(random.integers(0, total + 1, known[fact.count] - 1))
+        found[fact.begin.name] = np.array([0, *inner, total], np.int32)
     return {**sizes, **counts}, found
 
 
