@@ -206,6 +206,6 @@ def attention(
     )
     masked = (allowed,) if scoring.hides else ()
     tiles = (n(b0) + (TILE - 1)) // TILE
-    seen = scoring.count(tiles // 2, m(b0))  # by the tile in the middle
-    work = tiles * TILE * seen + m(b0)  # multiply-adds by a head's width, and copies of keys
+    middle = scoring.count(tiles // 2, m(b0))  # keys of the tile in the middle
+    work = tiles * TILE * middle + m(b0)  # multiply-adds by a head's width, and copies of keys
     return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work)

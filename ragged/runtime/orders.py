@@ -72,7 +72,7 @@ def share_begins(work: NDArray[Any], shares: int) -> NDArray[np.int32]:
     count = len(before) - 1
     parts = np.arange(shares + 1)
     if before[-1] <= 0:
-        return (parts * count // shares).astype(np.int32)
+        return np.asarray(parts * count // shares, np.int32)
     wanted = before[-1] * (parts / shares)
     above = np.minimum(np.searchsorted(before, wanted), count)
     below = np.maximum(above - 1, 0)
