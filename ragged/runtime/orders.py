@@ -78,7 +78,7 @@ def share_begins(work: NDArray[Any], shares: int) -> NDArray[np.int32]:
     below = np.maximum(above - 1, 0)
     found = np.where(wanted - before[below] < before[above] - wanted, below, above)
     found[0], found[-1] = 0, count
-    return found.astype(np.int32)
+    return np.asarray(found, np.int32)
 
 
 def _checked(work: NDArray[Any]) -> NDArray[np.float64]:
