@@ -49,6 +49,7 @@ def _unread(plan: Plan, vocab: Vocab | None, structure: Any) -> Iterator[str]:
             yield f"a Forest's {_quoted(more)} is not read"
     elif networkx is not None and isinstance(structure, networkx.Graph):
         attributes = {name for *_, data in islice(structure.edges(data=True), _LOOKED_AT) for name in data}
+        attributes -= {"position"} if plan.positions else set()
         if attributes:
             yield f"attributes of a graph's edges are not read: {_quoted(sorted(map(str, attributes)))}"
     elif isinstance(structure, list) and hasattr(type(structure), "label"):
