@@ -18,6 +18,9 @@ VOCAB = Vocab(["good", "film"])
 STRICT = Vocab(["good", "film"], unk=None)
 
 
+GRID = Plan(StructureKind.DAG, 0, 2, (), (0, 1))
+
+
 @dataclass
 class Illegal:
     """A plan and a batch that it forbids."""
@@ -42,6 +45,14 @@ def cyclic() -> Node:
     root = Node([Node(), inner])
     inner.children = (*inner.children, root)
     return root
+
+
+def placed(*positions: int | None) -> networkx.DiGraph:
+    """Return a graph of one node and its children, each edge with a position, or with none."""
+    graph = networkx.DiGraph()
+    for child, position in enumerate(positions):
+        graph.add_edge("a", child, **({} if position is None else {"position": position}))
+    return graph
 
 
 def sharing() -> Node:
@@ -142,6 +153,8 @@ CASES: dict[str, Illegal] = {
     "graph_empty": Illegal(DAG, lambda: networkx.DiGraph()),
     "graph_roots": Illegal(TREE, lambda: networkx.DiGraph([("a", "b"), ("c", "d")])),
     "graph_cycle": Illegal(DAG, lambda: networkx.DiGraph([("a", "b"), ("c", "d"), ("d", "c")])),
+    "graph_position": Illegal(GRID, lambda: placed(0, None)),
+    "graph_position.taken": Illegal(GRID, lambda: placed(1, 1)),
     "cycle.graph": Illegal(DAG, lambda: networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "b")])),
     "shared.graph": Illegal(TREE, lambda: networkx.DiGraph([("a", "b"), ("a", "c"), ("c", "b")])),
     "missing.graph": Illegal(NUMBERS, lambda: networkx.DiGraph([("a", "b")])),
