@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import storage
 from ragged.analysis.obligations import index_obligations
-from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.fact import Fact
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
@@ -39,7 +40,9 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
 
     This is load hoisting (CoRa, section 7.4 and appendix D.7). It hoists the largest expressions of lookups with all
     variables bound outside of the loop, if they are proven to be in bounds before the loop, which may run zero times.
-    The prelude checks the facts of the proof. A program with nothing to hoist is returned unchanged.
+    An element that the program writes may not have been written where the loop does not run: unless the loop is proven
+    to run, such a lookup gets a condition, `part[b] if n(b) > 0 else 0.0`. The prelude checks the facts of the proofs.
+    A program with nothing to hoist is returned unchanged.
 
     Raises:
         ScheduleError: there is no such loop, or it is a team's or vectorized.
@@ -51,11 +54,14 @@ def hoist_loads(program: Program, loop: Var) -> Rewritten:
     found, facts = _found(program, site, old)
     if not found:
         return Rewriter().finish(program, program)
+    guarded = {expr for expr in found if any(map(_is_computed, subexpressions(expr)))}
+    if guarded and isinstance(runs := answer(program, site, _runs(old)), Proof):
+        guarded, facts = set(), facts | frozenset(runs.facts)
 
     def change(_: For, owner: Rewriter) -> Stmt:
         inner: Stmt = replace(old, body=_Looked(values=found).stmt(old.body))
         for expr, var in reversed(found.items()):
-            inner = Let(var, expr, inner)
+            inner = Let(var, _where_it_runs(old, expr) if expr in guarded else expr, inner)
         return inner
 
     result = Replace(loop=loop, change=change).program(program)
@@ -78,6 +84,21 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
                     found[part] = Var(_name(part), part.dtype)
                     facts |= {fact for proof in proofs if isinstance(proof, Proof) for fact in proof.facts}
     return found, facts
+
+
+def _is_computed(expr: Expr) -> bool:
+    """Return whether an expression reads an element that the program writes."""
+    given = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
+    return isinstance(expr, Load) and storage(expr.buffer).role not in given
+
+
+def _runs(loop: For) -> Expr:
+    return Binary(BinaryOp.GT, loop.extent, Const(0, loop.extent.dtype))
+
+
+def _where_it_runs(loop: For, expr: Expr) -> Expr:
+    """Return the expression where the loop runs, and else zero, which nothing reads."""
+    return Select(_runs(loop), expr, Const(expr.dtype.numpy.type(0).item(), expr.dtype))
 
 
 def _values(stmt: Stmt) -> Iterator[Expr]:

@@ -46,6 +46,38 @@ def data(lengths):
 DATA = [data([]), data([0]), data([3, 0, 2])]
 
 
+PARTS = """\
+program("parts")
+
+rows: structure()
+n: structure(b < rows) = facts({facts})
+part: workspace(float32[rows])
+z: output(float32[rows])
+
+with kernel:
+    for b in serial(rows):
+        if n(b) > 0:
+            part[b] = 2.0
+    for b in serial(rows):
+        z[b] = 1.0
+        for t in serial(n(b)):
+            z[b] += part[b]
+"""
+
+
+@pytest.mark.parametrize(
+    ("facts", "hoisted"),
+    [("0 <= n(b) < 9", "part_b = part[b] if n(b) > 0 else 0.0"), ("1 <= n(b) < 9", "part_b = part[b]\n")],
+)
+def test_what_may_not_be_written_is_read_only_where_the_loop_runs(facts, hoisted):
+    """Found by `make fuzz`: the interpreter read an element that no iteration had written."""
+    program = parse(PARTS.format(facts=facts))
+    result = valid(hoist_loads, program, loop(program, "t"))
+    assert hoisted in body(result.program)
+    lengths = [3, 0, 2] if facts.startswith("0") else [3, 1]
+    check_same(program, result.program, [({"rows": len(lengths)}, {"n": np.array(lengths, np.int32)})])
+
+
 @pytest.mark.parametrize(
     ("statement", "hoisted"),
     [
