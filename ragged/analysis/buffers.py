@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import constant_shape
-from ragged.ir.expr import Buffer, Role
+from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Role
 from ragged.ir.index import index_of
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Block, For, If, Let, Stmt, block
+from ragged.ir.walk import subexpressions
 
 
 def allocations(program: Program) -> Iterator[Site]:
@@ -105,6 +106,14 @@ def prepended(program: Program, stmt: Stmt) -> Program:
 def is_empty(stmt: Stmt) -> bool:
     """Return whether a statement is a block of none."""
     return isinstance(stmt, Block) and not stmt.body
+
+
+def is_size_expr(extent: Expr) -> bool:
+    """Return whether an extent is made of numbers and sizes of the call alone."""
+    parts = list(subexpressions(extent))
+    return not any(isinstance(part, Ref | Load) for part in parts) and all(
+        part.function.is_size for part in parts if isinstance(part, Call)
+    )
 
 
 @dataclass

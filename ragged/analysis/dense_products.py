@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ragged.ir.expr import Binary, Call, Expr, Load, Ref, Role
+from ragged.analysis.buffers import is_size_expr
+from ragged.ir.expr import Binary, Expr, Load, Ref, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import mentions
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 
@@ -23,7 +24,8 @@ class DenseProduct:
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
     `operand`, a parameter or an input, is indexed by it in `dimension`, and can be packed so that columns are
     contiguous; the other operand does not depend on it. `rows` are the loops that `operand` does not depend on, `batch`
-    the others; all stand directly inside each other, and are listed outermost first.
+    the others; all stand directly inside each other, and are listed outermost first. Loops `around` them have more than
+    one statement inside.
     """
 
     init: Label
@@ -33,7 +35,9 @@ class DenseProduct:
     columns: For
     axes: tuple[For, ...]
     operand: Load
+    other: Expr
     dimension: int
+    around: tuple[For, ...]
 
     @property
     def contiguous(self) -> bool:
@@ -87,7 +91,10 @@ def _product(site: Site, update: Reduce) -> DenseProduct | None:
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
-            return DenseProduct(init.label, update.label, batch, rows, columns, axes, operand, dimension)
+            around = site.loops[: -count - len(outputs)]
+            return DenseProduct(
+                init.label, update.label, batch, rows, columns, axes, operand, other, dimension, around
+            )
     return None
 
 
@@ -130,11 +137,7 @@ def _stores(outputs: tuple[For, ...], update: Reduce) -> tuple[Store, Store] | N
 
 
 def _is_dense(loop: For) -> bool:
-    parts = list(subexpressions(loop.extent))
-    return loop.kind in (LoopKind.SERIAL, LoopKind.PARALLEL) and all(
-        not isinstance(part, Ref | Load) and (not isinstance(part, Call) or part.function.is_size)
-        for part in parts
-    )
+    return loop.kind in (LoopKind.SERIAL, LoopKind.PARALLEL) and is_size_expr(loop.extent)
 
 
 def _dimension(operand: Expr, columns: For) -> int | None:

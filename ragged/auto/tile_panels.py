@@ -14,7 +14,7 @@ from ragged.auto.rebase_batches import batches_of
 from ragged.auto.shapes import SizeSum
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.expr import Buffer, Const, Select, Var
 from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
@@ -31,6 +31,7 @@ from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
 from ragged.transform.storage.pack import pack
@@ -59,10 +60,12 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
                 the rows that are left over, in tiles of 3 rows and of one
             and the same for 1, 2 and 3 vectors
 
-    What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
-    of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored
-    as far as there are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and
-    so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what is planned for each.
+    An operand that is read under a condition, as images of a convolution at their border, is padded once in each
+    iteration of the first loop. What follows the sum of an element in its loop, as an activation, is computed as the
+    tile is stored. The last vector of a packed operand is filled up with zeros, so that sums are computed for whole
+    vectors, and stored as far as there are columns. The order of each sum stays. Products that `tile_products` suits
+    are left to it, and so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what
+    is planned for each.
     """
     planned = []
     batches = bool(
@@ -94,9 +97,9 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
 
 def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it."""
-    product = next((each for each in dense_products(schedule.program) if each.update is update), None)
-    if product is None:
-        raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
+    product = _product(schedule, update)
+    if isinstance(product.other, Select) and len(product.rows) > 1:
+        product = _without_condition(schedule, product)
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
     counts = _vector_counts(columns, lanes, panel_vectors(machine))
@@ -106,9 +109,10 @@ def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPan
     fill = _pack(schedule, product, lanes, most)
     outer, rows = _arrange(product)
     schedule.apply(reorder, (*outer, panel, *rows, vectors, lane))
-    if not outer or product.batch:
+    shared = product.batch or not (outer or product.around)
+    if shared:
         schedule.apply(parallel, panel)
-    if fill and (not outer or product.batch):
+    if fill and shared:
         _fuse_fill(schedule, fill, (*outer, panel))
     nests = [(counts[0], (*rows, vectors, lane))]
     if len(counts) > 1:
@@ -124,6 +128,25 @@ def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPan
     return _planned(product, most, per_call=bool(fill))
 
 
+def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
+    """Return the product of an update."""
+    for each in dense_products(schedule.program):
+        if each.update is update:
+            return each
+    raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
+
+
+def _without_condition(schedule: LoopSchedule, product: DenseProduct) -> DenseProduct:
+    """Pad what a product reads under a condition, once in each iteration of its first loop; return the product."""
+    before = schedule.checkpoint()
+    try:
+        schedule.apply(cache_padded, product.update, product.rows[0].var)
+    except ScheduleError:  # each step asks for the condition
+        schedule.restore(before)
+        return product
+    return _product(schedule, product.update)
+
+
 def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedPanels:
     """Return the plan of a product with panels of so many vectors; `per_call`: each call packs its operand."""
     outer, rows = _arrange(product)
@@ -131,7 +154,8 @@ def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedP
     tiled = list(rows[-1:])
     while tiled and len(tiled) < len(rows) and isinstance(extents[tiled[0]], Const):
         tiled.insert(0, rows[-len(tiled) - 1])
-    repeated = [extents[var] for var in (*outer, *rows) if var in extents and var not in tiled]
+    repeated = [each.extent for each in product.around]
+    repeated += [extents[var] for var in (*outer, *rows) if var in extents and var not in tiled]
     return PlannedPanels(
         name,
         tuple(SizeSum.of(loop.extent) for loop in product.batch),
@@ -147,7 +171,7 @@ def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedP
 def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
     """Return the loops outside of the panels, and the loops over the rows of a panel."""
     batch, rows = [loop.var for loop in product.batch], [loop.var for loop in product.rows]
-    if product.batch or len(rows) < 2:
+    if product.batch or product.around or len(rows) < 2:
         return tuple(batch), tuple(rows)
     return (rows[0],), tuple(rows[1:])
 

@@ -41,6 +41,7 @@ from ragged.transform.mapping.distribute_over_threads import (
 from ragged.transform.mapping.parallel import parallel as parallel
 from ragged.transform.mapping.serial import serial as serial
 from ragged.transform.mapping.vectorize import vectorize as vectorize
+from ragged.transform.storage.cache_padded import cache_padded as cache_padded
 from ragged.transform.storage.cache_read import cache_read as cache_read
 from ragged.transform.storage.cache_write import cache_write as cache_write
 from ragged.transform.storage.concat_buffers import concat_buffers as concat_buffers
@@ -75,6 +76,7 @@ LOOPS = (
     version_loop,
 )
 STORAGE = (
+    cache_padded,
     cache_read,
     cache_write,
     concat_buffers,

@@ -6,19 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.accesses import accesses
-from ragged.analysis.buffers import appended, check_alone, check_free, check_known, prepended, table_shape
+from ragged.analysis.buffers import (
+    appended,
+    check_alone,
+    check_free,
+    check_known,
+    is_size_expr,
+    prepended,
+    table_shape,
+)
 from ragged.arith.affine import divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, Label, LoopKind, Stmt, Store, block
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements
 
 
 def pack(
@@ -110,7 +118,7 @@ def pack(
 def _input_shape(program: Program, given: Buffer) -> tuple[Expr, ...]:
     """Return the shape of an input that the kernel can pack, or raise `ScheduleError`."""
     what = f"pack: '{given.name}' cannot be packed in the kernel"
-    if not given.shape or not all(_is_size(extent) for extent in given.shape):
+    if not given.shape or not all(is_size_expr(extent) for extent in given.shape):
         raise ScheduleError(
             what,
             because="its extents are not all numbers and sizes of the call",
@@ -126,14 +134,6 @@ def _input_shape(program: Program, given: Buffer) -> tuple[Expr, ...]:
             fix="pack before distribute_over_team",
         )
     return given.shape
-
-
-def _is_size(extent: Expr) -> bool:
-    """Return whether an extent is made of numbers and sizes of the call alone."""
-    parts = list(subexpressions(extent))
-    return not any(isinstance(part, Ref | Load) for part in parts) and all(
-        part.function.is_size for part in parts if isinstance(part, Call)
-    )
 
 
 def _before_kernel(program: Program, stmt: Stmt) -> Program:

@@ -231,6 +231,45 @@ def test_a_reduction_over_several_axes(role):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+PADDED = """\
+program("padded")
+
+N: call()
+x: payload(float32[N, 4, 5, 3])
+w: parameter(float32[3, 3, 3, 20])
+y: output(float32[N, 4, 5, 20])
+
+with kernel:
+    for n in parallel(N):
+        for h in parallel(4):
+            for v in parallel(5):
+                for f in serial(20):
+                    y[n, h, v, f] = 0.0
+                    for r in serial(3):
+                        for s in serial(3):
+                            for c in serial(3):
+                                y[n, h, v, f] += (x[n, h + r - 1, v + s - 1, c] if h + r - 1 >= 0 and h + r - 1 < 4 \
+and v + s - 1 >= 0 and v + s - 1 < 5 else 0.0) * w[r, s, c, f]
+"""
+
+
+def test_a_border_is_no_condition_in_the_tiles():
+    program = parse(PADDED)
+    done = DefaultSchedule(AVX512, threads=2)(program).program
+    lines = to_text(done).splitlines()
+    assert any("y_acc = local(float32[12, 2, 16]" in line for line in lines)
+    assert not any("fma" in line or "reduce(" in line for line in lines if " if " in line)
+    random = np.random.default_rng(0)
+    for count in (0, 1, 3):
+        values = {
+            "x": random.standard_normal((count, 4, 5, 3), np.float32),
+            "w": random.standard_normal((3, 3, 3, 20), np.float32),
+        }
+        want = interpret(program, {"N": count}, values)["y"]
+        got = interpret(done, {"N": count, "workers": 2}, values)["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 CHANNELS_FIRST = """\
 program("channels_first")
 

@@ -1,0 +1,211 @@
+"""cache_padded: copy what a statement reads under a condition, and the constant it takes elsewhere, to a temporary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.analysis.buffers import check_alone, is_size_expr
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.bindings import Bindings, bindings
+from ragged.arith.fold import at_least_zero, plus, times
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten
+from ragged.ir.sites import sites
+from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.walk import mentions, subexpressions
+from ragged.transform.locate import loop_site
+
+_FILLED = (Role.PARAMETER, Role.PAYLOAD)
+_LOGICAL = (BinaryOp.AND, BinaryOp.OR)
+_FIX = "a statement with `x[...] if condition else number`, with sums of loops' variables in both"
+
+
+def cache_padded(program: Program, statement: Label, loop: Var) -> Rewritten:
+    """Copy an input that a statement reads under a condition to a temporary that holds its border too.
+
+    before::
+
+        for n in parallel(count):
+            for h in serial(56):
+                for k in serial(3):
+                    y[n, h] += (x[n, h + k - 1] if h + k - 1 >= 0 and h + k - 1 < 56 else 0.0) * w[k]
+
+    after `cache_padded(program, y, n)`::
+
+        for n in parallel(count):
+            for x_1 in serial(58):
+                x_padded[n, x_1] = x[n, x_1 - 1] if x_1 - 1 >= 0 and x_1 - 1 < 56 else 0.0
+            for h in serial(56):
+                for k in serial(3):
+                    y[n, h] += x_padded[n, h + k] * w[k]
+
+    The condition is asked once for each element that is read, and not in each step of a reduction. The temporary is a
+    workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
+
+    Raises:
+        ScheduleError: the statement is not in the loop, or reads nothing in this form; what it reads is no input and no
+            parameter; an index is no sum of positive multiples of the variables of loops inside, which extend
+            numbers and sizes, and of what is known at the start of the loop's body; or the condition asks for something
+            else than for such an index.
+    """
+    what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
+    place = loop_site(program, loop, "cache_padded")
+    site = next((each for each in sites(program) if getattr(each.stmt, "label", None) is statement), None)
+    if site is None or place.stmt not in site.around:
+        raise ScheduleError(what, because="it is not in that loop", fix="name a loop around it")
+    stmt = site.stmt
+    if not isinstance(stmt, Store | Reduce) or site.stage.kind is not StageKind.KERNEL:
+        raise ScheduleError(what, because="it writes no buffer in the kernel", fix=_FIX)
+    depth = site.loops.index(place.stmt) + 1
+    outer, inner = site.loops[:depth], site.loops[depth:]
+    guarded = _guarded(stmt, {each.var for each in inner}, what)
+    load = guarded.if_true
+    assert isinstance(load, Load)
+    check_alone(program, load.buffer, "cache_padded")
+    if load.buffer.role not in _FILLED:
+        raise ScheduleError(what, because=f"'{load.buffer.name}' is no input: it may be written in the loop")
+    padding = _Padding(what, bindings(program), outer, {each.var: each.extent for each in inner}, load)
+    table, fill = padding.table(program, guarded)
+    read = Load(table, (*(Ref(each.var) for each in outer), *padding.places()))
+    rewriter = _Pad(loop=loop, statement=stmt, guarded=guarded, read=read, fill=fill)
+    stages = tuple(
+        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
+        for stage in program.stages
+    )
+    return rewriter.finish(program, replace(program, buffers=(*program.buffers, table), stages=stages))
+
+
+def _guarded(stmt: Store | Reduce, inner: Collection[Var], what: str) -> Select:
+    """Return what the statement selects between an element and a number, in a condition on inner loops."""
+    found = {
+        part
+        for part in subexpressions(stmt.value)
+        if isinstance(part, Select)
+        and isinstance(part.if_true, Load)
+        and isinstance(part.if_false, Const)
+        and mentions(part.condition, inner)
+    }
+    if len(found) != 1:
+        raise ScheduleError(what, because=f"it has {len(found) or 'no'} such conditions", fix=_FIX)
+    return found.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Padding:
+    """The elements that are read in the inner loops: in each dimension from a base on, as many as there are."""
+
+    what: str
+    known: Bindings
+    outer: Sequence[For]
+    inner: Mapping[Var, Expr]
+    load: Load
+
+    def forms(self) -> dict[int, AffineForm]:
+        """Return the indices that depend on inner loops, by dimension."""
+        found = {d: self.known.affine(index) for d, index in enumerate(self.load.indices)}
+        return {d: form for d, form in found.items() if self._is_inner(form)}
+
+    def _is_inner(self, form: AffineForm) -> bool:
+        return any(mentions(term, self.inner) for term in form.terms)
+
+    def moving(self, form: AffineForm) -> AffineForm:
+        """Return the part of an index that depends on inner loops."""
+        own = form.only(term for term in form.terms if mentions(term, self.inner))
+        for term, coefficient in own.terms.items():
+            if not isinstance(term, Ref) or coefficient < 0 or not is_size_expr(self.inner[term.var]):
+                raise ScheduleError(
+                    self.what,
+                    because="an index is no sum of positive multiples of inner loops' variables with known extents",
+                    fix=_FIX,
+                )
+        return own
+
+    def places(self) -> tuple[Expr, ...]:
+        """Return where the table has the element of an iteration."""
+        return tuple(self.moving(form).expr for form in self.forms().values())
+
+    def size(self, form: AffineForm) -> Expr:
+        """Return how many elements a dimension of the table has."""
+        constant = 1 - sum(self.moving(form).terms.values())
+        total: Expr = Const(0)
+        for term, coefficient in self.moving(form).terms.items():
+            assert isinstance(term, Ref)
+            total = plus(total, times(self.inner[term.var], Const(coefficient)))
+        return at_least_zero(affine(plus(total, Const(constant))).expr)
+
+    def table(self, program: Program, guarded: Select) -> tuple[Buffer, Stmt]:
+        """Return the table, and the loops that fill it."""
+        buffer, forms = self.load.buffer, self.forms()
+        if not all(is_size_expr(each.extent) for each in self.outer):
+            raise ScheduleError(
+                self.what, because="the extents of the loops around are not known before the call"
+            )
+        fresh = {d: Var(f"{buffer.name}_{d}") for d in forms}
+        at = {
+            d: form.plus(self.moving(form), -1).plus(AffineForm({Ref(fresh[d]): 1}))
+            for d, form in forms.items()
+        }
+        sizes = {d: self.size(form) for d, form in forms.items()}
+        shape = (*(each.extent for each in self.outer), *sizes.values())
+        dims = (*(each.dim for each in self.outer), *(buffer.dims[d] for d in forms))
+        table = Buffer(program.free_name(f"{buffer.name}_padded"), buffer.dtype, shape, Role.WORKSPACE, dims)
+        indices = tuple(
+            at[d].expr if d in at else self.known.expand(index) for d, index in enumerate(self.load.indices)
+        )
+        condition = self._at(self.known.expand(guarded.condition), at)
+        value = Select(condition, Load(buffer, indices), guarded.if_false)
+        places = (*(Ref(each.var) for each in self.outer), *(Ref(var) for var in fresh.values()))
+        nest: Stmt = Store(Label(table.name), table, places, value)
+        for d in reversed([d for d in buffer.order if d in fresh]):
+            nest = For(fresh[d], sizes[d], nest, LoopKind.SERIAL, buffer.dims[d])
+        return table, nest
+
+    def _at(self, condition: Expr, at: Mapping[int, AffineForm]) -> Expr:
+        """Return a condition on indices as one on the table's places."""
+        if not mentions(condition, self.inner):
+            return condition
+        match condition:
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op in _LOGICAL:
+                return Binary(op, self._at(lhs, at), self._at(rhs, at))
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison:
+                return Binary(op, self._index(lhs, at), self._index(rhs, at))
+            case Unary(op=UnaryOp.NOT as op, operand=operand):
+                return Unary(op, self._at(operand, at))
+            case _:
+                return self._index(condition, at)
+
+    def _index(self, expr: Expr, at: Mapping[int, AffineForm]) -> Expr:
+        """Return an index, or one a known distance from it, for the table's places."""
+        form = affine(expr)
+        if not self._is_inner(form):
+            return expr
+        for d, own in self.forms().items():
+            rest = form.plus(own, -1)
+            if not self._is_inner(rest):
+                return at[d].plus(rest).expr
+        raise ScheduleError(self.what, because="the condition depends on more than the indices", fix=_FIX)
+
+
+@dataclass
+class _Pad(Rewriter):
+    loop: Var = field(kw_only=True)
+    statement: Stmt = field(kw_only=True)
+    guarded: Select = field(kw_only=True)
+    read: Load = field(kw_only=True)
+    fill: Stmt = field(kw_only=True)
+    _inside: bool = field(default=False, init=False)
+
+    def expr(self, expr: Expr) -> Expr:
+        return self.read if self._inside and expr == self.guarded else super().expr(expr)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        self._inside = stmt is self.statement
+        new = super().stmt(stmt)
+        self._inside = False
+        if isinstance(new, For) and new.var is self.loop:
+            return replace(new, body=block(self.fill, new.body))
+        return new

@@ -1,0 +1,122 @@
+"""cache_padded: an input with its border is copied once, and read without a condition."""
+
+import numpy as np
+import pytest
+
+from ragged.ir.parser import parse
+from ragged.transform.storage.cache_padded import cache_padded
+from tests.ragged.transform.data_support import same, same_compiled, valid
+from tests.ragged.transform.support import body, label, loop, refused
+
+WINDOWS = """\
+program("windows")
+
+count: call()
+height: call()
+x: payload(float32[count, height, 9, 2])
+w: payload(float32[3, 2, 2])
+y: output(float32[count, height, 5])
+
+with kernel:
+    for n in parallel(count):
+        for h in parallel(height):
+            for v in parallel(5):
+                y[n, h, v] = 0.0
+                for r in serial(3):
+                    for s in serial(2):
+                        for c in serial(2):
+                            y[n, h, v] += (x[n, h + r - 1, 2 * v - s, c] if {condition} else {other}) * w[r, s, c]
+"""
+INSIDE = "h + r >= 1 and h + r - 1 < height and (2 * v - s >= 0 and not 2 * v - s >= 9)"
+POSITIVE = WINDOWS.replace("2 * v - s", "2 * v + s - 1")
+INSIDE_POSITIVE = "h + r >= 1 and h + r - 1 < height and (2 * v + s - 1 >= 0 and not 2 * v + s > 9)"
+
+
+def windows(condition=INSIDE_POSITIVE, other="0.0", text=POSITIVE):
+    return parse(text.format(condition=condition, other=other))
+
+
+def data():
+    random = np.random.default_rng(0)
+    for count, height in ((0, 2), (1, 1), (2, 4)):
+        arrays = {
+            "x": random.standard_normal((count, height, 9, 2), np.float32),
+            "w": random.standard_normal((3, 2, 2), np.float32),
+        }
+        yield {"count": count, "height": height}, arrays
+
+
+def padded(program, name="n"):
+    return valid(cache_padded, program, label(program, "y", 1), loop(program, name)).program
+
+
+def test_text(golden):
+    program = windows()
+    new = padded(program)
+    golden("cache_padded.txt", body(program) + "\ncache_padded(y, n)\n\n" + body(new))
+    same(program, new, data())
+    same_compiled(program, new, data())
+
+
+@pytest.mark.parametrize("name", ["h", "v"])
+def test_a_loop_further_in(name):
+    program = windows(other="2.5")
+    new = padded(program, name)
+    assert "x_padded" in body(new)
+    same(program, new, data())
+    same_compiled(program, new, data())
+
+
+BOUND = """\
+program("bound")
+
+x: parameter(float32[9])
+y: bound(float32[9])
+
+with bind:
+    for n in serial(1):
+        for h in serial(9):
+            y[h] = x[h - 1] if h >= 1 else 0.0
+
+with kernel:
+    pass
+"""
+RAGGED = """\
+program("ragged")
+
+rows: structure()
+n: structure(b < rows) = facts(0 <= n(b) < 9)
+x: payload(float32[rows, 9])
+y: output(float32[rows, 9])
+
+with kernel:
+    for b in serial(rows):
+        for t in serial(n(b)):
+            for h in serial(9):
+                y[b, h] = x[b, h + t] if h + t < 9 else 0.0
+"""
+REFUSED = {
+    "difference": (windows(text=WINDOWS, condition=INSIDE), 1, "n"),
+    "other_condition": (
+        windows("h + r >= 1 and h + r - 1 < height and 2 * v + s >= 1 and 2 * v + s <= 9 and r * s < 2"),
+        1,
+        "n",
+    ),
+    "no_condition": (windows("count > 1"), 1, "n"),
+    "no_number": (windows(other="w[0, 0, 0]"), 1, "n"),
+    "no_input": (
+        parse(POSITIVE.format(condition=INSIDE_POSITIVE, other="0.0").replace("x: payload", "x: workspace")),
+        1,
+        "n",
+    ),
+    "elsewhere": (windows(), 0, "r"),
+    "no_kernel": (parse(BOUND), 0, "n"),
+    "unknown_extent": (parse(RAGGED), 0, "t"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case, golden):
+    program, place, name = REFUSED[case]
+    text = refused(cache_padded, program, label(program, "y", place), loop(program, name))
+    golden(f"cache_padded_{case}.txt", f"{text}\n")
