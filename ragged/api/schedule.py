@@ -34,7 +34,6 @@ from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.loops.partition_loop import partition_loop
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.loops.tile import tile
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.vectorize import vectorize
@@ -117,12 +116,6 @@ class RaggedSchedule(DecisionSchedule):
         own = self.loop(loop)
         edge = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
         return self.loops.apply(partition_loop, own, edge).loops[own]
-
-    def tile(self, loops: tuple[LoopLike, ...], factors: tuple[int, ...]) -> tuple[tuple[Var, ...], ...]:
-        """Tile perfectly nested loops: the loops over blocks come outermost; returns pairs."""
-        own = tuple(map(self.loop, loops))
-        made = self.loops.apply(tile, own, factors).loops
-        return tuple(made[each] for each in own)
 
     def remap(self, loop: Loop, work: Value, policy: Policy = Policy.DEALT) -> Var:
         """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).

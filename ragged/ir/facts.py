@@ -1,6 +1,6 @@
 """What is known of uninterpreted functions: assumptions about data, each said once, as formulas.
 
-The text of a fact is derived from its fields; its NumPy check (`ragged.ir.check_facts`), its native check
+The text of a fact is derived from its fields; its NumPy check (`tests.support.check_facts`), its native check
 (`ragged.passes.fact_checks`) and its instances for the prover (`ragged.prove.axioms`) are derived from its formulas. A
 call checks the facts that proofs used. `CoRa` section 5 and `CORTEX` Appendix A name the properties that lowering
 relies on. What does not follow from single instances is a lemma of `ragged.prove.lemmas`.

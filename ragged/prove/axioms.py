@@ -1,6 +1,6 @@
 """What facts say of the calls that occur: instances of their formulas, without quantifiers.
 
-An instance may be weaker than the fact, never stronger: whatever `ragged.ir.check_facts` lets pass satisfies all of
+An instance may be weaker than the fact, never stronger: whatever `tests.support.check_facts` lets pass satisfies all of
 them (the tests compare the two on data).
 """
 

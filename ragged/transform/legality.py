@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from ragged.analysis.dependence import Conflict, Copies, find_conflict, storage
 from ragged.errors import ScheduleError
@@ -96,15 +95,3 @@ def refuse(conflict: Conflict | None, what: str, fix: str | None = None) -> None
     """Raise `ScheduleError` if there is a conflict; `what` is the refusal."""
     if conflict is not None:
         raise ScheduleError(what, because=str(conflict), example=conflict.example, fix=fix)
-
-
-@contextmanager
-def stepwise(what: str) -> Iterator[None]:
-    """Say of a refusal inside which primitive, made of others, it stops: `what` is the refusal, the step the reason."""
-    try:
-        yield
-    except ScheduleError as error:
-        because = error.what if error.because is None else f"{error.what}, because {error.because}"
-        raise ScheduleError(
-            what, at=error.at, because=because, example=error.example, fix=error.fix
-        ) from None

@@ -1,8 +1,8 @@
 """Each fact that a proof used of the paper's models, broken in a batch: the call is refused, whatever carried it.
 
 First in the arrays, as somebody may who keeps what `fn.linearize` returned: the arrays are those of a real batch with
-one value exchanged, and `ragged.ir.check_facts` agrees that the fact is broken. Then in structures, where there is a
-way to say something that the fact forbids; a `DataError` names the structure and the node.
+one value exchanged, and `tests.support.check_facts` agrees that the fact is broken. Then in structures, where there is
+a way to say something that the fact forbids; a `DataError` names the structure and the node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from cortex import Forest, Node, models
 from cortex.linearize import Linearized
 from cortex.linearize.values import value_of
 from ragged.errors import DataError
-from ragged.ir.check_facts import violation
 from ragged.ir.expr import Source
 from ragged.ir.fact import Fact
 from ragged.ir.interpret import CheckFailed, interpret
@@ -28,6 +27,7 @@ from ragged.ir.stmt import Block
 from ragged.passes.assume import assume
 from tests.bounds.faults import BREAK, with_value, word_at
 from tests.bounds.five import MODELS, V, batch, compiled, linearized
+from tests.support.check_facts import violation
 
 
 def cases() -> list[Any]:

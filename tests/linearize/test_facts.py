@@ -14,10 +14,10 @@ from cortex.ilir.structure_functions import structure_functions
 from cortex.linearize import Linearized, Vocab, linearize
 from cortex.linearize.values import value_of
 from ragged.errors import DataError
-from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
 from tests.linearize import strategies
 from tests.linearize.support import check_against_reference
+from tests.support.check_facts import violation
 
 VOCAB = Vocab(strategies.WORDS)
 WORD = Payload("word", DType.INT32, (), Presence.NOWHERE, -1, (0, 10))

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragged.ir.build import add, index, sub, within
-from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
 from ragged.ir.expr import (
     Binary,
@@ -43,6 +42,7 @@ from ragged.ir.program import Program
 from ragged.prove import Proof, Prover, Unproven
 from ragged.prove.axioms import instances
 from ragged.prove.terms import Translator
+from tests.support.check_facts import violation
 
 
 def size(name: str) -> Function:

@@ -35,7 +35,6 @@ from ragged.transform.loops.serpentine_order import serpentine_order
 from ragged.transform.loops.slice_columns import slice_columns
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.loops.tile import tile
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.loops.version_loop import version_loop
@@ -92,11 +91,6 @@ def _nested(d: Places, attempt: Attempt) -> Asked:
 
 def _swapped(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.pair(d.nested())[::-1],), {"reassociate": True} if d.chance(2) else {})
-
-
-def _tile(d: Places, attempt: Attempt) -> Asked:
-    factors = (d.pick([2, 1, 3, 0]), d.pick([2, 1, 3]))
-    return Asked((d.pair(d.nested()), factors if d.chance(9) else factors[:1]))
 
 
 def _ragged(d: Places, attempt: Attempt) -> Asked:
@@ -250,7 +244,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     specialize: _specialize,
     split: _split,
     concat_buffers: _stack,
-    tile: _tile,
     unroll: _constant,
     unroll_fully: _constant,
     vectorize: _innermost,

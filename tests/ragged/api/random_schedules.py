@@ -27,7 +27,6 @@ from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.loops.partition_loop import partition_loop
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.loops.tile import tile
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.vectorize import vectorize
@@ -48,7 +47,6 @@ NAMES = {
         reorder,
         simplify_guards,
         split,
-        tile,
         unroll,
         vectorize,
         Tail,
@@ -213,7 +211,6 @@ REWRITINGS: dict[str, Callable[[Steps, RaggedSchedule], object]] = {
     "fuse_loops": _fuse_loops,
     "split_loop": _split_loop,
     "partition_loop": _cut,
-    "tile": lambda d, s: s.tile(d.nested(s), (2, 2)),
     "reorder": lambda d, s: s.reorder(*reversed(d.nested(s))),
     "parallel": lambda d, s: s.parallel(d.serial(s)),
     "vectorize": lambda d, s: s.vectorize(d.loop(s, constant=True)),

@@ -203,7 +203,9 @@ def test_split_dimensions_are_stored_apart(rows: Rows):
 
 def test_tile_vectorize_unroll(rows: Rows):
     s = RaggedSchedule(rows.X)
-    (_, inner), (_, lanes) = s.tile((rows.X.loops[1], rows.X.loops[2]), (2, 4))
+    outer, inner = s.split_loop(rows.X.loops[1], 2)
+    blocks, lanes = s.split_loop(rows.X.loops[2], 4)
+    s.reorder(outer, blocks, inner, lanes)
     s.vectorize(lanes)
     s.unroll(inner)
     assert "vectorized(4" in rows.check(s)

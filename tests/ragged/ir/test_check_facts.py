@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from ragged.errors import DataError
 from ragged.ir.build import add, index, sub
-from ragged.ir.check_facts import violation
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
+from tests.support.check_facts import violation
 
 
 def size(name: str) -> Function:

@@ -10,7 +10,6 @@ import pytest
 
 from ragged.errors import InternalError
 from ragged.ir.build import add, sub
-from ragged.ir.check_facts import violation
 from ragged.ir.dtype import DType
 from ragged.ir.equal import difference
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Param, Ref, Source, Var
@@ -24,6 +23,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
 from ragged.passes.assume import assume
 from ragged.prove import Proof, Prover, Unproven
+from tests.support.check_facts import violation
 
 
 @dataclass(frozen=True, slots=True)

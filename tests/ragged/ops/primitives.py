@@ -251,8 +251,6 @@ LOOPS = (
     Primitive("split_loop, PEEL", "sums", _loops(_sums, lambda loop, s: s.split_loop(loop, 2, Tail.PEEL))),
     Primitive("partition_loop", "rows", _dims(_rows, lambda d, s: s.partition_loop(_loop(d), "2"))),
     Primitive("partition_loop", "sums", _loops(_sums, lambda loop, s: s.partition_loop(loop, "2"))),
-    Primitive("tile", "rows", _pairs(_nested_rows, lambda p, s: s.tile(tuple(map(_loop, p)), (2, 2)))),
-    Primitive("tile", "others", _pairs(_nested_others, lambda p, s: s.tile(tuple(map(_loop, p)), (2, 2)))),
     Primitive("reorder", "rows", _pairs(_nested_rows, lambda p, s: s.reorder(*map(_loop, reversed(p))))),
     Primitive("reorder", "others", _pairs(_nested_others, lambda p, s: s.reorder(*map(_loop, reversed(p))))),
     Primitive("parallel", "dense", _dims(_dense, lambda d, s: s.parallel(_loop(d)))),

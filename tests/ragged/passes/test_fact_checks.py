@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from ragged.codegen.build import compile_program
 from ragged.errors import DataError
-from ragged.ir.check_facts import violation
 from ragged.ir.expr import Function
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Injective, Range
@@ -15,6 +14,7 @@ from ragged.ir.interpret import CheckFailed, interpret
 from ragged.ir.parser import parse
 from ragged.ir.program import Program, StageKind
 from ragged.passes.assume import assume
+from tests.support.check_facts import violation
 
 PROGRAM = """\
 program("facts")

@@ -17,7 +17,6 @@ from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.loops.tile import tile
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.mapping.parallel import parallel
@@ -31,7 +30,6 @@ NAMES = {
         split,
         reorder,
         fuse,
-        tile,
         fission,
         fuse_siblings,
         vectorize,
@@ -129,8 +127,6 @@ def step(program: Program, name: str, choose: random.Random):
             return (pair[::-1],)
         case "fuse" | "fuse_siblings":
             return pair
-        case "tile":
-            return pair, (choose.randrange(1, 4), choose.randrange(1, 4))
         case "fission":
             cuts = [(var, place) for var in loops for place in directly_in(program, var)[:-1]]
             anywhere = (one, choose.choice([*labels_of(program), *loops]))
