@@ -44,7 +44,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
     """
 
     form = artifact_form("ragged function", 6, Artifact[RaggedSignature])
-    stages = ("ragged", "schedule", "variants", "loops", "prelude", "tir", "asm")
+    stages = ("ragged", "schedule", "variants", "tree", "loops", "prelude", "tir", "asm")
     loader = "ragged.load"
 
     def __init__(self, parts: CompiledParts[RaggedSignature], params: Mapping[str, object]) -> None:

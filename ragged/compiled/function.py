@@ -18,7 +18,7 @@ from ragged.ir.rule_record import RuleRecord, rules_from_json
 from ragged.runtime.bundle import FileFormat
 from ragged.runtime.team import check_workers
 
-_GENERATED = frozenset(("loops", "prelude", "tir", "asm", "cuda"))
+_GENERATED = frozenset(("tree", "loops", "prelude", "tir", "asm", "cuda"))
 """Stages that `show` has of every kernel; the others are texts of the signature or listings of the kernel."""
 
 
@@ -115,10 +115,11 @@ class CompiledFunction(Generic[S]):
     def show(self, stage: str) -> str:
         """Return the text of a stage of the compilation, one of `stages`.
 
-        "schedule" is the user's steps and then those of the default schedule; "loops" the program after all passes;
-        "prelude" the programs that fill tables; "tir" and "asm" the kernel in TVM's IR and in assembly, generated anew.
-        A kernel for a GPU has "cuda", its source, in place of "tir", and "asm" is its PTX. The others are a front
-        end's: the model or the operators, the naive loops, and the outcome of each check.
+        "schedule" is the user's steps and then those of the default schedule; "tree" the schedule tree of the kernel,
+        in isl's YAML; "loops" the program after all passes; "prelude" the programs that fill tables; "tir" and "asm"
+        the kernel in TVM's IR and in assembly, generated anew. A kernel for a GPU has "cuda", its source, in place of
+        "tir", and "asm" is its PTX. The others are a front end's: the model or the operators, the naive loops, and the
+        outcome of each check.
 
         Raises:
             UserError: there is no such stage; or the compiler here makes other code of the loops of a saved function.
@@ -131,6 +132,11 @@ class CompiledFunction(Generic[S]):
         match stage:
             case "schedule":
                 return "\n".join(filter(None, (texts[stage], *texts["steps"].splitlines())))
+            case "tree":
+                from ragged.ir.parser import parse  # here: calls do without the compiler
+                from ragged.polyhedral.schedule_tree import schedule_tree
+
+                return schedule_tree(parse(kernel.programs[0]))
             case "loops":
                 return kernel.programs[0]
             case "prelude":

@@ -116,16 +116,24 @@ def statements_of(program: Program) -> tuple[Statement, ...]:
     Raises:
         PolyhedralLimitError: workers or threads run it.
     """
-    stage = program.stage(StageKind.KERNEL)
-    assert stage is not None, "a verified program has a kernel"
-    places = dict(_places(stage.body, (), [0]))
-    statements: list[Statement] = []
     for site in sites(program):
-        if site.stage is stage and getattr(site.stmt, "label", None) is not None:
+        if site.stage.kind is StageKind.KERNEL:
             _require_sequential(site)
-            loops = tuple(loop.var for loop in site.loops)
-            statements.append(Statement(f"S{len(statements)}", site, loops, places[id(site.stmt)]))
-    return tuple(statements)
+    return labelled_statements(program)
+
+
+def labelled_statements(program: Program) -> tuple[Statement, ...]:
+    """Return what `statements_of` does, of kernels that workers or threads run as well; barriers are none."""
+    places = dict(_places(program.kernel, (), [0]))
+    found = [
+        site
+        for site in sites(program)
+        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Store | Reduce | Check | Intrinsic)
+    ]
+    return tuple(
+        Statement(f"S{number}", site, tuple(loop.var for loop in site.loops), places[id(site.stmt)])
+        for number, site in enumerate(found)
+    )
 
 
 def accesses_of(program: Program) -> Accesses:

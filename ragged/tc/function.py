@@ -22,7 +22,7 @@ from ragged.tc.torch_operator import torch_operator
 from ragged.tuning import Tuning, tune
 from ragged.tuning.strategies import StrategyLike
 
-_COMPILED = ("loops", "schedule", "tir", "asm", "cuda")
+_COMPILED = ("tree", "loops", "schedule", "tir", "asm", "cuda")
 
 
 class TcFunction(TcCallable):
@@ -161,7 +161,7 @@ class TcFunction(TcCallable):
         return self._reverses[wrt, saved]
 
     def show(self, stage: str) -> str:
-        """Return the text of a stage: "tc", "ranges", "checks", "loops", "schedule", "tir", "asm" or "cuda".
+        """Return the text of a stage: "tc", "ranges", "checks", "tree", "loops", "schedule", "tir", "asm" or "cuda".
 
         "tc" is the definition, "ranges" has the range of each index, "checks" says how each access is kept in bounds;
         the others are of the compiled function.

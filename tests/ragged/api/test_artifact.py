@@ -52,7 +52,7 @@ def test_what_is_loaded_is_what_was_saved(function, tmp_path):
     for lengths in ((3, 0, 5, 1), (), (0,), (33, 2)):
         assert bits(loaded(A=rows(lengths))) == bits(fn(A=rows(lengths)))
     assert loaded.signature == fn.signature and repr(loaded) == repr(fn)
-    for stage in ("ragged", "schedule", "loops", "prelude", "tir", "asm"):
+    for stage in ("ragged", "schedule", "tree", "loops", "prelude", "tir", "asm"):
         assert loaded.show(stage) == fn.show(stage), stage
     assert loaded.profile(repeats=2, A=rows()).flops == fn.profile(repeats=2, A=rows()).flops
     loaded.save(tmp_path / "again.ragged")

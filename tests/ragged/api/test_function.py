@@ -211,6 +211,7 @@ def test_every_stage_shows(several, stage):
     expected = {
         "ragged": 'program("attention")',
         "schedule": "s.apply(",
+        "tree": 'mark: "team w',
         "loops": "for w in team(workers)",
         "prelude": 'program("attention_work")',
         "tir": "def attention_kernel(",
@@ -232,7 +233,7 @@ def test_unknown_stage(simple):
     with pytest.raises(UserError) as unknown:
         simple.show("ptx")
     assert str(unknown.value) == (
-        "show: no stage is called 'ptx'\n  fix: one of ragged, schedule, variants, loops, prelude, tir, asm"
+        "show: no stage is called 'ptx'\n  fix: one of ragged, schedule, variants, tree, loops, prelude, tir, asm"
     )
 
 

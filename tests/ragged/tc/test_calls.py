@@ -161,6 +161,7 @@ def test_show():
         "4 accesses: 3 proven, 0 checked once a call, 1 checked in the kernel"
     )
     assert "with kernel:" in LIB.mlp1.show("loops")
+    assert LIB.lookup.show("tree").startswith('domain: "[')
     with pytest.raises(UserError, match="no stage is called 'ptx'"):
         LIB.mlp1.show("ptx")
 
