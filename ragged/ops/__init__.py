@@ -7,6 +7,7 @@ and `Dense` take dense arrays of any library with DLPack, of any sizes.
 """
 
 from ragged.ops.convolution import conv2d
+from ragged.ops.decoder import DecoderCache, TransformerDecoderLayer
 from ragged.ops.dense import Dense
 from ragged.ops.elementwise import add, div, maximum, minimum, mul, sub
 from ragged.ops.encoder import TransformerEncoderLayer
@@ -23,10 +24,12 @@ from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
 
 __all__ = [
+    "DecoderCache",
     "Dense",
     "LayerNorm",
     "Linear",
     "MultiheadAttention",
+    "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "add",

@@ -43,31 +43,37 @@ class Scoring:
         """Whether some scores of keys that are computed may be left out."""
         return self.before is not None or self.after is not None or self.adjust is not None
 
-    def first(self, tile: ValueLike, keys: Value) -> ValueLike:
-        """Return the first key that a tile of queries sees."""
+    def first(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> ValueLike:
+        """Return the first key that a tile of queries sees, the first query of all at place `start`."""
         if self.before is None:
             return 0
-        return ragged.minimum(ragged.maximum(tile * TILE - self.before, 0), self.end(tile, keys))
+        seen = ragged.maximum(tile * TILE + (start - self.before), 0)
+        return ragged.minimum(seen, self.end(tile, keys, start))
 
-    def end(self, tile: ValueLike, keys: Value) -> Value:
+    def end(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> Value:
         """Return the key after the last one that a tile of queries sees."""
-        return keys if self.after is None else ragged.minimum(keys, (tile + 1) * TILE + self.after)
+        return keys if self.after is None else ragged.minimum(keys, (tile + 1) * TILE + (start + self.after))
 
-    def count(self, tile: ValueLike, keys: Value) -> Value:
+    def count(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> Value:
         """Return how many keys a tile of queries sees, with a bound that no tile is needed for."""
         if self.before is None:
-            return self.end(tile, keys)
+            return self.end(tile, keys, start)
         most = keys if self.after is None else self.before + self.after + TILE
-        return ragged.minimum(self.end(tile, keys) - self.first(tile, keys), most)
+        return ragged.minimum(self.end(tile, keys, start) - self.first(tile, keys, start), most)
 
-    def of(self, score: Value, b: Value, h: Value, query: Value, key: Value, queries: Value) -> Value:
-        """Return the score of one of `queries` places and a key; the lanes beyond the last place repeat it."""
+    def of(
+        self, score: Value, b: Value, h: Value, query: Value, key: Value, queries: Value, start: ValueLike = 0
+    ) -> Value:
+        """Return the score of one of `queries` places and a key; the lanes beyond the last place repeat it.
+
+        The first query is at place `start`.
+        """
         if self.adjust is not None:
-            score = self.adjust(score, b, h, ragged.minimum(query, queries - 1), key)
+            score = self.adjust(score, b, h, ragged.minimum(query, queries - 1) + start, key)
         if self.after is not None:
-            score = ragged.where(key <= query + self.after, score, float("-inf"))
+            score = ragged.where(key <= query + (start + self.after), score, float("-inf"))
         if self.before is not None:
-            score = ragged.where(key >= query - self.before, score, float("-inf"))
+            score = ragged.where(key >= query + (start - self.before), score, float("-inf"))
         return score
 
 
@@ -119,11 +125,13 @@ def attention(
     v: Read,
     *,
     scoring: Scoring = PLAIN,
+    start: Callable[[ValueLike], Value] | None = None,
 ) -> Attention:
     """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
 
     Of the keys that `scoring` hides from a whole tile of queries no scores are computed (CoRa, appendix D.3). A query
-    that sees no keys gives zeros, the sum of nothing.
+    that sees no keys gives zeros, the sum of nothing. A sequence's first query is at the place of its key 0, or of
+    `start(b)`.
     """
     n, m = queries.lengths, keys.lengths
     b0 = queries.batch
@@ -145,11 +153,14 @@ def attention(
         lambda h, b, i, d, w: q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale,
     )
 
+    def begin(b: ValueLike) -> ValueLike:
+        return 0 if start is None else start(b)
+
     def at(b: Value, i: Value, u: Value) -> Value:
-        return u if scoring.before is None else u + scoring.first(i, m(b))
+        return u if scoring.before is None else u + scoring.first(i, m(b), begin(b))
 
     def seen(b: ValueLike, i: ValueLike) -> Value:
-        return scoring.count(i, m(b))
+        return scoring.count(i, m(b), begin(b))
 
     scores = ragged.compute(
         f"{name}_scores",
@@ -161,7 +172,9 @@ def attention(
         allowed = ragged.compute(
             f"{name}_allowed",
             scores.dims,
-            lambda h, b, i, u, w: scoring.of(scores[h, b, i, u, w], b, h, i * TILE + w, at(b, i, u), n(b)),
+            lambda h, b, i, u, w: scoring.of(
+                scores[h, b, i, u, w], b, h, i * TILE + w, at(b, i, u), n(b), begin(b)
+            ),
         )
     may_hide_all = scoring.before is not None or scoring.adjust is not None
 
@@ -206,6 +219,6 @@ def attention(
     )
     masked = (allowed,) if scoring.hides else ()
     tiles = (n(b0) + (TILE - 1)) // TILE
-    middle = scoring.count(tiles // 2, m(b0))  # keys of the tile in the middle
+    middle = scoring.count(tiles // 2, m(b0), begin(b0))  # keys of the tile in the middle
     work = tiles * TILE * middle + m(b0)  # multiply-adds by a head's width, and copies of keys
     return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ragged
-from ragged.api.dims import LengthFn, RaggedDim
+from ragged.api.dims import RaggedDim
 from ragged.api.tensors import RaggedTensor
-from ragged.api.values import Value
+from ragged.api.values import Value, ValueLike
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """A batch of `size` sequences, of `lengths` each."""
+    """A batch of `size` sequences, of `lengths(batch)` each."""
 
     batch: RaggedDim
     size: Value
     length: RaggedDim
-    lengths: LengthFn
+    lengths: Callable[[ValueLike], Value]
 
     def rows(self, name: str, features: int) -> RaggedTensor:
         """Declare an input (batch, length, features)."""

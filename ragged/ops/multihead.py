@@ -112,7 +112,9 @@ class MultiheadAttention(Module):
                 fix="layer(query, key, value)",
             )
         own = self.hidden, self.heads, self.kdim, self.vdim, self.bias, self.causal
-        return self._function(mode, own, lambda: _program(mode, *own), lambda state: _params(mode, state))
+        return self._function(
+            mode, own, lambda: _program(mode, *own), lambda state: attention_params(mode, state)
+        )
 
 
 def check_heads(hidden: int, heads: int) -> int:
@@ -153,8 +155,8 @@ _PROJECTIONS: dict[Mode, tuple[str, ...]] = {
 """The products of rows with rows of the one matrix, or of those side by side: each as many as it has letters."""
 
 
-def _params(mode: Mode, state: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the parameters of a program, cut from torch's."""
+def attention_params(mode: Mode, state: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the weights and biases of the products of a mode, and of `out`, cut from torch's."""
     hidden = len(state["out_proj.weight"])
     if "in_proj_weight" in state:
         weights = dict(zip("qkv", np.split(state["in_proj_weight"], 3), strict=True))
