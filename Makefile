@@ -30,7 +30,7 @@ SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
 
-.PHONY: help demo test thorough arm lint bench bench-shapes performance soak fuzz mutants format clean
+.PHONY: help demo test thorough arm lint bench bench-shapes performance soak fuzz sanitize mutants format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grow
 
 fuzz: $(VENV)/ready-to-test ## Draw 10,000 models, structures and schedules (FUZZ_ARGS='--seed 1 --jobs 8 --minutes 60')
 	@$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+sanitize: $(VENV)/ready-to-test ## Run native code under AddressSanitizer, UBSan and ThreadSanitizer (needs g++)
+	@$(BIN)/python -m tests.sanitize
 
 mutants: $(VENV)/ready-to-test ## Change primitives and passes, one place at a time (MUTANTS_ARGS='--file FILE --sample 20')
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
