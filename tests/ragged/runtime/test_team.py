@@ -16,6 +16,7 @@ from ragged.codegen.build import compile_program
 from ragged.errors import UserError
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
+from ragged.runtime import _team
 from ragged.runtime.call import Caller
 from ragged.runtime.team import check_workers, helpers, usable_cores
 
@@ -107,6 +108,15 @@ def test_helpers_are_shared_and_stay(entry):
         check(Caller([entry], {}, workers=3), 10)
     assert helpers() == count
     assert threads_of(os.getpid()).count("ragged-team") == count
+
+
+@pytest.mark.parametrize("workers", [8, 64])
+def test_many_more_workers_than_processors(entry, workers):
+    call = Caller([entry], {}, workers=workers)
+    for n in (0, workers - 1, 1000):
+        check(call, n)
+    assert helpers() >= workers - 1
+    assert _team.disband()
 
 
 def test_a_child_of_fork_has_a_team_of_its_own(entry):
