@@ -32,7 +32,7 @@ if "CORTEX_TESTS_CACHE" not in os.environ:
 for variable in CACHES:
     os.environ[variable] = os.environ["CORTEX_TESTS_CACHE"]
 
-# Programs have no reference cycles: looking for some after every 700 objects, as Python does, takes a tenth of the time.
+# Programs have no reference cycles: looking for some after each 700 objects, as Python does, takes a tenth of the time.
 # A test that needs a collection asks for it with `gc.collect()`.
 gc.set_threshold(100_000, 20, 20)
 
