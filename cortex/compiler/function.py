@@ -83,7 +83,8 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         spin_ns = self._spin_ns(sizes["num_nodes"], sizes["num_batches"])
         arrays = self._caller.run(self._arguments(linearized), spin_ns=spin_ns)
         outputs = dict(zip(self._outputs, arrays, strict=True))
-        return Output(outputs, linearized, keep_nodes=self._parts.signature.keep_nodes)
+        signature = self._parts.signature
+        return Output(outputs, linearized, keep_nodes=signature.keep_nodes, heads=signature.heads)
 
     def stream(self, batches: Iterable[object]) -> Iterator[Output]:
         """Yield what calls on each of `batches` return, in order; the next one is linearized while one is computed.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cortex.ilir.structure import ROOT
 from cortex.linearize import Linearized
 from cortex.linearize.values import value_of
 from ragged.ir.expr import Role, Source
@@ -16,21 +17,29 @@ from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
 
 Rows = Mapping[str, npt.NDArray[Any]]
-"""The results of one structure by name, (nodes, ...) in post-order rows."""
+"""The results of one structure by name, (nodes, ...) in post-order rows, heads (roots, ...)."""
 
 
 def interpreted_rows(
     program: Program, linearized: Linearized, params: Mapping[str, object], *, workers: int = 2, seed: int = 0
 ) -> list[Rows]:
-    """Interpret a program of a model compiled with `keep="nodes"` on a batch; return the rows of each structure.
+    """Interpret a program of a model on a batch; return the rows of each structure: of nodes, or what roots alone have.
 
     `seed` decides the order of parallel iterations and workers. Raises what `ragged.ir.interpret.interpret` does: a
     `Fault` for a read out of bounds or a race, `CheckFailed` for a check that does not hold.
     """
     sizes, arrays = interpreter_inputs(program, linearized, params)
-    results = interpret(program, sizes, arrays, workers=workers, seed=seed)
-    outputs = [buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT]
-    return rows_by_structure({name: results[name] for name in outputs}, linearized)
+    return rows_of_outputs(program, interpret(program, sizes, arrays, workers=workers, seed=seed), linearized)
+
+
+def rows_of_outputs(program: Program, results: Rows, linearized: Linearized) -> list[Rows]:
+    """Return the rows of each structure of a program's outputs, of nodes or of roots."""
+    outputs = [buffer for buffer in program.buffers if buffer.role is Role.OUTPUT]
+    # By name: a program that was parsed has dimensions of its own.
+    heads = [
+        buffer.name for buffer in outputs for dim in buffer.dims if dim is not None and dim.name == ROOT.name
+    ]
+    return rows_by_structure({buffer.name: results[buffer.name] for buffer in outputs}, linearized, heads)
 
 
 def interpreter_inputs(
@@ -59,10 +68,14 @@ def interpreter_inputs(
     return sizes, values
 
 
-def rows_by_structure(results: Rows, linearized: Linearized) -> list[Rows]:
-    """Return the rows of each structure of results that have a row for each node."""
-    begin = linearized.row_begin.tolist()
+def rows_by_structure(results: Rows, linearized: Linearized, at_roots: Collection[str] = ()) -> list[Rows]:
+    """Return the rows of each structure of results that have a row for each node, or each root where `at_roots`."""
+    nodes = pairwise(linearized.row_begin.tolist())
+    roots = pairwise(linearized.root_begin.tolist())
     return [
-        {name: array[linearized.rows[first:end]] for name, array in results.items()}
-        for first, end in pairwise(begin)
+        {
+            name: array[first:end] if name in at_roots else array[linearized.rows[begin:past]]
+            for name, array in results.items()
+        }
+        for (begin, past), (first, end) in zip(nodes, roots, strict=True)
     ]

@@ -23,18 +23,32 @@ class Output(Mapping[str, Array]):
     `out["h"]` is an array (roots, ...) with a row for each root, structure by structure in the order given; a tree has
     one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order. `dict(out)` and
     `{**out}` hold the roots' arrays; `len(out)` is the number of outputs, `out.num_structures` that of structures.
+    `out.heads` are the names of those that the model computes at roots alone.
     """
 
-    __slots__ = ("_arrays", "_order_values", "_roots")
+    __slots__ = ("_arrays", "_order_values", "_roots", "heads")
     __eq__ = object.__eq__  # two mappings of arrays have no truth value
     __hash__ = object.__hash__
 
-    def __init__(self, arrays: Mapping[str, Array], linearized: Linearized, *, keep_nodes: bool) -> None:
-        """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root."""
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        linearized: Linearized,
+        *,
+        keep_nodes: bool,
+        heads: tuple[str, ...] = (),
+    ) -> None:
+        """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root.
+
+        Those of `heads` always have a row for each root.
+        """
         self._order_values = _NODE_ORDER(linearized)  # not the batch, which may borrow the caller's arrays
         self._arrays = arrays if keep_nodes else None
         # With all nodes kept, roots are gathered on demand.
-        self._roots: dict[str, Array | None] = dict.fromkeys(arrays) if keep_nodes else dict(arrays)
+        self._roots: dict[str, Array | None] = dict(arrays)
+        if keep_nodes:
+            self._roots.update({name: None for name in arrays if name not in heads})
+        self.heads = heads
 
     def __getitem__(self, name: str) -> Array:
         """Return the rows of the roots: (roots, ...), float32, the same array each time.
@@ -80,11 +94,14 @@ class Output(Mapping[str, Array]):
         """Return, for each structure, the rows of all its nodes in post-order: (nodes, ...), float32, new arrays.
 
         Raises:
-            KeyError: `name` is no output, or the function was compiled with `keep="roots"`.
+            KeyError: `name` is no output, or is computed at roots alone, or the function was compiled with
+                `keep="roots"`.
         """
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
         self._check(name)
+        if name in self.heads:
+            raise KeyError(f"{name}: the model computes it at roots alone: out[{name!r}] has a row for each")
         rows = _rows_of(self._arrays[name], self._order.rows)
         return np.split(rows, self._order.row_begin[1:-1]) if self.num_structures else []
 

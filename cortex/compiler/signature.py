@@ -22,7 +22,8 @@ _LARGEST = 2**31 - 1
 class RecursiveSignature(Signature):
     """The structures that a model takes, its parameters and outputs, and options of the linearizer and of results.
 
-    `operations` is about how many operations the kernel does for a node, `table_bytes` those of tables over payloads.
+    `heads` are those of `outputs` that have a row for each root only. `operations` is about how many operations the
+    kernel does for a node, `table_bytes` those of tables over payloads.
     """
 
     plan: Plan
@@ -32,6 +33,7 @@ class RecursiveSignature(Signature):
     keep_nodes: bool
     children: str | tuple[str, ...] | None
     payloads: dict[str, str] | None = None
+    heads: tuple[str, ...] = ()
 
     @property
     def output_names(self) -> frozenset[str]:
@@ -78,10 +80,11 @@ def signature_of(
             "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
         },
         plan=replace(plan, widest=None) if whole_heights else plan,
-        outputs=tuple(model.results),
+        outputs=(*model.results, *model.heads),
         operations=operations_per_iteration(program.kernel),
         table_bytes=sum(bytes_of(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
         keep_nodes=keep_nodes,
         children=children,
         payloads=check_payloads(payloads, plan),
+        heads=tuple(model.heads),
     )

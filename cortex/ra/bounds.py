@@ -49,7 +49,7 @@ class Lookup:
 
 def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
     """Yield each index of the model that is not known to stay inside its dimension."""
-    for site, read in all_reads(analysis.recursion.computes):
+    for site, read in all_reads(analysis.recursion.bodies):
         yield from _of_read(analysis, site, read)
 
 

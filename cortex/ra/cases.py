@@ -51,9 +51,10 @@ class CaseAnalysis:
     def _computed(self) -> dict[ModelTensor, Cases]:
         """Propagate cases from the outputs, which are computed at every node, to the tensors that they read."""
         everywhere = frozenset(range(self.most + 1))
-        found: dict[ModelTensor, Cases] = {body: frozenset() for body in self.recursion.computes}
+        found: dict[ModelTensor, Cases] = {body: frozenset() for body in self.recursion.bodies}
         found.update({body: everywhere for _, body in self.recursion.outputs.values()})
-        for body in reversed(self.recursion.computes):
+        found.update(dict.fromkeys(self.recursion.heads.values(), everywhere))  # a root may have any number
+        for body in reversed(self.recursion.bodies):
             for tensor, cases in self._needed_by(body, found[body]):
                 found[tensor] |= cases
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cortex.ra.base import ModelTensor
@@ -15,20 +15,28 @@ from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, 
 class Recursion:
     """A recursion as written, before the checks: outputs, and the tensors that they depend on.
 
-    `computes` is in topological order. `names` are unique. `states` are the outputs that only a node's parent reads:
-    they are not among the results of a call.
+    `computes` and `root_computes` are in topological order. `names` are unique. `states` are the outputs that only a
+    node's parent reads: they are not among the results of a call. `heads` are the results at roots alone.
     """
 
     outputs: Mapping[str, tuple[Placeholder, Body]]
     structure: Structure
     states: frozenset[str] = frozenset()
+    heads: Mapping[str, Body] = field(default_factory=dict)
     tensors: tuple[ModelTensor, ...] = field(init=False)
+    computes: tuple[Body, ...] = field(init=False)
+    root_computes: tuple[Body, ...] = field(init=False)
     names: Mapping[ModelTensor, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = _in_order(body for _, body in self.outputs.values())
-        object.__setattr__(self, "tensors", tuple(found))
-        object.__setattr__(self, "names", _unique_names(self.outputs, self.tensors))
+        outputs = [body for _, body in self.outputs.values()]
+        everywhere = _in_order(outputs)
+        at_roots = _in_order(self.heads.values(), given=outputs)
+        found = {**everywhere, **_in_order(self.heads.values())}
+        for name, value in (("tensors", found), ("computes", everywhere), ("root_computes", at_roots)):
+            kept = tuple(t for t in value if name == "tensors" or isinstance(t, Body))
+            object.__setattr__(self, name, kept)
+        object.__setattr__(self, "names", _unique_names(self.outputs, self.heads, self.tensors))
 
     @property
     def inputs(self) -> dict[str, InputTensor]:
@@ -46,8 +54,8 @@ class Recursion:
         return {name: output for name, output in self.outputs.items() if name not in self.states}
 
     @property
-    def computes(self) -> tuple[Body, ...]:
-        """The tensors computed at a node, in topological order."""
+    def bodies(self) -> tuple[Body, ...]:
+        """The tensors computed at each node or at roots, in topological order."""
         return tuple(tensor for tensor in self.tensors if isinstance(tensor, Body))
 
     @property
@@ -82,9 +90,10 @@ def _read_by(expr: Expr) -> Iterator[ModelTensor]:
         yield from _read_by(operand)
 
 
-def _in_order(roots: Iterator[Body]) -> dict[ModelTensor, None]:
-    """Return the roots and the tensors that they depend on, in topological order."""
-    done: dict[ModelTensor, None] = {}
+def _in_order(roots: Iterable[Body], given: Iterable[Body] = ()) -> dict[ModelTensor, None]:
+    """Return the roots and the tensors that they depend on, in topological order; `given` are excluded."""
+    done: dict[ModelTensor, None] = dict.fromkeys(given)
+    excluded = tuple(done)
     stack: list[tuple[ModelTensor, bool]] = [(root, False) for root in reversed(list(roots))]
     while stack:
         tensor, ready = stack.pop()
@@ -95,17 +104,23 @@ def _in_order(roots: Iterator[Body]) -> dict[ModelTensor, None]:
             continue
         stack.append((tensor, True))
         stack.extend((read, False) for read in reversed(list(reads(tensor))))
+    for tensor in excluded:
+        del done[tensor]
     return done
 
 
 def _unique_names(
-    outputs: Mapping[str, tuple[Placeholder, Body]], tensors: tuple[ModelTensor, ...]
+    outputs: Mapping[str, tuple[Placeholder, Body]],
+    heads: Mapping[str, Body],
+    tensors: tuple[ModelTensor, ...],
 ) -> dict[ModelTensor, str]:
     """Return a name for each tensor: inputs keep theirs, then outputs, then all other tensors."""
     wanted: dict[ModelTensor, str] = {t: t.name for t in tensors if isinstance(t, InputTensor | NodeInput)}
     for name, (placeholder, body) in outputs.items():
         wanted.setdefault(body, body.name or name)
         wanted.setdefault(placeholder, placeholder.name or f"{name}_ph")
+    for name, body in heads.items():
+        wanted.setdefault(body, body.name or name)
     for number, tensor in enumerate((t for t in tensors if t not in wanted), start=1):
         wanted[tensor] = tensor.name or f"t{number}"
     taken: set[str] = set()

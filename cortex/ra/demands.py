@@ -125,7 +125,7 @@ def _presence(analysis: CaseAnalysis, tensor: NodeInput) -> Presence:
 
 
 def _reads(analysis: CaseAnalysis, tensor: NodeInput) -> Iterator[tuple[Read, frozenset[int]]]:
-    for site, read in all_reads(analysis.recursion.computes):
+    for site, read in all_reads(analysis.recursion.bodies):
         cases = analysis.at(site) if read.tensor is tensor else frozenset()
         if cases:
             yield read, cases

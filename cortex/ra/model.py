@@ -29,8 +29,10 @@ class Model(Recursion):
         outputs: by name, the placeholder of a result and the compute that defines it.
         structure: the structures that the recursion runs over.
         states: the outputs that only a node's parent reads; schedule primitives introduce them.
+        heads: by name, the computes at roots alone.
         inputs, payloads: the parameters and the node inputs by name.
-        computes: the tensors computed at a node, in topological order.
+        computes: the tensors computed at each node, in topological order.
+        root_computes: the tensors computed at roots, for the heads, in topological order.
         names: each tensor's unique name in listings.
 
     Raises:
@@ -78,6 +80,8 @@ def recursion_op(
     placeholder: Placeholder | Mapping[str, tuple[Placeholder, Body] | Body],
     body: Body | None = None,
     structure: Structure | None = None,
+    *,
+    roots: Mapping[str, Compute] | None = None,
 ) -> Model:
     """Close the recursion: define each placeholder, and the structures that it runs over.
 
@@ -87,18 +91,24 @@ def recursion_op(
             of such results only is a layer without recursion.
         body: the compute that defines the only result.
         structure: `ra.Tree(max_children=None)` unless given, or `ra.Dag()`, `ra.Sequence()`.
+        roots: heads by name: computes (ra.N, ...) that are computed at roots alone, after the recursion, such as a
+            classifier. A head reads parameters, and at its node payloads and the computes of outputs, directly or
+            through computes of its own; `out[name]` has a row for each root. A payload that it reads is carried by
+            every node, or has a default.
 
     Raises:
         ModelError: the model breaks a rule of the language.
 
     Example:
-        >>> model = recursion_op({"h": (h_ph, h), "c": (c_ph, c)}, structure=Tree())
+        >>> model = recursion_op({"h": (h_ph, h), "c": (c_ph, c)}, structure=Tree(), roots={"logits": logits})
     """
     if isinstance(placeholder, Placeholder):
         outputs: Mapping[str, object] = {"h": (placeholder, body)}
     else:
         outputs = dict(placeholder)
-    return Model({name: _output(name, pair) for name, pair in outputs.items()}, structure or Tree())
+    closed = {name: _output(name, pair) for name, pair in outputs.items()}
+    heads = {name: _head(name, body) for name, body in (roots or {}).items()}
+    return Model(closed, structure or Tree(), heads=heads)
 
 
 def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
@@ -113,6 +123,16 @@ def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
                 at=Location.capture(),
                 fix='recursion_op({"h": (h_ph, h)}), where h is a compute; {"y": y} if nothing reads y at a child',
             )
+
+
+def _head(name: str, body: object) -> Body:
+    if isinstance(body, Compute) and K not in body.shape:
+        return body
+    raise ModelError(
+        f"recursion_op: head '{name}' is no compute over nodes",
+        at=Location.capture(),
+        fix='roots={"logits": ra.compute((ra.N, C), lambda n, i: ...)}, which reads outputs: h[n, j]',
+    )
 
 
 def _normal(seed: list[int], shape: tuple[int, ...]) -> NDArray[np.generic]:

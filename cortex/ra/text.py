@@ -41,7 +41,10 @@ def listing(recursion: Recursion) -> str:
     ]
     lines += _section("read by the parent alone", states)
     outputs = [f"{name} = {recursion.name(body)}" for name, (_, body) in recursion.results.items()]
-    return "\n".join(lines + _section("outputs", outputs))
+    lines += _section("outputs", outputs)
+    lines += _section("at each root", [_definition(recursion, tensor) for tensor in recursion.root_computes])
+    heads = [f"{name} = {recursion.name(body)}" for name, body in recursion.heads.items()]
+    return "\n".join(lines + _section("outputs of roots", heads))
 
 
 def _section(title: str, lines: list[str]) -> list[str]:

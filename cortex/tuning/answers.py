@@ -32,5 +32,8 @@ def disagreement(
 
 def _pairs(out: Output, expected: Output) -> Iterator[tuple[str, Array, Array]]:
     for name in expected:
+        if name in expected.heads:
+            yield name, out[name], expected[name]
+            continue
         for mine, own in zip(out.nodes(name), expected.nodes(name), strict=True):
             yield name, mine, own

@@ -50,5 +50,5 @@ def tree_convolution(embed, hidden):
     below = ra.compute((N, H), lambda n, i: ra.max_children(n, lambda k: pool_ph[k, i]))
     pooled = ra.compute((N, H), lambda n, i: ra.maximum(c[n, i], below[n, i]))
     score = ra.linear(pooled, ra.input_tensor("head.weight", (1, H)), ra.input_tensor("head.bias", (1,)))
-    outputs = {"a": (a_ph, a), "pooled": (pool_ph, pooled), "score": score}
-    return ra.recursion_op(outputs, structure=ra.Tree(max_children=2))
+    outputs, tree = {"a": (a_ph, a), "pooled": (pool_ph, pooled)}, ra.Tree(max_children=2)
+    return ra.recursion_op(outputs, structure=tree, roots={"score": score})

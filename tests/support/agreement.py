@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from cortex import ra
-from cortex.compiler.interpret import Rows, interpreter_inputs, rows_by_structure
-from cortex.ilir.structure import ROOT
+from cortex.compiler.interpret import Rows, interpreter_inputs, rows_of_outputs
 from cortex.linearize import Linearized
 from cortex.ra.tensor import IfThenElse
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Role
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
 from tests.support.tables import filled_tables, with_declared
@@ -97,12 +95,7 @@ def interpreted(
     results = interpret(
         program, *inputs(program, linearized, params, workers, seed), workers=workers, seed=seed
     )
-    outputs = [buffer for buffer in program.buffers if buffer.role is Role.OUTPUT]
-    found = {buffer.name: results[buffer.name] for buffer in outputs}
-    # By name: a program that was parsed has dimensions of its own.
-    if any(dim is not None and dim.name == ROOT.name for buffer in outputs for dim in buffer.dims):
-        return roots_by_structure(found, linearized)
-    return rows_by_structure(found, linearized)
+    return rows_of_outputs(program, results, linearized)
 
 
 def inputs(

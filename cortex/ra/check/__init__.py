@@ -21,6 +21,7 @@ from cortex.ra.check.calls import (
     check_no_grandchildren,
     check_siblings_independent,
 )
+from cortex.ra.check.heads import check_heads_at_roots, check_heads_named
 from cortex.ra.check.outputs import (
     check_any_output,
     check_computes_are_numbers,
@@ -40,6 +41,7 @@ CHECKS = (
     check_placeholders_distinct,
     check_placeholders_known,
     check_names_distinct,
+    check_heads_named,
     check_computes_are_numbers,
     check_output_shapes,
     check_rank,
@@ -54,6 +56,7 @@ CHECKS = (
     check_no_grandchildren,
     check_computes_at_own_node,
     check_recursive,
+    check_heads_at_roots,
     # ... and what needs to know at which nodes an expression is evaluated.
     check_positions_in_arity,
     check_no_child_at_leaf,

@@ -54,7 +54,7 @@ def check_no_grandchildren(recursion: Recursion) -> None:
 
 def check_computes_at_own_node(recursion: Recursion) -> None:
     """A compute is read at its own node; a parent reads its child's results only."""
-    for _, read in all_reads(recursion.computes):
+    for _, read in all_reads(recursion.bodies):
         if isinstance(read.tensor, Body) and not isinstance(read.indices[0], NodeVar):
             name = recursion.name(read.tensor)
             raise ModelError(

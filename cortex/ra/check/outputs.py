@@ -61,7 +61,7 @@ def check_names_distinct(recursion: Recursion) -> None:
 
 def check_computes_are_numbers(recursion: Recursion) -> None:
     """A compute holds numbers, and an output holds floats."""
-    for body in recursion.computes:
+    for body in recursion.bodies:
         if isinstance(body, Compute) and body.dtype is DType.BOOL:
             raise ModelError(
                 f"'{recursion.name(body)}' computes truth values",
@@ -69,7 +69,8 @@ def check_computes_are_numbers(recursion: Recursion) -> None:
                 because=f"it is {recursion.text(body.body)}",
                 fix="use the condition where it is needed, or ra.where(condition, 1.0, 0.0)",
             )
-    for name, (_, body) in recursion.outputs.items():
+    outputs = {name: body for name, (_, body) in recursion.outputs.items()}
+    for name, body in (outputs | dict(recursion.heads)).items():
         if not body.dtype.is_float:
             raise ModelError(
                 f"output '{name}' computes integers",

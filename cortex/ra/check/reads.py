@@ -18,7 +18,7 @@ from ragged.ir.dtype import INDEX
 
 def check_rank(recursion: Recursion) -> None:
     """A read has an index for each dimension."""
-    for _, read in all_reads(recursion.computes):
+    for _, read in all_reads(recursion.bodies):
         if len(read.indices) != len(read.tensor.shape):
             raise ModelError(
                 f"'{recursion.text(read)}' has {counted(len(read.indices), 'index', 'indices')}, "
@@ -30,7 +30,7 @@ def check_rank(recursion: Recursion) -> None:
 
 def check_index_kinds(recursion: Recursion) -> None:
     """N is indexed by a node, K by a child of that node, a dense dimension by an integer."""
-    for _, read in all_reads(recursion.computes):
+    for _, read in all_reads(recursion.bodies):
         for index, dim in zip(read.indices, read.tensor.shape, strict=True):
             _check_index_kind(recursion, read, index, dim)
 
@@ -81,7 +81,7 @@ def _refuse_computed_node(recursion: Recursion, read: Read, index: Expr) -> Neve
 
 def check_scope(recursion: Recursion) -> None:
     """Nodes and indices belong to the compute, or to an enclosing reduction."""
-    for body in recursion.computes:
+    for body in recursion.bodies:
         for site in sites(body):
             for name in _foreign(site):
                 raise ModelError(

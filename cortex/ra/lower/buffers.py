@@ -46,18 +46,20 @@ class Buffers:
     payloads: dict[NodeInput, Buffer] = field(init=False)
     outputs: dict[Placeholder, Buffer] = field(init=False)
     roots: dict[Buffer, Buffer] = field(default_factory=dict)
+    heads: dict[ModelTensor, Buffer] = field(init=False)
+    root_temporaries: list[Buffer] = field(default_factory=list)
     temporaries: dict[ModelTensor, Buffer] = field(default_factory=dict)
     leaves: dict[ModelTensor, Buffer] = field(default_factory=dict)
     reductions: list[Buffer] = field(default_factory=list)
     constants: list[Buffer] = field(default_factory=list)
     tables: dict[Buffer, TableKeys] = field(default_factory=dict)
-    listed: dict[Buffer, str] = field(default_factory=dict)
+    listed: dict[Buffer, str | None] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         functions = self.functions
         self.names |= {function.name for function in functions.all()}
-        self.names |= {*self.model.inputs, *self.model.payloads, *self.model.outputs}
+        self.names |= {*self.model.inputs, *self.model.payloads, *self.model.outputs, *self.model.heads}
         self.parameters = {
             tensor: Buffer(name, tensor.dtype, _extents(tensor.shape), Role.PARAMETER)
             for name, tensor in self.model.inputs.items()
@@ -71,6 +73,10 @@ class Buffers:
             placeholder: self._output(name, placeholder)
             for name, (placeholder, _) in self.model.outputs.items()
         }
+        self.heads = {}
+        for name, body in self.model.heads.items():
+            self.heads[body] = self._roots(name, body.dtype, _extents(body.shape), Role.OUTPUT)
+            self.listed[self.heads[body]] = None
 
     def _output(self, name: str, placeholder: Placeholder) -> Buffer:
         """Return the buffer of an output at each node; with `roots_alone`, create the result's buffer as well."""
@@ -80,9 +86,12 @@ class Buffers:
         if not self.roots_alone:
             return self._nodes(name, dtype, rest, Role.OUTPUT)
         nodes = self.nodes(f"{name}_nodes", dtype, rest)
-        dims: tuple[Dim | None, ...] = (ROOT, *(None for _ in rest))
-        self.roots[nodes] = Buffer(name, dtype, (Call(self.functions.num_roots), *rest), Role.OUTPUT, dims)
+        self.roots[nodes] = self._roots(name, dtype, rest, Role.OUTPUT)
         return nodes
+
+    def _roots(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
+        dims: tuple[Dim | None, ...] = (ROOT, *(None for _ in rest))
+        return Buffer(name, dtype, (Call(self.functions.num_roots), *rest), role, dims)
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, with a number appended if it is taken."""
@@ -101,11 +110,17 @@ class Buffers:
         dims: tuple[Dim | None, ...] = (NODE, *(None for _ in rest))
         return Buffer(name, dtype, (Call(self.functions.num_nodes), *rest), role, dims)
 
-    def carriers(self, name: str, dtype: DType, rest: tuple[Expr, ...], payload: str) -> Buffer:
-        """Return a new temporary with a row for each node that carries a payload, and row 0 for all others."""
-        rows = add(Call(self.functions.carriers[payload].count), 1)
-        dims: tuple[Dim | None, ...] = (PLACE, *(None for _ in rest))
-        buffer = Buffer(self.name(name), dtype, (rows, *rest), Role.WORKSPACE, dims)
+    def carriers(self, name: str, dtype: DType, rest: tuple[Expr, ...], payload: str | None) -> Buffer:
+        """Return a new temporary with a row for each node that carries a payload, and row 0 for all others.
+
+        Without a `payload`, it has a row for each root.
+        """
+        if payload is None:
+            buffer = self._roots(self.name(name), dtype, rest, Role.WORKSPACE)
+        else:
+            rows = add(Call(self.functions.carriers[payload].count), 1)
+            dims: tuple[Dim | None, ...] = (PLACE, *(None for _ in rest))
+            buffer = Buffer(self.name(name), dtype, (rows, *rest), Role.WORKSPACE, dims)
         self.listed[buffer] = payload
         return buffer
 
@@ -158,6 +173,8 @@ class Buffers:
             self.payloads.values(),
             self.outputs.values(),
             self.roots.values(),
+            self.heads.values(),
+            self.root_temporaries,
             self.temporaries.values(),
             self.leaves.values(),
             self.reductions,

@@ -56,7 +56,7 @@ class SavedReduction:
 class Nests:
     """Writes the nests of one case's computes, in order, at the node `node`.
 
-    With a `carrier`, which gives the node's place among those that carry a payload, buffers have rows for these only.
+    With a `carrier`, its place among those that carry a payload or among roots, buffers have rows for these only.
     """
 
     buffers: Buffers

@@ -20,7 +20,7 @@ from cortex.ra.lower.constants import Constants, uniform_everywhere
 from cortex.ra.lower.inputs import Inputs, independent, without
 from cortex.ra.lower.keys import keys_of
 from cortex.ra.lower.nests import Nests
-from cortex.ra.lower.roots import gathered_roots
+from cortex.ra.lower.roots import computed_at_roots, gathered_roots
 from cortex.ra.lower.tables import LookupTables
 from cortex.ra.lower.translate import Point
 from cortex.ra.lower.used import used_functions
@@ -153,7 +153,9 @@ class _ModelLowering:
 
     def kernel(self) -> Stmt:
         recursion = self.by_class() if self.options.batched and self.options.checks else self.by_leaf()
-        return block(self.inputs.stmts(), recursion, *gathered_roots(self.functions, self.buffers.roots))
+        copies = gathered_roots(self.functions, self.buffers.roots)
+        heads = computed_at_roots(self.model, self.buffers)
+        return block(self.inputs.stmts(), recursion, *copies, *heads)
 
     def by_leaf(self) -> Stmt:
         """Return the loops over nodes with at most two cases: leaves and inner nodes."""

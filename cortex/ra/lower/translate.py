@@ -56,9 +56,12 @@ Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """The place of a node among those that carry a payload: from 1 up; 0 for all others."""
+    """The place of a node among those that carry a payload: from 1 up; 0 for all others.
 
-    payload: str
+    Without a `payload`, the place of a root among roots, from 0 up.
+    """
+
+    payload: str | None
     place: Expr
 
 
@@ -197,11 +200,11 @@ class ExprLowering:
         keys = self.buffers.tables.get(buffer)
         if keys is not None:
             return (shifted(self.key(keys.payload, at), -keys.low), *indices[1:])
-        payload = self.buffers.listed.get(buffer)
-        if payload is not None:
-            own = self.carrier
+        if buffer in self.buffers.listed:
+            payload, own = self.buffers.listed[buffer], self.carrier
             if own is not None and own.payload == payload and indices[0] == at.node:
                 return (own.place, *indices[1:])
+            assert payload is not None, "what roots have is read at roots"
             return (Call(self.buffers.functions.carriers[payload].place, indices[:1]), *indices[1:])
         return (Const(0), *indices[1:]) if buffer.role is Role.BOUND else indices
 

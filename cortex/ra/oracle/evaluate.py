@@ -21,7 +21,7 @@ from ragged.data.parameters import check_params
 from ragged.errors import DataError
 
 Outputs = dict[str, NDArray[np.float64]]
-"""A structure's results by name: (nodes, ...) in post-order rows."""
+"""A structure's results by name: (nodes, ...) in post-order rows, heads (roots, ...)."""
 
 
 def evaluate(
@@ -42,8 +42,8 @@ def evaluate(
         children: the names of the attributes that hold a node's children.
 
     Returns:
-        The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller; for a list
-        or a `Forest`, a list of such results, one for each structure.
+        The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller, and heads
+        (roots, ...); for a list or a `Forest`, a list of such results, one for each structure.
 
     Raises:
         ModelError: parameters are missing, extra, or of another shape.
@@ -81,13 +81,21 @@ class _Run:
         self.payloads = payloads
         self.index = index
         self.results: dict[StructureNode, Results] = {}
+        self.roots: dict[StructureNode, list[NDArray[Any]]] = {}
 
     def outputs(self, structure: Structure) -> Outputs:
         """Return the results of every node, by rows."""
+        self.roots = {root: [] for root in structure.roots}
         for root in structure.roots:
             self.call(root)
         rows = [self.results[node] for node in structure.nodes]
-        return {
+        heads = {
+            name: np.array([rows[at] for rows in self.roots.values()], np.float64).reshape(
+                len(self.roots), *dense(body)
+            )
+            for at, (name, body) in enumerate(self.model.heads.items())
+        }
+        return heads | {
             name: np.array([row[placeholder] for row in rows], np.float64).reshape(
                 len(rows), *dense(placeholder)
             )
@@ -107,6 +115,8 @@ class _Run:
             if node not in self.results:
                 run = NodeRun(self.parameters, self.payload, self.results, node)
                 self.results[node] = {ph: run.tensor(body) for ph, body in self.model.outputs.values()}
+                if node in self.roots:
+                    self.roots[node] = [run.tensor(body) for body in self.model.heads.values()]
 
     def payload(self, tensor: NodeInput, node: StructureNode) -> NDArray[Any]:
         """Return what a node carries, or its default, in float64 or int64."""

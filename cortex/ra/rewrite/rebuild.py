@@ -53,7 +53,7 @@ def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
 def with_tensors(model: Model, replaced: Mapping[ModelTensor, Body]) -> dict[ModelTensor, Body]:
     """Return each compute of a model rewritten to read the replaced tensors; itself if unchanged."""
     made: dict[ModelTensor, Body] = {}
-    for body in model.computes:
+    for body in model.bodies:
         made[body] = replaced.get(body) or _reading(body, made)
     return made
 

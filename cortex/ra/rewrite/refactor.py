@@ -110,7 +110,7 @@ def _moved(
         )
     default, finite = _without_child(compute, of, found.reads, refuse)
     state = f"{name}_up"
-    while state in (*model.inputs, *model.payloads, *model.outputs):
+    while state in (*model.inputs, *model.payloads, *model.outputs, *model.heads):
         state += "_up"
     placeholder = Placeholder(f"{state}_ph", (N, *dense(compute)), compute.dtype, default, at=at)
     current = with_tensors(model, {compute: _reading(compute, placeholder, of)})
@@ -118,7 +118,8 @@ def _moved(
     moved, _ = ChildParts(dict(outputs.values()), model.name, refuse).of(compute)
     outputs[state] = (placeholder, moved)
     try:
-        changed = Model(outputs, model.structure, model.states | {state})
+        heads = {key: current[body] for key, body in model.heads.items()}
+        changed = Model(outputs, model.structure, model.states | {state}, heads)
     except ModelError as error:
         raise refuse(None, f"the model would be illegal: {error.what}") from error
     return Refactored(changed, current, frozenset(finite))
