@@ -3,7 +3,8 @@
     python bench/linearize.py [--trees FILE] [--repeats N] [--kinds NAME ...] [--json FILE]
 
 FILE holds bracketed binary trees, one a line (the packaged sample where none is given). The plan is that of a
-binary TreeLSTM: an int32 `word` at the leaves, and the arrays of left and right children. One table comes out:
+binary TreeLSTM: an int32 `word` at the leaves, or a vector `x` of 64 floats where a kind says so, and the arrays of
+left and right children. One table comes out:
 for each kind the time of a call on a structure of one node, which is the fixed cost of a call, and for batches
 of 1, 10 and all trees the nanoseconds a node of the fastest call, all costs included; the fastest, because
 other jobs only ever make a call slower. `--json` writes the same with medians, machine and versions.
@@ -41,6 +42,8 @@ SAMPLE_NS = 2_000_000
 """A sample is as many calls as take so long, so that the clock costs nothing."""
 
 Made = TypeVar("Made")
+
+Trees = tuple[list[Node], list[str]]
 
 ARRAYS = ("batch_begin", "batch_length", "child_begin", "child", "roots", "root_begin", "rows", "row_begin")
 
@@ -132,7 +135,29 @@ def plan_of(words: int) -> Plan:
     return Plan(StructureKind.TREE, 2, 2, (word,), (0, 1))
 
 
-Trees = tuple[list[Node], list[str]]
+VECTORS = Plan(
+    StructureKind.TREE, 2, 2, (Payload("x", DType.FLOAT32, (64,), Presence.LEAVES, 0.0, None),), (0, 1)
+)
+
+
+def tensor_of(value: object) -> object:
+    """Return a number or an array as a tensor of torch, which is imported where it is asked for."""
+    import torch
+
+    return torch.tensor(value)
+
+
+def with_words(make: Callable[[int], object]) -> Callable[[Trees], object]:
+    """Return the kind of Nodes with words of another type."""
+    return lambda trees: [fold(t, lambda w: Node(word=make(w)), lambda *two: Node(two)) for t in trees[0]]
+
+
+def with_vectors(make: Callable[[np.ndarray], object]) -> Callable[[Trees], object]:
+    """Return the kind of Nodes with vectors of a type."""
+    row = np.arange(64, dtype=np.float32)
+    return lambda trees: [fold(t, lambda w: Node(x=make(row + w)), lambda *two: Node(two)) for t in trees[0]]
+
+
 KINDS: dict[str, Callable[[Trees], object]] = {
     "Node": lambda trees: trees[0],
     "object": lambda trees: [fold(t, Fork.leaf, Fork) for t in trees[0]],
@@ -141,6 +166,12 @@ KINDS: dict[str, Callable[[Trees], object]] = {
     "string": lambda trees: trees[1],
     "Forest": lambda trees: forest(trees[0], post_order=False),
     "Forest, post-order": lambda trees: forest(trees[0], post_order=True),
+    "Node, NumPy integer": with_words(np.int64),
+    "Node, 0-d array": with_words(np.array),
+    "Node, tensor": with_words(tensor_of),
+    "Node, x an array": with_vectors(np.array),
+    "Node, x a tensor": with_vectors(tensor_of),
+    "Node, x a list": with_vectors(np.ndarray.tolist),
 }
 LEAVES: dict[str, object] = {
     "Node": Node(word=0),
@@ -151,6 +182,11 @@ LEAVES: dict[str, object] = {
     "Forest": Forest([0, 0], [], word=[0]),
     "Forest, post-order": Forest([0, 0], [], [0, 1], word=[0]),
 }
+
+
+def leaf_of(kind: str) -> object:
+    """Return the structure of one node of a kind."""
+    return LEAVES[kind] if kind in LEAVES else KINDS[kind](([Node(word=0)], []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +206,8 @@ def check(linearizer: Linearizer, data: object, vocab: Vocab) -> Linearized:
     wanted = reference.linearize(linearizer.plan, data, vocab=vocab)
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(given, name), getattr(wanted, name), name)
-    np.testing.assert_array_equal(given.payloads["word"], wanted.payloads["word"])
+    for name, array in wanted.payloads.items():
+        np.testing.assert_array_equal(given.payloads[name], array)
     for name, array in wanted.arrays.items():
         np.testing.assert_array_equal(given.arrays[name], array)
     return given
@@ -193,8 +230,8 @@ def time_call(call: Callable[[object], object], data: object, repeats: int) -> t
 
 def measure(kind: str, trees: Trees, vocab: Vocab, repeats: int) -> list[Timing]:
     """Check and time one kind: a leaf, then each batch."""
-    linearizer = Linearizer(plan_of(len(vocab)), vocab=vocab)
-    structures = [(1, LEAVES[kind])]
+    linearizer = Linearizer(VECTORS if "x" in kind.split() else plan_of(len(vocab)), vocab=vocab)
+    structures = [(1, leaf_of(kind))]
     for size in BATCHES:
         part = (trees[0][:size], trees[1][:size])
         structures.append((len(part[0]), KINDS[kind](part)))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cortex.linearize.tensors import as_numpy
 from ragged.errors import DataError
 
 _LIMIT = 2**31 - 1
@@ -167,7 +168,7 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
 
 
 def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = np.asarray(value)
+    array = as_numpy(value)
     if isinstance(value, list | tuple) and array.dtype == np.float64:
         array = array.astype(np.float32)  # Python's floats have no width of their own
     if array.ndim == 0:

@@ -143,6 +143,10 @@ bool is_array_like(nb::handle value) {
   return find(value.type(), nb::str("__array__")).is_valid();
 }
 
-nb::object as_array(nb::handle value) { return numpy("asarray")(value); }
+nb::object as_array(nb::handle value) {
+  nb::object requires_grad = find(value, nb::str("requires_grad"));
+  if (requires_grad.is_valid() && requires_grad.ptr() == Py_True) return numpy("asarray")(value.attr("detach")());
+  return numpy("asarray")(value);
+}
 
 }  // namespace cortex

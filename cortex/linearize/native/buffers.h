@@ -74,6 +74,6 @@ PyObject* numpy_type(const char* name);  // it lives as long as the interpreter:
 bool is_ndarray(nb::handle value);
 bool is_numpy_integer(nb::handle value);
 bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
-nb::object as_array(nb::handle value);  // numpy.asarray
+nb::object as_array(nb::handle value);  // numpy.asarray, of a tensor that requires a gradient of its values
 
 }  // namespace cortex

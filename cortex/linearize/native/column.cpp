@@ -6,31 +6,11 @@
 #include <cstring>
 #include <memory>
 
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL CORTEX_ARRAY_API
-#define NO_IMPORT_ARRAY
-#include <numpy/arrayobject.h>
+#include "tensors.h"
 
 namespace cortex {
 
 namespace {
-
-PyArrayObject* as_numpy(PyObject* array) { return reinterpret_cast<PyArrayObject*>(array); }
-
-// Whether an array has elements of this type and shape, in native byte order and one after another.
-bool is_whole(PyArrayObject* array, DType dtype, const std::vector<Py_ssize_t>& shape) {
-  const int type = dtype == DType::Float32 ? NPY_FLOAT : NPY_DOUBLE;
-  if (PyArray_TYPE(array) != type || !PyArray_ISNOTSWAPPED(array)) return false;
-  if (PyArray_NDIM(array) != static_cast<int>(shape.size())) return false;
-  Py_ssize_t stride = PyArray_ITEMSIZE(array);
-  for (int dimension = PyArray_NDIM(array); dimension-- > 0;) {
-    const Py_ssize_t extent = shape[static_cast<std::size_t>(dimension)];
-    if (PyArray_DIM(array, dimension) != extent) return false;
-    if (extent != 1 && PyArray_STRIDE(array, dimension) != stride) return false;
-    stride *= extent;
-  }
-  return true;
-}
 
 template <class T>
 void scatter_scalars(const std::int32_t* ids, std::size_t rows, const char* from, void* to) {
@@ -58,8 +38,9 @@ void Column::clear() {
 }
 
 bool Column::borrow_vector(PyObject* value) {
-  if (!borrows_ || !PyArray_Check(value) || !is_whole(as_numpy(value), payload_->dtype, payload_->shape)) return false;
-  borrow(static_cast<const char*>(PyArray_DATA(as_numpy(value))), Py_NewRef(value));
+  Numbers numbers;
+  if (!borrows_ || !find_numbers(value, numbers) || !numbers.is_whole(payload_->dtype, payload_->shape)) return false;
+  borrow(numbers.data, Py_NewRef(value));
   return true;
 }
 

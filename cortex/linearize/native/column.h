@@ -9,7 +9,7 @@
 
 namespace cortex {
 
-// A vector in a NumPy array is borrowed: its address is kept, and it is copied once, to the place of its node's id. That is
+// A vector in a NumPy array or a tensor is borrowed: its address is kept, and it is copied once, to the place of its node's id. That is
 // valid as long as no Python code runs, which could write to the array or give it other memory. Before any code runs, the
 // reader calls `stop_borrowing`, which copies all vectors, and later ones are copied at once.
 class Column {
@@ -54,7 +54,7 @@ class Column {
 
   bool can_borrow() const { return can_borrow_; }
   bool borrows() const { return borrows_; }
-  // Borrow a row that is a NumPy array of the payload's dtype and shape; false for any other object.
+  // Borrow a row that is a NumPy array or a tensor of the payload's dtype and shape; false for any other object.
   bool borrow_vector(PyObject* value);
   // Keep an array alive before its entries are borrowed.
   void add_owner(nb::handle array);

@@ -1,10 +1,11 @@
-// Fast path for payloads that are read without running Python code: none, an int, a float or a NumPy vector.
+// Fast path for payloads that are read without running Python code: none, a number, an array or a tensor.
 #pragma once
 
 #include <cmath>
 #include <cstring>
 
 #include "rows.h"
+#include "tensors.h"
 
 namespace cortex {
 
@@ -39,6 +40,18 @@ inline bool append_float(const PayloadSpec& payload, double number, Column& colu
   return true;
 }
 
+inline bool append_int(const PayloadSpec& payload, std::int64_t number, bool leaf, Column& column) {
+  if (number < payload.plain_low || number >= payload.plain_high) {
+    if (number != payload.default_int || payload.required(leaf)) return false;  // it says that it carries nothing
+  }
+  if (payload.plain == PayloadSpec::Plain::Int32) {
+    append_value(static_cast<std::int32_t>(number), column);
+  } else {
+    append_value(number, column);
+  }
+  return true;
+}
+
 // Append what a node carries where it is plain and nothing is wrong with it; return whether it was appended. `rows.reserve_row()`
 // was called for the node.
 inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf, Column& column) {
@@ -52,16 +65,8 @@ inline bool append_plain(const PayloadSpec& payload, PyObject* value, bool leaf,
   bool is_float = payload.plain >= Plain::Float32;
   if (PyFloat_CheckExact(value)) return is_float && append_float(payload, PyFloat_AS_DOUBLE(value), column);
   std::int64_t number;
-  if (is_float || !PyLong_CheckExact(value) || !read_small(value, number)) return false;
-  if (number < payload.plain_low || number >= payload.plain_high) {
-    if (number != payload.default_int || payload.required(leaf)) return false;  // it says that it carries nothing
-  }
-  if (payload.plain == Plain::Int32) {
-    append_value(static_cast<std::int32_t>(number), column);
-  } else {
-    append_value(number, column);
-  }
-  return true;
+  if (!PyLong_CheckExact(value)) [[unlikely]] return append_scalar_in_memory(payload, value, leaf, column);
+  return !is_float && read_small(value, number) && append_int(payload, number, leaf, column);
 }
 
 }  // namespace cortex

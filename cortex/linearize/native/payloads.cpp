@@ -69,6 +69,23 @@ void append_python_number(const PayloadSpec& payload, PyObject* value, const Loc
   std::memcpy(to, &narrow, sizeof narrow);
 }
 
+// A list or tuple of floats, in one dimension; false, with some of it written, where it holds anything else.
+template <class T>
+bool copy_floats(const PayloadSpec& payload, PyObject* value, char* to) {
+  const Py_ssize_t length = PySequence_Fast_GET_SIZE(value);
+  if (payload.shape.size() != 1 || length != payload.shape[0]) return false;
+  PyObject** items = PySequence_Fast_ITEMS(value);
+  bool overflows = false;
+  for (Py_ssize_t i = 0; i < length; ++i) {  // no code runs
+    if (!PyFloat_CheckExact(items[i])) return false;
+    const double number = PyFloat_AS_DOUBLE(items[i]);
+    const auto narrow = static_cast<T>(number);
+    overflows |= std::isinf(narrow) & !std::isinf(number);
+    std::memcpy(to + static_cast<std::size_t>(i) * sizeof narrow, &narrow, sizeof narrow);
+  }
+  return !overflows;
+}
+
 // Nested lists and tuples; the depth is that of the payload's shape.
 void append_nested(const PayloadSpec& payload, PyObject* value, std::size_t depth, bool required,
                    const Location& location, char*& to) {
@@ -176,6 +193,8 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
       append_python_number(payload, value, location, to);
     }
   } else if (PyList_Check(value) || PyTuple_Check(value)) {
+    if (payload.dtype == DType::Float32 && copy_floats<float>(payload, value, to)) return;
+    if (payload.dtype == DType::Float64 && copy_floats<double>(payload, value, to)) return;
     append_nested(payload, value, 0, required, location, to);
   } else if (is_array_like(value)) {
     append_array(payload, value, required, location, to);

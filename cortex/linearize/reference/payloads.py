@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cortex.ilir.plan import Payload
 from cortex.linearize import faults
 from cortex.linearize.faults import Place
+from cortex.linearize.tensors import as_numpy
 from ragged.ir.dtype import DType
 
 
@@ -111,7 +112,7 @@ def _read_nested(payload: Payload, value: object, depth: int, numbers: list[Any]
 
 def _read_array(payload: Payload, value: object, place: Place) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(value)
+        array = as_numpy(value)
     except Exception as error:
         raise faults.no_conversion(place, payload, value, error) from None
     check_dtype(payload, array, place)

@@ -18,6 +18,7 @@ from cortex.linearize.reference.structures import ReadContext, Structure
 from cortex.linearize.reference.text import read_text
 from cortex.linearize.reference.tuples import is_int, read_tuple
 from cortex.linearize.result import Linearized
+from cortex.linearize.tensors import as_numpy
 from cortex.linearize.vocab import Vocab
 
 
@@ -50,7 +51,7 @@ def read_item(item: object, structure: int, context: ReadContext) -> tuple[list[
         return read_forest(item, structure, context)
     if is_flat(item, context.names):
         try:
-            array = np.asarray(item)
+            array = as_numpy(item)
         except Exception as error:
             raise faults.unreadable(place, item, error) from None
         read, columns = read_array(array, structure, context)
