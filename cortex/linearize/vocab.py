@@ -9,7 +9,7 @@ from cortex.linearize.faults import unknown_word
 from ragged.errors import DataError
 
 # A bracket with a label and one word: the separators are ASCII, for treebanks hold words with wider spaces.
-_LEAF = re.compile(r"\([ \t\n\r\v\f]*[^ \t\n\r\v\f()]+[ \t\n\r\v\f]+([^ \t\n\r\v\f()]+)[ \t\n\r\v\f]*\)")
+_LABEL_OR_WORD = re.compile(r"\([ \t\n\r\v\f]*[^ \t\n\r\v\f()]+|([^ \t\n\r\v\f()]+)")
 
 
 class Vocab:
@@ -51,7 +51,7 @@ class Vocab:
         """Collect the words of bracketed trees, in the order in which they first come, and `unk` after them."""
         words: dict[str, None] = {}
         for text in [texts] if isinstance(texts, str) else texts:
-            words.update(dict.fromkeys(_LEAF.findall(text)))
+            words.update(dict.fromkeys(word for word in _LABEL_OR_WORD.findall(text) if word))
         if unk is not None:
             words[unk] = None
         return cls(words, unk)

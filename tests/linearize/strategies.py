@@ -231,7 +231,8 @@ def texts(draw: st.DrawFn, plan: Plan) -> str:
         inside = space.join(made[c] for c in children if c is not None) or draw(
             st.sampled_from([*WORDS, "odd"])
         )
-        made.append(f"({draw(st.integers(0, 4))}{space}{inside})")
+        bare = not any(c is not None for c in children) and draw(st.integers(0, 5)) == 0
+        made.append(inside if bare else f"({draw(st.integers(0, 4))}{space}{inside})")
     text = made[-1]
     match draw(st.integers(0, 12)):
         case 0:

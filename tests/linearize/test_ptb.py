@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cortex.linearize import Node, Vocab, read_ptb
+from cortex.linearize import Linearized, Node, Vocab, read_ptb
 from ragged.errors import DataError
+from tests.linearize.support import TREE, check_against_reference
 
 
 def shape(node: Node) -> object:
@@ -40,6 +41,24 @@ def test_brackets_without_a_label_around_a_tree_are_dropped(write):
     ]
 
 
+@pytest.mark.parametrize(
+    "text, children",
+    [
+        ("(S the cat)", [(None, "the"), (None, "cat")]),
+        ("(S the (N cat))", [(None, "the"), ("N", "cat")]),
+        ("(S (N cat) the)", [("N", "cat"), (None, "the")]),
+        ("( (S a (N b) c d) )", [(None, "a"), ("N", "b"), (None, "c"), (None, "d")]),
+    ],
+)
+def test_words_without_brackets_are_leaves(write, text, children):
+    (tree,) = read_ptb(write(text), Vocab.from_trees(text))
+    assert shape(tree) == ("S", children)
+    assert [leaf.word for leaf in tree.children] == list(range(len(children)))
+    result = check_against_reference(TREE, text, vocab=Vocab.from_trees(text))
+    assert isinstance(result, Linearized)
+    assert result.keys == [*(token for _, token in children), "S"]
+
+
 def test_words_have_their_rows(write):
     tree = read_ptb(write("(3 (2 a) (1 zz))"), Vocab(["x", "a"]))[0]
     assert [leaf.word for leaf in tree.children] == [1, 2]
@@ -53,8 +72,7 @@ FAULTS = {
     "(3 a)\n (2 ())": "line 2, column 5: empty brackets",
     "(3 a) (2)": "line 1, column 7: nothing follows the label '2'",
     "(3 ((2 a)))": "line 1, column 4: the bracket has no label",
-    "(3 a b)": "line 1, column 6: 'b' follows the word of a leaf",
-    "(3 (2 a) b)": "line 1, column 10: 'b' stands among subtrees without brackets",
+    "((2 a) b)": "line 1, column 8: 'b' stands beside a tree in brackets without a label",
 }
 
 

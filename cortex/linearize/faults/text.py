@@ -77,21 +77,12 @@ def no_label(origin: str, line: int, column: int) -> DataError:
     )
 
 
-def second_word(origin: str, line: int, column: int, found: str) -> DataError:
-    """A leaf with more than one word."""
-    return DataError(
-        f"{origin}, line {line}, column {column}: {short(found)} follows the word of a leaf",
-        because=_FORM,
-        fix="give each word brackets and a label of its own",
-    )
-
-
 def bare_word(origin: str, line: int, column: int, found: str) -> DataError:
-    """A word among the subtrees of an inner node."""
+    """A word behind the tree in brackets without a label."""
     return DataError(
-        f"{origin}, line {line}, column {column}: {short(found)} stands among subtrees without brackets",
+        f"{origin}, line {line}, column {column}: {short(found)} stands beside a tree in brackets without a label",
         because=_FORM,
-        fix="give each word brackets and a label of its own",
+        fix="put a label before the first subtree",
     )
 
 

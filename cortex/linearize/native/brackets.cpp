@@ -55,7 +55,7 @@ void BracketParser::open(Py_ssize_t at) {
     if (done_ && !many_) refuse_found("trailing", {at, at + 1});
   } else {
     Open& top = stack_.back();
-    if (!top.word.empty()) refuse_found("second_word", {at, at + 1});
+    add_bare_word(top);
     // Brackets without a label may stand around the whole tree, as in the Penn Treebank.
     if (top.label.empty() && (stack_.size() > 1 || top.children > 0)) refuse("no_label", top.at);
   }
@@ -65,14 +65,21 @@ void BracketParser::open(Py_ssize_t at) {
 void BracketParser::take_word(Range word) {
   if (stack_.empty()) refuse_found(done_ && !many_ ? "trailing" : "no_bracket", word);
   Open& top = stack_.back();
-  if (top.children > 0) refuse_found("bare_word", word);
   if (top.label.empty()) {
+    if (top.children > 0) refuse_found("bare_word", word);
     top.label = word;
-  } else if (top.word.empty()) {
-    top.word = word;
-  } else {
-    refuse_found("second_word", word);
+    return;
   }
+  add_bare_word(top);
+  top.word = word;
+  if (top.children > 0) add_bare_word(top);
+}
+
+void BracketParser::add_bare_word(Open& node) {
+  if (node.word.empty()) return;
+  sink_.leaf(node.word.begin, {0, 0}, node.word);
+  node.word = {0, 0};
+  ++node.children;
 }
 
 void BracketParser::close(Py_ssize_t at) {

@@ -33,7 +33,7 @@ class Text {
 // What is made of the nodes, in post-order. `open` is where a node's bracket is.
 class TreeSink {
  public:
-  virtual void leaf(Py_ssize_t open, Range label, Range word) = 0;
+  virtual void leaf(Py_ssize_t open, Range label, Range word) = 0;  // a bare word has no label, and is at itself
   virtual void inner(Py_ssize_t open, Range label, Py_ssize_t children) = 0;
   virtual void tree_done() = 0;
 
@@ -51,13 +51,14 @@ class BracketParser {
  private:
   struct Open {
     Py_ssize_t at;
-    Range label{0, 0}, word{0, 0};
+    Range label{0, 0}, word{0, 0};  // the word: of a leaf, unless something else follows
     Py_ssize_t children = 0;
   };
 
   void open(Py_ssize_t at);
   void close(Py_ssize_t at);
   void take_word(Range word);
+  void add_bare_word(Open& node);
   [[noreturn]] void refuse(const char* name, Py_ssize_t at);
   [[noreturn]] void refuse_found(const char* name, Range found);
 

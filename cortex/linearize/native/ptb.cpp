@@ -52,6 +52,7 @@ class NodeSink final : public TreeSink {
 
  private:
   nb::object label_of(Range range) const {
+    if (range.empty()) return nb::none();
     nb::object label = text_.part(range);
     if (!is_number(text_, range)) return label;
     nb::object number = nb::steal(PyLong_FromUnicodeObject(label.ptr(), 10));

@@ -1,4 +1,4 @@
-"""Reads bracketed strings: `(label word)` is a leaf, `(label tree tree ...)` an inner node."""
+"""Reads bracketed strings: `(label word)` is a leaf, `(label tree word ...)` an inner node, each word a leaf."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TOKEN = re.compile(r"[()]|[^ \t\n\r\v\f()]+")
 
 @dataclass(slots=True)
 class _Open:
-    """A bracket that is not closed yet; `at` is its offset in the text."""
+    """A bracket that is not closed yet; `at` is its offset in the text. A `word` that something follows is a child."""
 
     at: int
     label: str | None = None
-    word: str | None = None
+    word: tuple[int, str] | None = None
     children: list[StructureNode | None] = field(default_factory=list)
 
 
@@ -70,8 +70,7 @@ class _Reader:
             raise faults.trailing(self.origin, *self.position(at), "(")
         if self.stack:
             top = self.stack[-1]
-            if top.word is not None:
-                raise faults.second_word(self.origin, *self.position(at), "(")
+            self.add_bare_word(top)
             if top.label is None and (len(self.stack) > 1 or top.children):
                 raise faults.no_label(self.origin, *self.position(top.at))
         self.stack.append(_Open(at))
@@ -82,14 +81,21 @@ class _Reader:
             fault = faults.no_bracket if self.tree is None else faults.trailing
             raise fault(self.origin, *self.position(at), word)
         top = self.stack[-1]
-        if top.children:
-            raise faults.bare_word(self.origin, *self.position(at), word)
         if top.label is None:
+            if top.children:
+                raise faults.bare_word(self.origin, *self.position(at), word)
             top.label = word
-        elif top.word is None:
-            top.word = word
-        else:
-            raise faults.second_word(self.origin, *self.position(at), word)
+            return
+        self.add_bare_word(top)
+        top.word = at, word
+        if top.children:
+            self.add_bare_word(top)
+
+    def add_bare_word(self, top: _Open) -> None:
+        """Make the word of a bracket, if it has one, a leaf below it."""
+        if top.word is not None:
+            top.children.append(self.leaf(top.word[1], top.word[0]))
+            top.word = None
 
     def close(self, at: int) -> None:
         """Read a closing bracket, which finishes a node."""
@@ -104,21 +110,24 @@ class _Reader:
             return
         if top.word is None and not top.children:
             raise faults.no_content(self.origin, *place, top.label)
-        node = StructureNode(top.label, carries_nothing, f"line {place[0]}, column {place[1]}")
-        node.set_children(top.children)
         if top.word is not None:
-            self.fill_leaf(node, top.word)
-        finish(self.context, self.structure, self.nodes, node)
+            node = self.leaf(top.word[1], top.at)
+        else:
+            node = StructureNode(top.label, carries_nothing, f"line {place[0]}, column {place[1]}")
+            node.set_children(top.children)
+            finish(self.context, self.structure, self.nodes, node)
         if self.stack:
             self.stack[-1].children.append(node)
         else:
             self.tree = node
 
-    def fill_leaf(self, node: StructureNode, word: str) -> None:
-        """Make the word a leaf's key, and its number what the leaf carries."""
-        node.key = word
-        if self.context.plan.payload("word") is None:
-            return
-        node.row = len(self.nodes)
-        row = word_row(word, node, self.structure, self.context)
-        node.carried = lambda name: row if name == "word" else ABSENT
+    def leaf(self, word: str, at: int) -> StructureNode:
+        """Return a leaf: the word is its key, and the word's number what it carries."""
+        line, column = self.position(at)
+        node = StructureNode(word, carries_nothing, f"line {line}, column {column}")
+        if self.context.plan.payload("word") is not None:
+            node.row = len(self.nodes)
+            row = word_row(word, node, self.structure, self.context)
+            node.carried = lambda name: row if name == "word" else ABSENT
+        finish(self.context, self.structure, self.nodes, node)
+        return node
