@@ -7,7 +7,6 @@ compiler is imported when it is first used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ragged.api.declare import compute, input_tensor, parameter
     from ragged.api.dims import LengthFn, dim, length_fn, size
     from ragged.api.dims import RaggedDim as Dim
+    from ragged.api.elementwise import *  # noqa: F403
     from ragged.api.function import RaggedFunction, load
     from ragged.api.function_chain import FunctionChain
     from ragged.api.functions import abs_ as abs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
     from ragged.api.tensors import RaggedTensor as Tensor
-    from ragged.api.values import Value, cast
+    from ragged.api.values import cast
     from ragged.auto.options import ScheduleOptions
     from ragged.tuning import Tuning, tune
 
@@ -89,11 +89,7 @@ _PLACES = {
 """Modules and own names of what is imported on first use."""
 
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Callable[..., Value]: ...
-
-else:
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name == "ops":

@@ -53,21 +53,9 @@ def passes_for(
     rounded: bool = False,
     unit: bool = False,
     target: TargetLike = "cpu",
+    checks: tuple[Pass, ...] = CHECKS,
 ) -> tuple[Pass, ...]:
-    """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid: `CHECKS` and `loop_passes`."""
-    return (*CHECKS, *loop_passes(threads, grid, options, rounded=rounded, unit=unit, target=target))
-
-
-def loop_passes(
-    threads: int,
-    grid: Grid | None = None,
-    options: ScheduleOptions = DEFAULT,
-    *,
-    rounded: bool = False,
-    unit: bool = False,
-    target: TargetLike = "cpu",
-) -> tuple[Pass, ...]:
-    """Return the passes that schedule loops, and those after them.
+    """Return the passes for a kernel of at most `threads` workers, or of a GPU's grid: `checks`, then the schedule.
 
     `rounded` rounds the factors of products with parameters to bfloat16; `unit` says whether the processor of `target`
     has a matrix unit for products of these.
@@ -84,6 +72,7 @@ def loop_passes(
             fix="target='cpu'; a GPU's blocks and threads are said in the target",
         )
     return (
+        *checks,
         *((Pass(PairProductsBf16(), "while sums are as the model says them"),) if rounded else ()),
         Pass(schedule, "while temporaries are whole and sums are reductions"),
         *(
@@ -123,7 +112,7 @@ def generate_kernel(
 ) -> LoadedKernel:
     """Compile and load a lowered program, or what `loops` made of it; without `default_schedule` as it is written.
 
-    `threads` and `rounded` are as in `loop_passes`.
+    `threads` and `rounded` are as in `passes_for`.
 
     Raises:
         UserError: the target is not known, or no code can be generated or linked for it.
@@ -131,18 +120,17 @@ def generate_kernel(
     """
     grid = grid_for(target)
     unit = rounded and grid is None and has_matrix_unit(parse_target(target))
-    passes: tuple[Pass, ...] = AS_WRITTEN
+    checks = CHECKS if loops is None else ()
+    passes = (*checks, *AS_WRITTEN)
     if default_schedule:
-        passes = loop_passes(threads, grid, options, rounded=rounded, unit=unit, target=target)
+        passes = passes_for(threads, grid, options, rounded=rounded, unit=unit, target=target, checks=checks)
     before = {} if loops is None else loops.listings()
 
     def listings(steps: Sequence[Step]) -> dict[str, str]:
         listed = _listings(steps)
         return {name: _joined(name, before, listed) for name in {**listed, **before}}
 
-    return generate.generate_kernel(
-        (program,), passes if loops is not None else (*CHECKS, *passes), target, listings
-    )
+    return generate.generate_kernel((program,), passes, target, listings)
 
 
 def _joined(name: str, before: Mapping[str, str], listed: Mapping[str, str]) -> str:

@@ -13,12 +13,11 @@ model = ra.recursion_op(h_ph, h, structure=ra.Tree())
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from cortex.ra import functions
 from cortex.ra.base import K, N
 from cortex.ra.declare import compute, if_then_else, input_tensor, node_input, placeholder
-from cortex.ra.expr import Expr
 from cortex.ra.functions import (
     abs_,
     isleaf,
@@ -77,11 +76,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Callable[..., Expr]:
-    """Return the elementwise function `name`."""
-    if name in FUNCTIONS or name in COMPOSED:
-        return functions.__getattr__(name)
-    raise AttributeError(f"module 'cortex.ra' has no attribute '{name}'")
+if TYPE_CHECKING:
+    from cortex.ra.elementwise import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Return the elementwise function `name`."""
+        if name in FUNCTIONS or name in COMPOSED:
+            return getattr(functions, name)
+        raise AttributeError(f"module 'cortex.ra' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,10 +51,13 @@ def minimum(x: ExprLike, y: ExprLike) -> Expr:
     return binary(BinaryOp.MIN, x, y)
 
 
-def __getattr__(name: str) -> Callable[..., Expr]:
-    """Return the elementwise function `name` of the table."""
-    function: Callable[..., Expr] = front_end_function(sys.modules[__name__], name, unary)
-    return function
+if TYPE_CHECKING:
+    from cortex.ra.elementwise import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> Callable[..., Expr]:
+        """Return the elementwise function `name` of the table."""
+        return front_end_function(sys.modules[__name__], name, unary)
 
 
 def where(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:

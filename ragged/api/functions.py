@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ragged.api.reductions import reduction
 from ragged.api.values import Value, ValueLike, select, unary
@@ -30,10 +31,13 @@ def minimum(x: ValueLike, y: ValueLike) -> Value:
     return _binary(BinaryOp.MIN, x, y)
 
 
-def __getattr__(name: str) -> Callable[..., Value]:
-    """Return the elementwise function `name` of the table."""
-    function: Callable[..., Value] = front_end_function(sys.modules[__name__], name, unary)
-    return function
+if TYPE_CHECKING:
+    from ragged.api.elementwise import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> Callable[..., Value]:
+        """Return the elementwise function `name` of the table."""
+        return front_end_function(sys.modules[__name__], name, unary)
 
 
 def where(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Value:

@@ -108,8 +108,3 @@ def _panel_cycles(
 def packing_ns(machine: Machine, size: int, workers: int) -> float:
     """Return the time in which workers read and write `size` bytes each once, in nanoseconds."""
     return 2 * size / machine.read_bytes(2 * size) / workers * 1000 / machine.rates.mhz
-
-
-def ideal_ns(machine: Machine, rows: int, product: Product) -> float:
-    """Return the time of the multiply-adds alone, on all workers, in nanoseconds."""
-    return 2 * rows * product.columns * product.depth / (machine.gflops * product.workers)

@@ -248,7 +248,11 @@ class Path:
 
 _MOST_PATHS = 1 << 14
 _PATHS: dict[tuple[int, ...], Path] = {}
-"""By the identities in each path's `_key`, which keeps them alive."""
+"""By the identities in each path's `_key`, which keeps them alive.
+
+Strong references, at most `_MOST_PATHS`, until `forget_paths` at the end of a pipeline: each question makes its sites
+anew, and nothing else holds a path between two questions, so that weak ones would forget all.
+"""
 _START = Path()
 
 

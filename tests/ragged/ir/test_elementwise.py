@@ -15,6 +15,7 @@ from ragged.ir.expr import Const, Unary
 from ragged.ir.interpret.arithmetic import unary
 from ragged.ir.text.names import reserved_words, unary_call
 from tests.ragged.codegen.hand import call, elementwise, run
+from tools.elementwise_stubs import FRONT_ENDS, stub
 
 POINTS = np.array([0.3, 0.7, 1.9, 3.2])
 
@@ -113,3 +114,8 @@ def test_powers_are_those_of_numpy(exponent):
     x = np.array([0.3, 1.0, 2.5, 40.0, *([-2.0] if exponent == int(exponent) else [])], np.float32)
     got = apply(lambda value: ragged.pow(value, exponent), vector())(x=x)
     np.testing.assert_allclose(got, np.power(x.astype(np.float64), exponent), rtol=2e-6)
+
+
+@pytest.mark.parametrize("path", FRONT_ENDS, ids=lambda path: path.parts[-3])
+def test_the_stubs_are_those_of_the_table(path):
+    assert path.read_text(encoding="utf-8") == stub(*FRONT_ENDS[path]), "python -m tools.elementwise_stubs"
