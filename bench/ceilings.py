@@ -91,7 +91,7 @@ def _read(cache: str, share: int, up_to: int | None, workers: int, runs: int) ->
     call = compiled(READ, workers)
     blocks = share // (4 * FLOATS)
     x = aligned_empty((workers * blocks * FLOATS,), np.dtype(np.float32))
-    x.fill(1.0)  # memory that nobody has written to is one page, many times over
+    x.fill(1.0)  # memory that was never written to is one page, many times over
 
     def nanoseconds(rounds: int) -> int:
         return timed(call, {"x": x, "blocks": blocks, "rounds": rounds})

@@ -54,7 +54,7 @@ def gated_dag(hidden: int, vocab: int) -> ra.Model:
 
 
 def ternary_lstm(hidden: int, vocab: int) -> ra.Model:
-    """Return the recursive portion of a TreeLSTM whose inner nodes have three children, each with weights of its own.
+    """Return the recursive portion of a TreeLSTM of inner nodes with three children, each with weights of its own.
 
     Leaf: h = emb_h[word], c = emb_c[word]. Inner node: i, o = σ(Σ_l U[l] h_l + b), u = tanh(Σ_l U[l] h_l + b),
     f_k = σ(Σ_l U_f[k,l] h_l + b_f); c = i u + Σ_k f_k c_k, h = o tanh(c).

@@ -5,8 +5,8 @@
 Padding (figures 12 and 22): a linear layer over rows, from sequences padded to the longest to all rows as one loop.
 Operation splitting (figures 14 and 20): products of matrices, whole panels of columns apart from the last one, and sums
 up to the diagonal apart from the triangle at it. Horizontal fusion: those two loops over panels as one. Load hoisting
-(figure 23): a softmax over scores whose offsets are looked up once a row. All variants of an operator are compared with
-each other before they are timed; then they take turns.
+(figure 23): a softmax over scores with offsets that are looked up once a row. All variants of an operator are
+compared with each other before they are timed; then they take turns.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = {"schema": SCHEMA, "settings": settings, "rows": [asdict(row) for row in rows]}
         write_json(found, given.json)
     if given.plot is not None:
-        # Drawing is an extra: who wants no picture needs no matplotlib.
+        # Drawing is an extra: without a picture matplotlib is not needed.
         from bench.operators.plots import plot_padding
 
         bars = [(f"{row.shape}\n{row.batch}", row.padded, row.partly) for row in rows]

@@ -1,7 +1,7 @@
 """What a model has to multiply at a leaf and at an inner node, read off the model itself.
 
 A product is a sum over a dense index of something times something. It is needed at a node unless what it gives is
-known there without it, or nobody reads it there: the children's sum of a leaf is zero, and so is a recurrent product
+known there without it, or is not read there: the children's sum of a leaf is zero, and so is a recurrent product
 of it; a forget gate is one for each child, of which a leaf has none; an input that inner nodes do not carry makes
 the product with it zero. Looking a row up in a table is no product, and its bytes are not counted.
 """

@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json is not None:
         write_json(document(result, options.peers), given.json)
     if given.plot is not None:
-        # Drawing is an extra: who wants no picture needs no matplotlib.
+        # Drawing is an extra: without a picture matplotlib is not needed.
         from bench.plots import plot
 
         plot(result.rows, given.plot)

@@ -55,7 +55,7 @@ def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
 
 
 def print_report(result: Result, console: Console) -> None:
-    """Print the ceilings, a table of the rows, and who was refused."""
+    """Print the ceilings, a table of the rows, and the refused peers."""
     for ceilings in result.ceilings:
         reads = ", ".join(f"{each.cache} {each.gbs:.0f}" for each in ceilings.bandwidths)
         console.print(f"{ceilings.workers} threads: {ceilings.gflops:.0f} GFLOP/s; read GB/s: {reads}")

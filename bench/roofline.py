@@ -27,7 +27,7 @@ class Work:
 
 
 class Counting:
-    """A model's work on structures whose leaves carry what it reads; `inner_carry` says whether inner nodes do too."""
+    """A model's work on structures with inputs at the leaves; `inner_carry` says whether inner nodes do too."""
 
     def __init__(self, model: ra.Model, *, inner_carry: bool = False) -> None:
         inner = needed_products(model, leaf=False, carries=inner_carry)

@@ -61,13 +61,13 @@ def perfect_tree(height: int, words: Iterable[int]) -> Tree:
 
 
 def perfect_trees(count: int, height: int, vocab: int, seed: int) -> list[Tree]:
-    """Return perfect trees whose words are drawn at random."""
+    """Return perfect trees of words that are drawn at random."""
     words = np.random.default_rng(seed).integers(vocab, size=(count, 2**height)).tolist()
     return [perfect_tree(height, each) for each in words]
 
 
 def ternary_trees(count: int, vocab: int, seed: int) -> list[Tree]:
-    """Return trees whose inner nodes have three children: 4 to 14 of them, drawn at random, as the words are."""
+    """Return trees of inner nodes with three children: 4 to 14 of them, drawn at random, as the words are."""
     random = np.random.default_rng(seed)
     return [_ternary_tree(random, vocab) for _ in range(count)]
 

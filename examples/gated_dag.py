@@ -4,7 +4,7 @@ At a node with input x, that reads the nodes k:
 
     s = Σ_k σ(G h_k + g) ⊙ (M h_k)                a gate for each edge, by what comes over it
     r, z = σ(W x + U s + b), u = tanh(W x + U (r ⊙ s) + b)
-    h = z ⊙ s + (1 - z) ⊙ u                       a GRU, whose state is the gated sum
+    h = z ⊙ s + (1 - z) ⊙ u                       a GRU; its state is the gated sum
 
 The structures are `networkx.DiGraph`s of small programs: an edge goes from an operation to each of its arguments, which
 several operations may share. A shared node is computed once. From the root of the repository:
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 def programs() -> list[Any]:
-    """Return (x + y) * sin(x + y), whose sum is shared, and two results over x in one graph."""
+    """Return (x + y) * sin(x + y), with one shared sum, and two results over x in one graph."""
     shared = nx.DiGraph([("p", "s"), ("p", "f"), ("f", "s"), ("s", "x"), ("s", "y")])
     nx.set_node_attributes(shared, {"p": 3, "s": 2, "f": 4, "x": 0, "y": 1}, "op")
     two = nx.DiGraph([("first", "x"), ("second", "x")])

@@ -53,7 +53,7 @@ def labelled_tree(hidden: int, vocab: int, labels: int) -> ra.Model:
 
 
 def labelled_dag(hidden: int, vocab: int, labels: int) -> ra.Model:
-    """Return the model over DAGs whose edges are nodes; payloads word, or label; output h (hidden,)."""
+    """Return the model over DAGs with nodes as edges; payloads word, or label; output h (hidden,)."""
     N, H = ra.N, hidden
     emb, W, b = ra.input_tensor("emb", (vocab, H)), ra.input_tensor("W", (H, H)), ra.input_tensor("b", (H,))
     M = ra.input_tensor("M", (labels, H, H))
@@ -78,7 +78,7 @@ def labelled_dag(hidden: int, vocab: int, labels: int) -> ra.Model:
 def as_tree(edges: Edges) -> Any:
     """Return the words as a tree, in which each carries the label of the edge above it."""
     tree = nx.DiGraph()
-    # Each node has to carry what is read at children, the root too, whose label nobody reads.
+    # Each node has to carry what is read at children, the root too, though its label is not read.
     tree.add_nodes_from((word, {"word": WORDS.index(word), "label": LABELS.index("root")}) for word in WORDS)
     for parent, below in edges.items():
         for label, child in below:

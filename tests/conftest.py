@@ -52,7 +52,7 @@ def patch_without_cache(patch: pytest.MonkeyPatch, *args: Any, **kwargs: Any) ->
 
 pytest.MonkeyPatch.setattr = patch_without_cache
 
-# Who starts tests in the background may have them ignore Ctrl-C, and the processes that they start: some send it.
+# Tests in the background may ignore Ctrl-C, and the processes that they start: some send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

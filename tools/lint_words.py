@@ -1,11 +1,11 @@
-"""Check the product code for what ruff does not know: words, class names and file lengths.
+"""Check for what ruff does not know: words everywhere, class names and file lengths in the product code.
 
     python tools/lint_words.py
 
 Three rules, each with the file and line of what breaks it:
 
 - A loop, a buffer or an access is no person: no `who`, `whose`, `nobody`, `himself`, `he`, `his` in names, comments,
-  docstrings and messages.
+  docstrings, messages and documents; in tests, benchmarks, tools and examples as well.
 - A class name has one definition, so that a search for it finds what it is. Private names count as well.
 - A file has at most 300 lines.
 """
@@ -16,12 +16,16 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_LINES = 300
 PERSONS = re.compile(r"\b(who|whose|whom|nobody|himself|herself|he|his)\b", re.IGNORECASE)
+PRODUCT = ("ragged", "cortex")
+OTHERS = ("tests", "bench", "docs", "tools", "examples")
+EXEMPT = {"tools/lint_words.py", "tests/tools/test_lint_words.py", "tools/make_sample_treebank.py"}
+"""This rule, its tests, and a list of English words."""
 CLASS = re.compile(r"^\s*class (\w+)", re.MULTILINE)
 
 
@@ -52,19 +56,21 @@ def long_files(sources: Mapping[Path, str]) -> Iterator[str]:
             yield f"{path}: {lines} lines, over {MAX_LINES}: does it do one thing?"
 
 
-def product_sources() -> dict[Path, str]:
-    """Return the text of each source file of the two packages that git tracks, by its path from the root."""
+def sources_in(folders: Iterable[str]) -> dict[Path, str]:
+    """Return the text of each source file and document in these folders that git tracks, by its path from the root."""
     listed = subprocess.run(
-        ["git", "ls-files", "ragged", "cortex"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
-    paths = [Path(name) for name in listed if Path(name).suffix in {".py", ".pyi", ".h", ".cpp"}]
+    named = [Path(name) for name in listed if name not in EXEMPT]
+    paths = [path for path in named if path.suffix in {".py", ".pyi", ".h", ".cpp", ".md"}]
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths if (ROOT / path).exists()}
 
 
 def main() -> int:
     """Print what breaks a rule; return 1 if anything does."""
-    sources = product_sources()
-    found = [line for rule in (words_of_persons, repeated_classes, long_files) for line in rule(sources)]
+    product = sources_in(PRODUCT)
+    found = [line for rule in (words_of_persons, repeated_classes, long_files) for line in rule(product)]
+    found += words_of_persons(sources_in(OTHERS))
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

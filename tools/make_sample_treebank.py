@@ -101,7 +101,7 @@ def read_lexicon() -> dict[str, list[Tree]]:
 
 
 def choose(rng: Random, options: Sequence[T], weights: Sequence[int]) -> T:
-    """Return one of `options`; `rng.random` alone is used, whose numbers are the same in every Python."""
+    """Return one of `options`; `rng.random` alone is used: its numbers are the same in every Python."""
     left = rng.random() * sum(weights)
     for option, weight in zip(options, weights, strict=True):
         left -= weight

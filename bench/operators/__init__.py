@@ -1,1 +1,1 @@
-"""Ragged operators against other libraries: what is computed, what is right, who is timed."""
+"""Ragged operators against other libraries: what is computed, what is right, which peers are timed."""

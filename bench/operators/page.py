@@ -27,7 +27,7 @@ class OperatorsDocument:
 
 
 def operators_part(run: OperatorsDocument) -> str:
-    """Return a table for each operator, and who was not timed."""
+    """Return a table for each operator, and the peers that were not timed."""
     command = f"python -m bench.ragged {' '.join(run.command[1:])}".rstrip()
     said = [
         f"Of `{command}`, {date_of(run.at)}; {run.machine.processor}, {run.settings.threads} threads,",

@@ -1,4 +1,4 @@
-"""What is right: every operator padded, masked and in float64, in NumPy, sharing no code with anyone who is timed."""
+"""Right answers: every operator padded, masked and in float64, in NumPy; it shares no code with timed peers."""
 
 from __future__ import annotations
 

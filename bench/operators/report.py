@@ -28,7 +28,7 @@ def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
 
 
 def print_report(result: Result, console: Console) -> None:
-    """Print the ceiling, a table of the rows, and who was refused."""
+    """Print the ceiling, a table of the rows, and the refused peers."""
     ceilings = result.ceilings
     console.print(f"{ceilings.workers} threads: {ceilings.gflops:.0f} GFLOP/s")
     console.print(_table(result.rows, ceilings.gflops))

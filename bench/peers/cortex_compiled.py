@@ -40,6 +40,6 @@ class Measured(Peer):
         return [int(self._fn.profile(list(trees), repeats).kernel_us.median * 1000)]
 
     def arrays_times(self, trees: Sequence[Tree], repeats: int) -> list[int]:
-        """See `Peer`: calls on what `linearize` returns, whose results are arrays of their own."""
+        """See `Peer`: calls on what `linearize` returns; results are arrays of their own."""
         batch = self._fn.linearize(list(trees))
         return time_calls(lambda: self._fn(batch), repeats)

@@ -142,7 +142,7 @@ def _program(model: _Model) -> Callable[[Params, States, Mapping[str, Value]], t
         def in_blocks(
             blocks: Value, begin: Value, row: Value, states: States, step: Callable[[States, Any], States]
         ) -> States:
-            """Compute nodes from `begin` on, whose states start at `row`; `step` is given what cuts out a block."""
+            """Compute nodes from `begin` on, with states from `row` on; `step` is given what cuts out a block."""
             for count, width in zip(blocks, _BLOCKS, strict=True):
 
                 def block(k: Value, states: States, begin: Value = begin, width: int = width) -> States:
@@ -241,7 +241,7 @@ def _gated_leaves(p: Params, words: Value) -> States:
 
 
 def _finish(sums: Value, hidden: int, kept: Value) -> States:
-    """Return h and c of nodes whose gates' products are `sums` and whose children leave `kept`."""
+    """Return h and c of nodes with the gates' products `sums`, of which the children leave `kept`."""
     candidate, output, *others = jnp.split(sums, sums.shape[1] // hidden, axis=1)
     *others, last = others
     c = jax.nn.sigmoid(candidate) * jnp.tanh(last)

@@ -52,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A child-sum cell with gates, for who computes all gates of the children's sum in one product.
+    """A child-sum cell with gates, for peers that compute all gates of the children's sum in one product.
 
     With s the sum of the children's h: `U` (gates x hidden, hidden) times s, plus `b`, are the gates one after
     another: those that a sigmoid follows, and last the candidate, which a tanh follows. The state c is the product of

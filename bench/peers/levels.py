@@ -98,7 +98,7 @@ def level_by_level(trees: Sequence[Tree], table: int | None = None, arity: int =
 
 
 def dag_by_height(roots: Sequence[Tree], arity: int, names: Sequence[str]) -> Levels:
-    """Return the levels of DAGs whose nodes have at most `arity` children and carry vectors by these names.
+    """Return the levels of DAGs of nodes that have at most `arity` children and carry vectors by these names.
 
     The nodes of one height are one level; what a node carries are its vectors one after another.
     """
@@ -118,7 +118,7 @@ def dag_by_height(roots: Sequence[Tree], arity: int, names: Sequence[str]) -> Le
 
 
 def sequences_by_depth(roots: Sequence[Tree], names: Sequence[str]) -> Levels:
-    """Return the levels of sequences whose steps carry vectors by these names: level d is d steps before the last."""
+    """Return the levels of sequences of steps that carry vectors by these names: level d is d steps before the last."""
     levels = []
     level: Sequence[Tree] = roots
     while level:

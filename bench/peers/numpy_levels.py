@@ -97,7 +97,7 @@ class _GatedCell:
         return {self.cell.output: state[levels.roots, :H]}
 
     def finish(self, sums: Array, kept: Array | None, out: Array) -> None:
-        """Write h and c of nodes whose gates' products are `sums`, which is overwritten."""
+        """Write h and c of nodes with the gates' products `sums`, which is overwritten."""
         H, last = self.hidden, (self.cell.gates - 1) * self.hidden
         sums += self.cell.b
         gates, candidate = sigmoid(sums[:, :last]), np.tanh(sums[:, last:], out=sums[:, last:])

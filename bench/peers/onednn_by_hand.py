@@ -22,7 +22,7 @@ from bench.trees import Tree
 _LIBRARY = library()
 _P, _N = ctypes.c_void_p, ctypes.c_int64
 _LEAVES_HAVE_ROWS = {Cell.TREE_LSTM, Cell.TREE_LSTM_RECURSIVE, Cell.ANOTHER_CELL, Cell.TERNARY_LSTM}
-"""Cells whose leaves' states are copied from the tables to rows, so that products read them one after another."""
+"""Cells with leaves' states that are copied from the tables to rows, so that products read them one after another."""
 
 
 class _Batch(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""What a peer is: someone who computes the roots' answers from plain trees."""
+"""What a peer is: a program that computes the roots' answers from plain trees."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class _GatedCell(Model):
         self.finish(sums, kept.sum(1), h[begin:end], c[begin:end])
 
     def finish(self, sums: Tensor, kept: Tensor | None, h: Tensor, c: Tensor) -> None:
-        """Write h and c of nodes whose gates' products are `sums`, which is overwritten."""
+        """Write h and c of nodes with the gates' products `sums`, which is overwritten."""
         H, last = self.hidden, (self.gates - 1) * self.hidden
         gates = sums[:, :last].sigmoid_()
         new = gates[:, :H] * sums[:, last:].tanh_()

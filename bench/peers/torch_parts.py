@@ -50,4 +50,4 @@ class Model(ABC):
 
     @abstractmethod
     def level(self, states: list[Tensor], rows: Tensor, begin: int, end: int, x: Tensor | None) -> None:
-        """Write the states of nodes from `begin` to `end`, whose children have these rows; `x` is what is carried."""
+        """Write the states of nodes from `begin` to `end`, their children in these rows; `x` is what is carried."""

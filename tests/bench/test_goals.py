@@ -37,7 +37,7 @@ def test_each_row_has_its_goals():
     assert (second.wanted_share, second.bound) == (0.85, pytest.approx(60 / 0.85 + 14))
     assert (first.by_hand, first.best) == (1.25, 1.5)
     assert (second.by_hand, third.by_hand) == (2.0, None)
-    assert third.best is None  # who rounds is no peer of who does not
+    assert third.best is None  # what rounds is no peer of what does not
     assert (second.by_hand_rounded, third.by_hand_rounded) == (None, 1.2)
 
 

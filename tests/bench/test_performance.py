@@ -1,4 +1,4 @@
-"""The page of performance, from a small run whose numbers are made up."""
+"""The page of performance, from a small run of invented numbers."""
 
 import json
 import re

@@ -164,7 +164,7 @@ def test_a_peer_whose_process_ends_is_refused_from_there_on(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--peers", "nobody"), "no peer is called 'nobody': "),
+        (("--peers", "absent"), "no peer is called 'absent': "),
         (("--operators", "nothing"), "no operator is called 'nothing': encoder_layer, "),
         (("--sets", "novels"), "no length set is called 'novels': cola, mnli, "),
     ],

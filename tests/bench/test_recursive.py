@@ -176,7 +176,7 @@ def test_planted_peers_are_refused_and_not_timed(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--peers", "nobody"), f"no peer is called 'nobody': {', '.join(PEERS)}, or "),
+        (("--peers", "absent"), f"no peer is called 'absent': {', '.join(PEERS)}, or "),
         (("--workloads", "nothing"), "no workload is called 'nothing': tree_fc, "),
         (("--batches", "1,0"), "a batch has one tree or more"),
     ],

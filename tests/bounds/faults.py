@@ -70,7 +70,7 @@ def put(array: Any, place: int, value: int) -> Any:
 
 
 def neighbours(given: Linearized) -> int:
-    """Return a node of height 1 whose next number is of height 1 too: neither may read the other."""
+    """Return a node of height 1 before another of height 1: neither may read the other."""
     assert given.batch_length[1] > 1
     return int(given.batch_begin[1])
 

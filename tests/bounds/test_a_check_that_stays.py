@@ -17,7 +17,7 @@ N, H, V = ra.N, 3, 6
 
 
 def labelled() -> ra.Model:
-    """Return a model whose nodes carry three labels each, as one array: facts are about scalars."""
+    """Return a model of nodes that carry three labels each, as one array: facts are about scalars."""
     emb = ra.input_tensor("emb", (V, H))
     labels = ra.node_input("labels", (3,), dtype="int32")
     ph = ra.placeholder((N, H))

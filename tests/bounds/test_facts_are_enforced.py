@@ -1,6 +1,6 @@
 """Each fact that a proof used of the paper's models, broken in a batch: the call is refused, whatever carried it.
 
-First in the arrays, as somebody may who keeps what `fn.linearize` returned: the arrays are those of a real batch with
+First in the arrays, as a caller may that keeps what `fn.linearize` returned: the arrays are those of a real batch with
 one value exchanged, and `tests.support.check_facts` agrees that the fact is broken. Then in structures, where there is
 a way to say something that the fact forbids; a `DataError` names the structure and the node.
 """

@@ -272,9 +272,9 @@ def test_code_that_is_not_what_the_manifest_describes(saved, nothing_runs):
 
 def test_a_function_that_the_code_does_not_have(saved, small, nothing_runs):
     interface = small._parts.kernel.kernel.executable.interface
-    stages = tuple(replace(stage, function="nobody") for stage in interface.stages)
+    stages = tuple(replace(stage, function="absent") for stage in interface.stages)
     changed_executable(saved, interface=replace(interface, stages=stages))
-    assert "compiled code has no function 'nobody'" in refused(saved)
+    assert "compiled code has no function 'absent'" in refused(saved)
 
 
 def test_declarations_that_are_none(saved, small):

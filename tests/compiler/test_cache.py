@@ -29,7 +29,7 @@ TREE = (((1, 2), 3), (4, (5, 6)))
 
 @pytest.fixture(autouse=True)
 def compilations(monkeypatch) -> list[object]:
-    """What has been compiled: the cache is on in these tests, and nobody writes sources meanwhile."""
+    """What has been compiled: the cache is on in these tests, and no sources are written meanwhile."""
     done: list[object] = []
 
     def counted(*arguments, **options):

@@ -25,7 +25,7 @@ def row(extent: int) -> np.ndarray:
 
 
 def vectors(count: int) -> list[Node]:
-    """Return trees whose vectors are rows of one array, others in arrays of their own, and some that have none."""
+    """Return trees of vectors that are rows of one array, others in arrays of their own, and some that have none."""
     rows = RNG.standard_normal((count + 9, E), np.float32)
     made = []
     for k in range(count):
@@ -75,7 +75,7 @@ def test_sequences_and_forests():
 
 
 def gated() -> ra.Model:
-    """Return a DAG network whose nodes carry a vector and a matrix."""
+    """Return a DAG network of nodes that carry a vector and a matrix."""
     N = ra.N
     x, m = ra.node_input("x", (H,), default=0.0), ra.node_input("m", (2, H), default=0.5)
     ph = ra.placeholder((N, H))

@@ -71,7 +71,7 @@ def test_the_log_pasted_back_gives_the_same_tir(name, threads):
     for each in passes_for(threads)[place:]:
         program = each.run(program).program
     assert tir(program) == tir(steps[-1].program)
-    # And as somebody would who has only texts: the program's and the log's.
+    # And as from the texts alone: the program's and the log's.
     assert to_text(taken_again(log, parse(to_text(before)))) == to_text(after)
 
 

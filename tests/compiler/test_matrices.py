@@ -21,7 +21,7 @@ N = ra.N
 
 
 def two_sided(hidden: int) -> ra.Model:
-    """Return a cell whose nodes have a matrix that its children's are multiplied into from both sides."""
+    """Return a cell of nodes that have a matrix that its children's are multiplied into from both sides."""
     H = hidden
     U, b = ra.input_tensor("U", (H, H)), ra.input_tensor("b", (H,))
     emb_A = ra.input_tensor("emb_A", (7, H, H))

@@ -1,4 +1,4 @@
-"""What users call their tensors is in nobody's way: not of what the compiler makes of others."""
+"""What users call their tensors does not clash with what the compiler makes of other names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that every worker makes for himself: how often a batch's workers wait for each other."""
+"""Replicated rows: how often a batch's workers wait for each other."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_nobody_waits_for_pairs_of_them_either(name):
 
 
 def compared():
-    """Return a cell whose gates of all children are compared before any of them is used."""
+    """Return a cell in which the gates of all children are compared before any of them is used."""
     N, K, H = ra.N, ra.K, HIDDEN
     U, h, x = ra.input_tensor("U", (H, H)), ra.placeholder((N, H)), ra.node_input("x", (H,))
     Uh = ra.compute((N, K, H), lambda n, k, i: ra.sum(H, lambda j: U[i, j] * h[k, j]))

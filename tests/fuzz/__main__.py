@@ -3,7 +3,7 @@
     python -m tests.fuzz --examples 10000 --seed 0 --jobs 2
 
 Examples run in chunks, each in a process of its own; an interrupted search goes on where it was. At the end stands how
-often each primitive was accepted and refused. Exits with 1 if an example failed, whose text and command are printed, or
+often each primitive was accepted and refused. Exits with 1 if an example failed (its text and command are printed), or
 if a primitive was never accepted or never refused.
 """
 

@@ -79,7 +79,7 @@ def test_planted_faults_are_found(wrong, monkeypatch):
 
 
 GRIDS = {"distribute_over_blocks", "distribute_over_threads", "keep_on_chip"}
-"""Primitives whose programs are for GPUs: tests/test_random_models.py draws grids, which no processor here can run."""
+"""Primitives of programs for GPUs: tests/test_random_models.py draws grids, which no processor here can run."""
 ROUNDS = {"pair_products", "tensorize"}
 """Primitives of rounded products, which change what is computed: there is no oracle of any schedule to agree with."""
 VOUCHED = {"recycle_storage", "read_in_place"}

@@ -29,14 +29,14 @@ class Pair:
 
 
 class Asked(Node):
-    """A node whose attributes are asked for one by one: nothing may be read past `__getattribute__`."""
+    """A node that is asked for its attributes one by one: nothing may be read past `__getattribute__`."""
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, name)
 
 
 class Kids:
-    """An object whose `children` is made anew each time it is read."""
+    """An object with `children` made anew each time it is read."""
 
     def __init__(self, kids: list[object], payload: dict[str, object]) -> None:
         self._kids = kids

@@ -31,7 +31,7 @@ BARE = Plan(StructureKind.TREE, 0, None, (), ())
 
 
 def carrying(*payloads: Payload, kind: StructureKind = StructureKind.TREE) -> Plan:
-    """Make a plan for any arity whose nodes carry these."""
+    """Make a plan for any arity, of nodes that carry these."""
     return Plan(kind, 1, None, payloads, ())
 
 

@@ -76,7 +76,7 @@ class Described(Plain):
 
 class Method(Plain):
     def word(self) -> int:
-        raise AssertionError("nobody calls it")
+        raise AssertionError("never called")
 
 
 class Borrowed:

@@ -99,7 +99,7 @@ def assert_classes(linearized: Linearized) -> None:
 
 
 def assert_storage(linearized: Linearized) -> None:
-    """Check that nobody finds another node in a row: that two nodes have one only after the earlier is needed last."""
+    """Check that no node finds another in its row: that two nodes have one only after the earlier is needed last."""
     if not linearized.plan.recycled:
         assert "storage_row" not in linearized.arrays
         return

@@ -1,4 +1,4 @@
-"""Vectors that stay where they are: where that is, who keeps them, and when they are copied all the same."""
+"""Vectors that stay where they are: where that is, what keeps them, and when they are copied all the same."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_they_are_kept_as_long_as_the_result():
             return np.full(3, 7, np.float32)
 
     result = Linearizer(X).borrow([Made() for _ in range(50)], ("x",))
-    assert not stays(result)  # nobody else has them
+    assert not stays(result)  # nothing else has them
     gc.collect()
     others = [np.zeros(3, np.float32) for _ in range(200)]
     assert (gathered(result, "x") == 7).all() and len(others) == 200

@@ -60,7 +60,7 @@ def matrices() -> st.SearchStrategy[Any]:
 
 @st.composite
 def trees(draw: st.DrawFn) -> Node:
-    """Draw a tree whose vectors all lie in arrays, but for one node, if at all, that is read in another way."""
+    """Draw a tree of vectors that all lie in arrays, but for one node, if at all, that is read in another way."""
     made: list[Node] = []
     odd = draw(st.integers(-9, 9))
     for place in range(draw(st.integers(1, 10))):
@@ -121,7 +121,7 @@ def test_nothing_is_held_after_the_call():
 
 
 class Resizes:
-    """Garbage that is found by nobody but the collector, and gives an array other memory then."""
+    """Garbage that only the collector finds, and gives an array other memory then."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.itself = array, self

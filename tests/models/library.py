@@ -1,4 +1,4 @@
-"""The models whose nodes have an input: how each is made, what it runs over, and its equations in plain NumPy."""
+"""The models of nodes with an input: how each is made, what it runs over, and its equations in plain NumPy."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_the_oracle_computes_the_equations(name, input, data, seed):
 
 
 def gated(gates, *recurrent):
-    """Shapes of a model with gates whose recurrent matrices have these extents before (H, H)."""
+    """Shapes of a model with gates of recurrent matrices with these extents before (H, H)."""
     return (
         {"emb": (V, E)}
         | {f"W_{g}": (H, E) for g in gates}

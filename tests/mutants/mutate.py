@@ -20,7 +20,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 OPTIONS = ("kw_only", "init", "strict", "what", "because", "example", "fix")
-"""Keywords whose values decide no result."""
+"""Keywords with values that decide no result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def test_both_children_are_copied_to_one_cache(golden):
 
 
 def fused() -> LoopSchedule:
-    """Return the program whose nest reads the children and writes the node."""
+    """Return the program with a nest that reads the children and writes the node."""
     s = LoopSchedule(listing_2().lower())
     for name in ("lh", "rh"):
         s.apply(inline, s.buffer(name))

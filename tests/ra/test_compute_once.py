@@ -19,7 +19,7 @@ DAG = gated_dag(H, 0)
 
 
 def dags():
-    """Return a few DAGs whose nodes are shared by one to four parents each."""
+    """Return a few DAGs of nodes that are shared by one to four parents each."""
     random = np.random.default_rng(3)
 
     def node(*children):

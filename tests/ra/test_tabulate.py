@@ -25,7 +25,7 @@ N, H, E, V = ra.N, 3, 2, 5
 
 
 class Cell:
-    """A cell h = tanh(input + hs) whose input is of a word; a test says what it is, and at which nodes."""
+    """A cell h = tanh(input + hs) with an input of a word; a test says what it is, and at which nodes."""
 
     def __init__(self, default: int | None = -1, structure: ra.Structure | None = None) -> None:
         self.default, self.structure = default, structure

@@ -34,5 +34,5 @@ def check_damaged(
         path.write_bytes(damaged)
         try:
             refusal(load, path)
-        except pytest.fail.Exception:  # a bit of an archive's header that nobody reads
+        except pytest.fail.Exception:  # a bit of an archive's header that is not read
             assert read_bundle(form, bytes(damaged)) == read_bundle(form, whole)

@@ -11,12 +11,12 @@ from ragged.runtime.cuda.driver import Driver
 
 TEXT = Path(__file__).with_suffix(".cpp")
 WAITING = "- goal) < 0) {\n"
-"""Who waits here holds a processor of the host's that others may need."""
+"""A thread that waits here holds a processor of the host's that others may need."""
 SHARED = "extern __shared__ __align__(16) unsigned char ragged_shared[];\n"
 
 
 def standin(source: str, name: str, folder: Path) -> tuple[Driver, ctypes.CDLL]:
-    """Return a driver whose device runs the kernel `name` of `source`, whatever code it is given; and its library."""
+    """Return a driver, of a device that runs the kernel `name` of `source`, whatever code it gets; and its library."""
     assert source.count(SHARED) == 1
     kernel, library = folder / "kernel.h", folder / "libdevice.so"
     assert source.count(WAITING) == 1

@@ -1,4 +1,4 @@
-"""Documents whose examples run: a ```python block is executed, and a ```text block after it is what it prints."""
+"""Documents of examples that run: a ```python block is executed, and a ```text block after it is what it prints."""
 
 import contextlib
 import io

@@ -11,7 +11,7 @@ H, E, V = 2, 3, 7
 
 
 def _with_inputs() -> dict[str, ra.Model]:
-    """Return the models whose nodes have an input x_n, each in every kind of it."""
+    """Return the models of nodes with an input x_n, each in every kind of it."""
     makers = {
         "tree_rnn": models.tree_rnn,
         "tree_lstm": models.tree_lstm,

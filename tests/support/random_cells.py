@@ -20,7 +20,7 @@ KINDS = {"tree": lambda: ra.Tree(), "dag": lambda: ra.Dag(), "sequence": lambda:
 
 @st.composite
 def cells(draw: st.DrawFn, hidden: int = 4, embed: int = 3) -> ra.Model:
-    """Draw a cell of `hidden` elements, whose inputs have `embed`."""
+    """Draw a cell of `hidden` elements, with inputs of `embed`."""
     return _Cell(draw, hidden, embed).model()
 
 

@@ -31,7 +31,7 @@ from tests.support.random_structures import batches
 from tests.support.tally import Tally
 
 LARGEST = 60
-"""The statements of a program whose loops are scheduled in about a second."""
+"""The statements of a program that is scheduled in about a second."""
 
 
 @dataclass

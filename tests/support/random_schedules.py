@@ -43,7 +43,7 @@ LEAST_STEPS, MOST_STEPS, MOST_STATEMENTS, MOST_LOOPS = 3, 14, 120, 60
 
 @dataclass
 class Loops:
-    """A program whose loops are scheduled step by step; `stages` are the programs, with the step that left each."""
+    """A program that is scheduled step by step; `stages` are the programs, with the step that left each."""
 
     draw: Random
     schedule: LoopSchedule

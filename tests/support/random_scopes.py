@@ -34,7 +34,7 @@ ANY = Known()
 class Scope:
     """A place in a compute: the node, the indices with their extents, the children bound around it.
 
-    `made` are the expressions made so far whose variables are in scope and that have a value wherever this place is
+    `made` are the expressions made so far that have their variables in scope and a value wherever this place is
     evaluated.
     """
 

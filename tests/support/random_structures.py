@@ -44,7 +44,7 @@ def structures(draw: st.DrawFn, plan: Plan) -> Node:
 
 @st.composite
 def shapes(draw: st.DrawFn, plan: Plan) -> Shape:
-    """Draw a connected shape, whose last node is the root."""
+    """Draw a connected shape; its last node is the root."""
     least = plan.min_children
     most = plan.most_children if plan.most_children is not None else max(least, 4)
     match draw(st.integers(0, 3)):

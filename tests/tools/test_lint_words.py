@@ -1,11 +1,11 @@
-"""tools/lint_words.py: each rule finds what breaks it, and nothing in the product code does."""
+"""tools/lint_words.py: each rule finds what breaks it, and nothing in the repository does."""
 
 from pathlib import Path
 
 from tools.lint_words import long_files, main, repeated_classes, words_of_persons
 
 
-def test_the_product_code_passes(capsys):
+def test_the_repository_passes(capsys):
     status = main()
     assert capsys.readouterr().out == ""
     assert status == 0

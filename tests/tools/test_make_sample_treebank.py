@@ -14,7 +14,7 @@ INNER = re.compile(r"\([0-4] T T\)")
 
 
 def reduce_to_root(line: str) -> str:
-    """Replace leaves, then inner nodes whose two children are trees, until nothing changes."""
+    """Replace leaves, then inner nodes with two trees as children, until nothing changes."""
     text = LEAF.sub("T", line)
     while (shorter := INNER.sub("T", text)) != text:
         text = shorter

@@ -1,4 +1,4 @@
-// What Python calls: one maker for each cell, then `run`. All arrays are the caller's, who keeps them.
+// What Python calls: one maker for each cell, then `run`. All arrays are the caller's, which keeps them.
 #include "dags.hpp"
 #include "gated.hpp"
 #include "plain.hpp"

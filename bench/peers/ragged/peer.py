@@ -1,4 +1,4 @@
-"""What a peer of the ragged operators is: someone who computes them from inputs laid out as it likes."""
+"""What a peer of the ragged operators is: a program that computes them from inputs laid out as it likes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from bench.peers.ragged.torch_layer import LAYER_PARTS, encoder_layer, inferring
 
 
 class Measured(RaggedPeer):
-    """One tensor (sequences, length, hidden) whose second dimension is jagged."""
+    """One tensor (sequences, length, hidden) with a jagged second dimension."""
 
     operators = LAYER_PARTS
 

@@ -1,4 +1,4 @@
-"""A peer whose process ends."""
+"""A peer that ends its process."""
 
 import os
 

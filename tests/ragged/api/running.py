@@ -160,5 +160,5 @@ class _Call:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions of the program, and those that only a caller who looks at results needs."""
+        """The functions of the program, and those that only a caller that looks at results needs."""
         return self.schedule.lower().functions + tuple(self.schedule.lowered.functions.tables.functions)

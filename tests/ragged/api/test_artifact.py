@@ -144,9 +144,9 @@ def test_code_that_is_not_what_the_manifest_describes(saved, nothing_runs):
     assert "not a 64-bit little-endian ELF file" in refused(saved)
     saved.write_bytes(whole)
     (prelude, *others) = read_bundle(FORM, whole)[0].kernel.executable.preludes
-    stages = tuple(replace(stage, function="nobody") for stage in prelude.stages)
+    stages = tuple(replace(stage, function="absent") for stage in prelude.stages)
     with_executable(saved, preludes=(replace(prelude, stages=stages), *others))
-    assert "compiled code has no function 'nobody'" in refused(saved)
+    assert "compiled code has no function 'absent'" in refused(saved)
     saved.write_bytes(whole)
     with_executable(saved, preludes=())
     assert "because: it has no prelude" in refused(saved)

@@ -19,7 +19,7 @@ from tests.ragged.api.functions import attention, bits, params_of, rows, scaled
 
 @pytest.fixture(autouse=True)
 def compilations(monkeypatch) -> list[object]:
-    """What has been compiled: the cache is on in these tests, and nobody writes sources meanwhile."""
+    """What has been compiled: the cache is on in these tests, and no sources are written meanwhile."""
     done: list[object] = []
 
     def counted(recipe, options):

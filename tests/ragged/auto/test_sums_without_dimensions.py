@@ -1,4 +1,4 @@
-"""Sums into buffers of no dimensions: a product of two vectors at a node, whose storage was contracted."""
+"""Sums into buffers of no dimensions: a product of two vectors at a node, in contracted storage."""
 
 import numpy as np
 import pytest

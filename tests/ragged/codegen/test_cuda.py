@@ -40,7 +40,7 @@ class WithoutChecks(Rewriter):
 
 
 def one_thread(program: Program) -> Program:
-    """Return a program whose kernel one thread runs."""
+    """Return a program with a kernel that one thread runs."""
     kernel = WithoutChecks().stmt(program.kernel)
     grid = For(Var("w"), Const(1), For(Var("t"), Const(1), kernel, LoopKind.THREADS), LoopKind.TEAM)
     stages = (replace(s, body=grid) if s.kind is StageKind.KERNEL else s for s in program.stages)

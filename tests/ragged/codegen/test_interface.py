@@ -67,8 +67,8 @@ def test_the_entries_are_those_of_the_program(made):
 
 def test_declarations_that_are_none():
     interface = generate(parse(TEAM)).interface()
-    with pytest.raises(ModelError, match="unknown name 'nobody'"):
-        replace(interface, declarations='program("p")\nx: output(float32[nobody])').entries(len)
+    with pytest.raises(ModelError, match="unknown name 'absent'"):
+        replace(interface, declarations='program("p")\nx: output(float32[absent])').entries(len)
     with pytest.raises(InternalError, match="1 names for the declarations of 'sums'"):
         replace(interface, names=("rows",)).entries(len)
 

@@ -6,7 +6,7 @@ from ragged.compiled.spin_time import spin_time_ns
 
 
 def test_patience_is_what_a_call_gains():
-    assert spin_time_ns(10**9, 1) == 0, "nobody to share with"
+    assert spin_time_ns(10**9, 1) == 0, "no other worker"
     assert spin_time_ns(1000, 2) == 0, "too little to share"
     two, ten = spin_time_ns(10**6, 2), spin_time_ns(10**6, 10)
     assert 0 < two < ten <= 20_000

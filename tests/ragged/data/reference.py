@@ -95,7 +95,7 @@ def extents_of(draw: st.DrawFn) -> tuple:
 
 @st.composite
 def arrays(draw: st.DrawFn, padded: bool = True) -> RaggedArray:
-    """Arrays whose stored elements, those of the padding too, are all different."""
+    """Arrays of stored elements that are all different, those of the padding too."""
     extents = draw(extents_of())
     multiples = st.integers(1, 3) if padded else st.just(1)
     padding = draw(st.tuples(*[multiples] * len(extents)))

@@ -453,7 +453,7 @@ def test_independent_iterations_run_in_any_order():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_swapped_order_is_a_race(seed: int):
-    """A scan whose loop was made parallel: y[i + 1] reads y[i]."""
+    """A scan with a loop that was made parallel: y[i + 1] reads y[i]."""
     i = Var("i")
     y = buffer("y", 5)
     step = store(y, (add(Ref(i), 1),), Load(y, (Ref(i),)), "step")

@@ -38,7 +38,7 @@ def matrices(pairs: Sequence[tuple[int, int]], seed: int = 0) -> RaggedArray:
 
 
 def weights(shapes: Mapping[str, tuple[int, ...]], seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """Return a state whose matrices have the deviation 1 / sqrt(fan-in)."""
+    """Return a state of matrices with the deviation 1 / sqrt(fan-in)."""
     return {
         name: normal(seed + place, *shape) / np.float32(np.sqrt(shape[-1]) if len(shape) > 1 else 1)
         for place, (name, shape) in enumerate(shapes.items())

@@ -3,7 +3,7 @@
 The rows of the table in docs/reference/ragged_primitives.md.
 
 A row is a primitive and a kind of place: "rows" are loops over rows of different lengths and the dimensions like them,
-"dense" those whose extent is a number, "sums" the loops of reductions. Places are listed from a program's result
+"dense" those with a number as extent, "sums" the loops of reductions. Places are listed from a program's result
 backwards to what it is made of. Steps are small: blocks of two, multiples of four.
 """
 

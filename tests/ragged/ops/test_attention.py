@@ -41,7 +41,7 @@ def test_scaled_dot_product_attention(heads, width, causal, pairs, seed):
 @example(pairs=[(49, 3), (3, 49), (100, 100)], seed=1)
 @given(pairs=PAIRS, seed=SEEDS)
 def test_windows_slopes_and_rotations(pairs, seed):
-    """Keys beyond a window are not computed; a query whose window has no keys gives zeros."""
+    """Keys beyond a window are not computed; a query without keys in its window gives zeros."""
     heads, width = 2, 6
     n, m = ([pair[k] for pair in pairs] for k in (0, 1))
     q, k, v = (rows(each, heads, width, seed=seed + place) for place, each in enumerate((n, m, m)))

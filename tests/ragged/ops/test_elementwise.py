@@ -88,7 +88,7 @@ def test_lengths_over_two_dimensions():
 
 
 def test_other_ways_to_hold_rows():
-    """What `ragged.array` takes, padded storage, arrays whose rows are all of one length, tensors of torch's."""
+    """What `ragged.array` takes, padded storage, arrays of rows of one length, tensors of torch's."""
     x = rows([3, 1, 2], 4)
     doubled = [row * 2 for row in x]
     same(ops.add(list(x), x), doubled)

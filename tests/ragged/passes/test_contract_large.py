@@ -1,4 +1,4 @@
-"""contract_storage: temporaries that are too large for a stack, and who may share the storage of one iteration."""
+"""contract_storage: temporaries that are too large for a stack, and which may share the storage of one iteration."""
 
 from textwrap import indent
 

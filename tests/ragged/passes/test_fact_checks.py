@@ -46,7 +46,7 @@ with kernel:
 
 
 def checking(index: int) -> Program:
-    """Return the program whose prelude checks the fact at `index`."""
+    """Return the program with a prelude that checks the fact at `index`."""
     program = parse(PROGRAM)
     return assume(program, (program.facts[index],))
 

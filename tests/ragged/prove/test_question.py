@@ -22,7 +22,7 @@ PLACES = {name: (goal, place) for name, (goal, place, _) in {**PROVEN, **UNPROVE
 
 
 def renamed(goal: Expr, place: dict, order: list[Var]) -> tuple[Expr, dict]:
-    """Return the same question about new variables, whose names are those of `order`, with its loops in any order."""
+    """Return the same question about new variables, with the names of `order` and with its loops in any order."""
     new = {old: Var(other.name, old.dtype) for old, other in zip(VARIABLES, order, strict=True)}
     values = {old: Ref(var) for old, var in new.items()}
 

@@ -1,4 +1,4 @@
-"""A program whose answers say who computed them, and scripts that run it where a test's own process must not."""
+"""A program with answers that name their worker, and scripts that run it where a test's own process must not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls: what they take, whose memory is whose, and how little Python they run."""
+"""Calls: what they take, which memory is the caller's, and how little Python they run."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_fork_while_another_thread_is_in_a_call(call):
         thread.join()
     assert made and check(call, 100) == 2
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)  # nobody is left
+        os.waitpid(-1, os.WNOHANG)  # no process is left
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])

@@ -86,8 +86,8 @@ def test_what_cannot_be_loaded(made):
         "  because: code.so: file too short\n"
         "  fix: if the folder for temporary files may not hold programs, set TMPDIR to one that may"
     )
-    with pytest.raises(DataError, match="compiled code has no function 'nobody'"):
-        Library(code).function("nobody")
+    with pytest.raises(DataError, match="compiled code has no function 'absent'"):
+        Library(code).function("absent")
 
 
 def test_neither_tvm_nor_torch_is_imported(made, tmp_path):

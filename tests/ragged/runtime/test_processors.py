@@ -1,4 +1,4 @@
-"""Where helpers run: apart from who calls, on the processors that it may use, never more of them than those."""
+"""Where helpers run: apart from the caller, on the processors that it may use, never more of them than those."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ before = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {min(before)})
 for _ in range(100):
     last = check(call, 50, spin_ns=10**6)
-print(last, check(call, 50, steps=50))       # with a long spin time there are two, who take turns
+print(last, check(call, 50, steps=50))       # with a long spin time there are two, which take turns
 os.sched_setaffinity(0, before)
 for _ in range(200):
     last = check(call, 50, spin_ns=10**6)

@@ -74,7 +74,7 @@ with kernel:
         for j in serial(5):
             x[i, j]: x.last = y[i, j] * s[0]
 """
-"""Loops whose iterations depend on each other across rows and columns, one after another."""
+"""Loops of iterations that depend on each other across rows and columns, one after another."""
 
 
 def waves_data(rows: int, seed: int) -> tuple[dict[str, int], dict[str, np.ndarray]]:

@@ -195,7 +195,7 @@ with kernel:
     [("4", "4", "b", False), ("4", "4", "3 - b", True), ("4", "3", "b", True), ("n", "n", "b", True)],
 )
 def test_shares_of_equal_loops_are_alike(first, second, read, waits):
-    """Who reads what the same iteration of a loop of the same number wrote has written it himself."""
+    """A worker that reads what the same iteration of a loop of the same number wrote has itself written it."""
     old = parse(ALIKE.format(first=first, second=second, read=read))
     new = shared_out(old)
     assert ("barrier" in kernel(new)) == waits

@@ -157,7 +157,7 @@ def test_regions_of_two_sizes():
 
 
 def test_both_children_of_a_node(golden):
-    """CORTEX, appendix A.3: one copy, whose first index says through which function it is read."""
+    """CORTEX, appendix A.3: one copy; its first index says through which function it is read."""
     program = parse(TREE)
     new = valid(cache_read, program, declared(program, "h"), loop(program, "n", 1)).program
     golden("cache_read_children.txt", body(program) + "\ncache_read(h, n)\n\n" + body(new))

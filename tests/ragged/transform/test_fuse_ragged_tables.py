@@ -193,7 +193,7 @@ with kernel:
 
 
 def test_tables_that_are_made_of_each_other_are_a_fault():
-    """Lengths that are the differences of their own offsets: nobody can fill those."""
+    """Lengths that are the differences of their own offsets: no prelude can fill those."""
     program = parse("""\
 program("circle")
 

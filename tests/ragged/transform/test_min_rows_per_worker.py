@@ -82,7 +82,7 @@ CARRIED = "if n >= workers * 2 or r >= 1 and n >= workers * 2:"
     ],
 )
 def test_where_workers_meet(read, meetings):
-    """Who needs another row of the same column waits where rows are shared out, and there alone."""
+    """A worker that needs another row of the same column waits where rows are shared out, and there alone."""
     lines = [line.strip() for line in kernel(shared_out(read)).splitlines()]
     assert [line for line in lines if line.startswith(("barrier", "if"))] == meetings
 
@@ -127,7 +127,7 @@ def test_rounds_of_many_and_of_few_rows_in_turns(seed):
 
 
 def test_rounds_that_are_skipped_do_not_count_as_meetings():
-    """Nobody has met after a round of many where the next one does nothing at all."""
+    """No barrier was reached after a round of many where the next one does nothing at all."""
     first = VARYING.index("        for s1")
     inside = "".join(f"    {line}\n" for line in VARYING[first:].splitlines())
     old = parse(VARYING[:first] + "        if r % 2 == 0:\n" + inside)

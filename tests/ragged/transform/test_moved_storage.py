@@ -1,4 +1,4 @@
-"""Local buffers whose extents depend on a loop follow the loop where a primitive moves what stands in it."""
+"""Local buffers with extents that depend on a loop follow the loop where a primitive moves what stands in it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""pad_loop: a loop that runs up to a multiple, over elements that nobody looks at."""
+"""pad_loop: a loop that runs up to a multiple, over elements that are not read."""
 
 import numpy as np
 import pytest

@@ -108,7 +108,7 @@ def test_a_team_meets_before_room_is_used_again():
 
 
 def test_what_a_let_says_is_said_so():
-    """Who looks for the variable that tells rows apart finds it: a row of a fused loop is still called `n`."""
+    """The variable that tells rows apart is found: a row of a fused loop is still called `n`."""
     fused = BATCHES.replace(
         "for n in parallel(length(b)):", "for f in parallel(length(b) * 2):\n            n = f // 2"
     )

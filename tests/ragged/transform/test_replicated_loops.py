@@ -1,4 +1,4 @@
-"""distribute_over_team with loops that each worker runs for himself: the text, results, and where workers meet."""
+"""distribute_over_team with loops that every worker runs: the text, results, and where workers meet."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_nobody_waits_for_what_he_has_himself():
 
 
 def test_who_needs_other_rows_computes_them():
-    """Where rows are shared out, a worker computes his own where he reads no others, and else all."""
+    """Where rows are shared out, a worker computes its own where it reads no others, and else all."""
     assert "for k1_s in serial((row + 1) * n // rows - first)" in kernel(shared_out(SAME))
     assert "for k1 in serial(n)" in kernel(shared_out(OTHER_ROW))
 
 
 def test_a_row_of_another_round_is_computed_by_all():
-    """A worker whose rows change from round to round would not find those of the round before."""
+    """A worker with rows that change from round to round would not find those of the round before."""
     text = WAVES.format(read=SAME).replace("0.5 * t[r, ", "0.5 * t[r if r < 1 else r - 1, ")
     old = parse(text)
     made = distribute_over_team(old, min_rows_per_worker=WIDE, replicated=(loop(old, "k1"),)).program

@@ -67,7 +67,7 @@ def test_the_same_bits(name, order):
     new = accepted(set_order, old, buffer(old, name), order).program
     assert buffer(new, name).order == order
     check_same(old, new, DATA)
-    if name != "y":  # whose storage is read here as it is: tests/compiler/test_matrices.py
+    if name != "y":  # its storage is read here as it is: tests/compiler/test_matrices.py
         check_same_compiled(old, new, DATA, "y")
 
 

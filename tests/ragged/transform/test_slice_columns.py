@@ -23,7 +23,7 @@ for i in serial(4):
 """,
     "            ",
 )
-"""A cell whose products read whole rows of a child's result; what it computes has the same bits compiled."""
+"""A cell with products that read whole rows of a child's result; what it computes has the same bits compiled."""
 
 LOOP = """\
 program("loop")
@@ -57,7 +57,7 @@ def cell_data(depth):
 
 
 def of(statement, *, before="m = n", kind="parallel", extent=8, u="workspace(float32[8, 8])"):
-    """Return a program in whose second nest `statement` stands, its batch loop and its columns."""
+    """Return a program with `statement` in its second nest, its batch loop and its columns."""
     text = LOOP.format(
         before=before, kind=kind, extent=extent, u=u, statement=indent(statement, 12 * " ").strip()
     )

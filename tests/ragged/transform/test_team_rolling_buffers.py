@@ -151,7 +151,7 @@ def with_own_rows():
 
 
 def test_who_runs_rows_of_his_own_finds_a_room():
-    """A loop that each worker runs for himself, of his rows alone, may use a room as well."""
+    """A loop that each worker runs, of its rows alone, may use a room as well."""
     old = with_own_rows()
     new = shared_out(old, own=(loop(old, "n3"),))
     assert re.search(r"u\[w, begin\(b\) \+ n3, i\] = t\[row, n3, i\]", str(new))
@@ -198,7 +198,7 @@ def test_which_fit():
     assert legal_rolling_buffers(mirrored, [RollingBuffer(buffer(mirrored), *rows_of(mirrored))]) == ()
     assert (
         legal_rolling_buffers(old, [room], [loop(old, "s2")]) == ()
-    )  # what it writes is a result, and nobody's own
+    )  # what it writes is a result, and no worker's own
     assert refusal(old, RollingBuffer(buffer(mirrored), *rows_of(old))).startswith(
         "distribute_over_team: the program has no buffer 't'"
     )
