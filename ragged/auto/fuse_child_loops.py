@@ -73,7 +73,9 @@ def _over_children(part: Stmt) -> For | None:
     if not isinstance(part.extent, Const):
         return part
     found = reduction_of(part)
-    return None if found is None or isinstance(found.over.extent, Const) else found.over
+    if found is None or len(found.over) > 1 or isinstance(found.over[0].extent, Const):
+        return None
+    return found.over[0]
 
 
 def _fuse(schedule: LoopSchedule, first: For, second: Stmt) -> None:
@@ -81,6 +83,6 @@ def _fuse(schedule: LoopSchedule, first: For, second: Stmt) -> None:
     over = second.var
     if (found := reduction_of(second)) is not None:
         start, _ = interchange_reduction(schedule, found)
-        over = found.over.var
+        over = found.over[0].var
         schedule.apply(reorder_stmts, first.var, start)
     schedule.apply(fuse_siblings, first.var, over)

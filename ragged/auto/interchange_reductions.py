@@ -18,22 +18,28 @@ from ragged.transform.loops.reorder import reorder
 
 @dataclass(frozen=True, slots=True)
 class InterchangedReduction:
-    """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`."""
+    """A loop over consecutive elements, in each of which one starts, `init`, and is summed up over terms, `update`.
+
+    `over` are the loops over terms, outermost first.
+    """
 
     loop: For
     init: Label
-    over: For
+    over: tuple[For, ...]
     update: Label
 
 
 def reduction_of(stmt: Stmt) -> InterchangedReduction | None:
     """Return the sum that a statement is, or None."""
     match stmt:
-        case For(extent=Const(), body=Block(body=(Store(label=init), For(body=body) as over))):
-            while isinstance(body, Let):
-                body = body.body
-            if isinstance(body, Reduce) and is_side_by_side(body, stmt.var):
-                return InterchangedReduction(stmt, init, over, body.label)
+        case For(extent=Const(), body=Block(body=(Store(label=init), For() as body))):
+            over: list[For] = []
+            inner: Stmt = body
+            while isinstance(inner, For | Let):
+                over += [inner] if isinstance(inner, For) else []
+                inner = inner.body
+            if isinstance(inner, Reduce) and is_side_by_side(inner, stmt.var):
+                return InterchangedReduction(stmt, init, tuple(over), inner.label)
             return None
         case _:
             return None
@@ -61,7 +67,7 @@ def interchange_reduction(schedule: LoopSchedule, found: InterchangedReduction) 
     changed by then.
     """
     start, rest = schedule.apply(fission, found.loop.var, found.init).loops[found.loop.var]
-    schedule.apply(reorder, (found.over.var, rest))
+    schedule.apply(reorder, (*(loop.var for loop in found.over), rest))
     if isinstance(loop_of(schedule.program, rest).body, Let):
         schedule.apply(lift_lets, rest)
     return start, rest

@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from ragged.api.compile import compile as compile_ragged
 from ragged.api.function import RaggedFunction
-from ragged.api.schedule import RaggedSchedule
+from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
+from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
+from ragged.transform.loops.split import Tail
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -60,6 +62,14 @@ def scheduled(
     """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
     lowered = lower(analysed, options.sizes, options.parameters)
     schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
+    needed = set(schedule.tensors)
+    for part, rows in lowered.attached:
+        if part in needed:
+            schedule.compute_at(part, rows.loops[len(rows.dims) - 1])
+    for tensor in (each for each in lowered.columns if each in needed):
+        rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
+        for block in COLUMNS:
+            rest = schedule.split_loop(rest, block, Tail.PEEL)[-1]
     bound = {lowered.inputs[name]: value for name, value in options.parameters.items()}
     read = {tensor.name for tensor in schedule.tensors}
     return lowered, schedule, {own: value for own, value in bound.items() if own in read}

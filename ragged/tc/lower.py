@@ -23,6 +23,7 @@ from ragged.ir.ops import Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.lanes import has_columns, reduce_in_lanes
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.types import computed, converted
 
@@ -37,12 +38,16 @@ class LoweredFunction:
     """The tensors of a function, and their names in the compiled function.
 
     `inputs` maps parameters and outputs that a call gives, `scalars` integer parameters, and `sizes` size names.
+    The first one of each pair of `attached` is computed in the rows of the second one; `columns` are reduced in blocks
+    of their last dimension.
     """
 
     outputs: tuple[RaggedTensor, ...]
     inputs: Mapping[str, str]
     scalars: Mapping[str, str]
     sizes: Mapping[str, str]
+    attached: tuple[tuple[RaggedTensor, RaggedTensor], ...]
+    columns: tuple[RaggedTensor, ...]
 
 
 def stored(type_: str) -> DType:
@@ -66,6 +71,8 @@ class _FunctionLowering:
     tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
     values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
     inline: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
+    attached: list[tuple[RaggedTensor, RaggedTensor]] = field(default_factory=list)
+    columns: list[RaggedTensor] = field(default_factory=list)
 
     def lowered(self) -> LoweredFunction:
         function = self.analysed.function
@@ -84,7 +91,12 @@ class _FunctionLowering:
             if statement.target not in self.inline:
                 self.tensors[statement.target] = self.computed(statement)
         return LoweredFunction(
-            tuple(self.tensors[version] for version in function.outputs.values()), inputs, scalars, sizes
+            tuple(self.tensors[version] for version in function.outputs.values()),
+            inputs,
+            scalars,
+            sizes,
+            tuple(self.attached),
+            tuple(self.columns),
         )
 
     def name(self, wanted: str) -> str:
@@ -135,7 +147,10 @@ class _FunctionLowering:
         if value.dtype is not dtype:
             value = Value(ir.Cast(dtype, value.expr), value.sources)
         body = normal_form(own, value, scope)
-        return RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
+        tensor = RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
+        self.attached += [(part, tensor) for part in reduce_in_lanes(tensor, self.name)]
+        self.columns += [tensor] if has_columns(tensor) else []
+        return tensor
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
         """Return the value of a statement's target at the indices `at`: outside of its ranges, the value before it."""

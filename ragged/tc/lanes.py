@@ -1,0 +1,170 @@
+"""Reductions of rows, in vectors: partial results side by side, in an order that follows from a row's length alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ragged.api.dims import RaggedDim
+from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
+from ragged.api.values import Value
+from ragged.arith.affine import growth
+from ragged.arith.fold import floordiv, modulo, plus, times
+from ragged.ir import expr as ir
+from ragged.ir.rewrite import substitute
+from ragged.ir.walk import mentions, subexpressions
+
+LANES, FEWER = 32, 4
+"""Partial results of a row, and of what fills no `LANES`; the first are put together to `FEWER`, and these to one.
+
+One number after another would wait for the result before it. Neither follows the machine: they say the order.
+"""
+COLUMNS = (64, 16)
+"""Columns that are summed side by side, and those of the rest: a row of them is a cache line, or four."""
+
+
+def reduce_in_lanes(result: RaggedTensor, name: Callable[[str], str]) -> tuple[RaggedTensor, ...]:
+    """Have a tensor reduce rows of contiguous elements in lanes; return what is computed in its rows, readers first.
+
+    Element j of a row of n is in lane j % 32 where j < n // 32 * 32, in lane j % 4 of four others up to n // 4 * 4, and
+    the last ones are added one by one. Nothing is returned, and nothing changed, where the tensor has no such
+    reduction, or elements of several rows are reduced from one that is read. `name` gives names to tensors.
+    """
+    body = result.body
+    if not isinstance(body, Reduction) or not result.indices:
+        return ()
+    axis = next((each for each in body.axes if _is_contiguous(result, body, each)), None)
+    return () if axis is None else _Lanes(result, body, axis, name).lowered()
+
+
+def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis) -> bool:
+    """Return whether an axis goes over the last dimension of all that is read along it, each element once."""
+    extent, read = axis.extent.expr, _read(body)
+    if isinstance(extent, ir.Const) and int(extent.value) < LANES:
+        return False
+    others = [*result.indices, *(each.var for each in body.axes if each is not axis)]
+    return bool(read) and all(
+        growth(load.indices[-1], axis.var) == 1
+        and all(mentions(load, (index,)) for index in result.indices)
+        and not mentions(load.indices[-1], others)
+        and not any(mentions(each, (axis.var,)) for each in load.indices[:-1])
+        for load in read
+    )
+
+
+def has_columns(result: RaggedTensor) -> bool:
+    """Return whether a tensor reduces elements for each place of its last dimension that are side by side in it.
+
+    Products, which use what they read in several sums, are none.
+    """
+    body = result.body
+    if not isinstance(body, Reduction) or not result.indices:
+        return False
+    last, extent = result.indices[-1], result.dims[-1].extent.expr
+    if isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]:
+        return False
+    read = _read(body)
+    return bool(read) and all(
+        growth(load.indices[-1], last) == 1
+        and all(mentions(load, (index,)) for index in result.indices)
+        and not any(mentions(each, (last,)) for each in load.indices[:-1])
+        for load in read
+    )
+
+
+def _read(body: Reduction) -> list[ir.Load]:
+    """Return the reads of a reduction that its axes change; none if one is where data says, which the kernel checks."""
+    axes = [each.var for each in body.axes]
+    loads = [
+        each for each in subexpressions(body.body.expr) if isinstance(each, ir.Load) and mentions(each, axes)
+    ]
+    inside = (part for load in loads for index in load.indices for part in subexpressions(index))
+    return [] if any(isinstance(part, ir.Load) for part in inside) else loads
+
+
+@dataclass
+class _Lanes:
+    """The tensors that reduce over `axis`, of `result` that reduced by `body`."""
+
+    result: RaggedTensor
+    body: Reduction
+    axis: Axis
+    name: Callable[[str], str]
+
+    def lowered(self) -> tuple[RaggedTensor, ...]:
+        length = self.axis.extent.expr
+        wide, most = floordiv(length, LANES), floordiv(length, FEWER)
+        lanes = self.part("lanes", LANES, wide, ir.Const(0), ())
+        folded = self.folded("folded", lanes, LANES // FEWER, FEWER)
+        begin = times(wide, ir.Const(LANES))
+        fours = self.part("fours", FEWER, floordiv(modulo(length, LANES), FEWER), begin, (folded,))
+        whole = self.folded("whole", fours, FEWER, None, self.body.init)
+        at = [ir.Ref(each) for each in self.result.indices]
+        self.result.body = self.reduction(
+            {}, modulo(length, FEWER), lambda k: plus(times(most, ir.Const(FEWER)), k), _load(whole, at)
+        )
+        return whole, fours, folded, lanes
+
+    def part(
+        self, name: str, lanes: int, extent: ir.Expr, begin: ir.Expr, start: Sequence[RaggedTensor]
+    ) -> RaggedTensor:
+        """Return partial results: lane i is of the elements at `begin` + i, `begin` + i + `lanes`, ..."""
+        rows, lane, own = self.indices()
+        body = self.reduction(
+            own,
+            extent,
+            lambda k: plus(begin, plus(times(k, ir.Const(lanes)), ir.Ref(lane))),
+            _load(start[0], [*own.values(), ir.Ref(lane)]) if start else None,
+        )
+        return self.tensor(name, lanes, (*rows, lane), body)
+
+    def folded(
+        self, name: str, side: RaggedTensor, count: int, lanes: int | None, init: Value | None = None
+    ) -> RaggedTensor:
+        """Return partial results put together: lane i is of those in the lanes i, i + `lanes`, ..."""
+        rows, lane, own = self.indices()
+        axis = Axis(ir.Var("k"), Value(ir.Const(count)))
+        place: ir.Expr = ir.Ref(axis.var)
+        if lanes is not None:
+            place = plus(times(place, ir.Const(lanes)), ir.Ref(lane))
+        start = None if init is None else Value(substitute(init.expr, own), init.sources)
+        body = self.reduced((axis,), _load(side, [*own.values(), place]), start)
+        return self.tensor(name, lanes, rows if lanes is None else (*rows, lane), body)
+
+    def indices(self) -> tuple[tuple[ir.Var, ...], ir.Var, dict[ir.Var, ir.Expr]]:
+        """Return new indices of a row and of a lane, and the former as what stands for those of the result."""
+        rows = tuple(ir.Var(each.name) for each in self.result.indices)
+        return rows, ir.Var("lane"), dict(zip(self.result.indices, map(ir.Ref, rows), strict=True))
+
+    def tensor(
+        self, name: str, lanes: int | None, indices: tuple[ir.Var, ...], body: Reduction
+    ) -> RaggedTensor:
+        own, dims = self.name(f"{self.result.name}_{name}"), self.result.dims
+        if lanes is not None:
+            dim = RaggedDim("lane", ir.Var("lane"), ir.Dim("lane"))
+            dims = (*dims, TensorDim(dim, Value(ir.Const(lanes))))
+        return RaggedTensor(own, Kind.COMPUTED, self.result.dtype, dims, indices, body, self.result.at)
+
+    def reduction(
+        self,
+        own: dict[ir.Var, ir.Expr],
+        extent: ir.Expr,
+        place: Callable[[ir.Expr], ir.Expr],
+        init: Value | None,
+    ) -> Reduction:
+        """Return the reduction over so many elements of each row, which `place` gives the places of."""
+        others = [each for each in self.body.axes if each is not self.axis]
+        new = {each.var: Axis(ir.Var(each.var.name), each.extent) for each in others}
+        last = Axis(ir.Var(self.axis.var.name), Value(extent, self.axis.extent.sources))
+        values = {**own, **{var: ir.Ref(axis.var) for var, axis in new.items()}}
+        values[self.axis.var] = place(ir.Ref(last.var))
+        body = self.body.body
+        return self.reduced((*new.values(), last), Value(substitute(body.expr, values), body.sources), init)
+
+    def reduced(self, axes: tuple[Axis, ...], body: Value, init: Value | None) -> Reduction:
+        buffer = ir.Buffer(self.body.combiner.value, self.body.buffer.dtype, (), ir.Role.WORKSPACE)
+        return Reduction(self.body.combiner, axes, body, buffer, self.body.at, init)
+
+
+def _load(tensor: RaggedTensor, at: Sequence[ir.Expr]) -> Value:
+    return Value(ir.Load(tensor.buffer, tuple(at)), {tensor.buffer: tensor})

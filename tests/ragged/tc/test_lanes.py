@@ -1,0 +1,95 @@
+"""Sums over contiguous data: in lanes and by columns, in an order that follows from the length alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from ragged.tc.lower import lower
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "tc"
+LIB = tc.define("""
+def rows(float(N,K) x, float(N) start) -> (total, top, least, square) {
+  total(n) = start(n)
+  total(n) += x(n,k)
+  top(n) max=! x(n,k)
+  least(n) min=! x(n,k)
+  square(n) +=! (x(n,k) - start(n)) * (x(n,k) - start(n))
+}
+def whole(int32(N,K) x) -> (total) { total(n) +=! x(n,k) }
+def planes(float(N,D,K) x) -> (total) { total(n) +=! x(n,d,k) }
+def columns(float(N,K) x, float(N,K) y) -> (total) { total(k) +=! x(n,k) * y(n,k) }
+def inner(float(N,K) x) -> (total) { total(n) +=! x(n,k) where k in 1:K - 1 }
+""")
+LENGTHS = (0, 1, 3, 4, 5, 31, 32, 33, 63, 64, 100, 130)
+
+
+def data(*shape):
+    return np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_of_any_length(length):
+    x, start = data(3, length), data(3)
+    exact, wide = x.astype(np.float64), start.astype(np.float64)[:, None]
+    found = LIB.rows(x, start)
+    np.testing.assert_allclose(found["total"], wide[:, 0] + exact.sum(1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["square"], ((exact - wide) ** 2).sum(1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(found["top"], x.max(1, initial=-np.inf))
+    np.testing.assert_array_equal(found["least"], x.min(1, initial=np.inf))
+    numbers = (1000 * x).astype(np.int32)
+    np.testing.assert_array_equal(LIB.whole(numbers), numbers.sum(1))
+    planes = data(2, 3, length)
+    np.testing.assert_allclose(LIB.planes(planes), planes.sum((1, 2), dtype=np.float64), rtol=1e-5, atol=1e-5)
+    other = data(3, length)[:, ::-1].copy()
+    np.testing.assert_allclose(LIB.columns(x, other), (exact * other).sum(0), rtol=1e-5, atol=1e-5)
+    if length > 2:
+        np.testing.assert_allclose(LIB.inner(x), exact[:, 1:-1].sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_order_is_that_of_the_length():
+    x = data(5, 101)
+    whole = LIB.planes(x[:, None])
+    for function in (LIB.planes.compile(sizes={"K": 101, "D": 1}), LIB.planes.compile(threads=1)):
+        assert function(x[:, None]).tobytes() == whole.tobytes()
+    assert LIB.planes(x[3:4, None]).tobytes() == whole[3:4].tobytes()
+    lanes = x[0, :96].reshape(3, 32).copy()
+    sums = np.zeros(32, np.float32)
+    for row in lanes:
+        sums += row
+    fours = np.zeros(4, np.float32)
+    for row in (*sums.reshape(8, 4), x[0, 96:100]):
+        fours += row
+    total = np.float32(0)
+    for each in (*fours, x[0, 100]):
+        total += each
+    assert whole[0] == total
+
+
+@pytest.mark.parametrize(
+    ("function", "loop"), [(LIB.planes, "lane"), (LIB.columns, "k_i")], ids=["rows", "columns"]
+)
+def test_sums_are_vectors(function, loop):
+    """The loop inside those over terms is of lanes, or of columns."""
+    lines = function.show("loops").splitlines()
+    place = next(n for n, line in enumerate(lines) if f"for {loop}_rest_i in vectorized(" in line)
+    assert "+=" in lines[place + 1] or "fma(" in lines[place + 1]
+
+
+def test_which_examples_are_reduced_so():
+    found = {}
+    for path in sorted(EXAMPLES.glob("*.tc")):
+        lib = tc.define(path.read_text(encoding="utf-8"))
+        for name in lib.functions:
+            lowered = lower(lib[name]._analysed, {})
+            found[name] = (
+                [*dict.fromkeys(rows.name for _, rows in lowered.attached)],
+                [each.name for each in lowered.columns],
+            )
+    assert {name: each for name, each in found.items() if each != ([], [])} == {
+        "moments": (["mean", "var"], []),
+        "layer_norm": (["mean", "var"], []),
+        "group_norm": (["mean", "var"], []),
+        "softmax": (["top", "total"], []),
+    }
