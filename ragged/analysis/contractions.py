@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragged.analysis.loop_bodies import loop_of
+from ragged.analysis.site_of import site_of
 from ragged.analysis.strides import stepped
 from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Role, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
-from ragged.ir.sites import Site, sites
+from ragged.ir.sites import Site, sites, sites_in
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Store
-from ragged.ir.walk import leaves, mentions, subexpressions
+from ragged.ir.walk import mentions, subexpressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,29 @@ class Contraction:
 
 def contractions(program: Program, stage: StageKind = StageKind.KERNEL) -> Iterator[Contraction]:
     """Yield the contractions of a stage, in program order."""
-    for site in sites(program):
-        if site.stage.kind is stage and isinstance(site.stmt, Reduce):
-            found = _contraction(site, site.stmt)
-            if found is not None:
-                yield found
+    return _among(site for site in sites(program) if site.stage.kind is stage)
+
+
+def contractions_in(program: Program, loop: Var) -> Iterator[Contraction]:
+    """Yield the contractions in one of the program's loops, in program order; nothing outside the loop is visited."""
+    site = site_of(program, loop)
+    assert site is not None, "it is one of the program's"
+    return _among(sites_in(site))
+
+
+def contraction_of(
+    program: Program, update: Label, stage: StageKind = StageKind.KERNEL
+) -> Contraction | None:
+    """Return the contraction of a stage with this update, None if there is none; only the way to it is visited."""
+    site = site_of(program, update)
+    return next(_among((site,)), None) if site is not None and site.stage.kind is stage else None
+
+
+def _among(found: Iterable[Site]) -> Iterator[Contraction]:
+    """Yield the contractions at sites."""
+    for site in found:
+        if isinstance(site.stmt, Reduce) and (contraction := _contraction(site, site.stmt)) is not None:
+            yield contraction
 
 
 def packed_contractions(program: Program) -> set[Label]:
@@ -59,10 +77,7 @@ def packed_bytes(program: Program) -> int:
 
 def packed_bytes_in(program: Program, loop: Var) -> int:
     """Return the bytes of the parameters that the contractions in a loop pack."""
-    inside = {leaf.label for leaf in leaves(loop_of(program, loop))}
-    packed = {
-        each.packed[0] for each in contractions(program) if each.packed is not None and each.update in inside
-    }
+    packed = {each.packed[0] for each in contractions_in(program, loop) if each.packed is not None}
     return sum(map(bytes_of, packed))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from ragged.analysis.contractions import contractions, with_shared_columns
+from ragged.analysis.contractions import contractions, contractions_in, with_shared_columns
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tensorize_products import ROWS, suits_matrix_unit
@@ -176,7 +176,7 @@ def product_by_product(schedule: LoopSchedule, rows: Var) -> None:
 def _fissioned(schedule: LoopSchedule, rows: Var, *, together: bool) -> list[Var]:
     """Fission a loop before and after its sums of products, and `together` not between them; return loops of sums."""
     loop = loop_of(schedule.program, rows)
-    sums = {contraction.update for contraction in contractions(schedule.program)}
+    sums = {contraction.update for contraction in contractions_in(schedule.program, rows)}
     segments = _segments(sums, parts_of(loop), together=together)
     for buffer in _allocated(loop):
         if sum(any(buffer in read(part) | written(part) for part in segment) for segment in segments) > 1:
@@ -210,7 +210,7 @@ def hold_scattered(schedule: LoopSchedule, loop: Var) -> None:
         for leaf in leaves(body)
         if isinstance(leaf, Reduce) and leaf.buffer.role is not Role.LOCAL and _is_scattered(body, leaf)
     }
-    for contraction in list(contractions(schedule.program)):
+    for contraction in list(contractions_in(schedule.program, loop)):
         if contraction.update in scattered:
             schedule.apply(cache_write, contraction.update, loop)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ragged.analysis.contractions import Contraction, contractions, extent_of
+from ragged.analysis.contractions import Contraction, contraction_of, contractions, extent_of
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.fission_nest import fission_nest
 from ragged.auto.options import DEFAULT, ScheduleOptions
@@ -68,7 +68,7 @@ def tile_sums(
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
     for label in updates:
-        contraction = _contraction(schedule, label, stage) if options.on_unit(machine) else None
+        contraction = contraction_of(schedule.program, label, stage) if options.on_unit(machine) else None
         if contraction is not None and (width := columns_for_matrix_unit(schedule, contraction)):
             on_unit.append(label)
             if contraction.packed is not None:
@@ -85,17 +85,6 @@ def tile_sums(
             list(_tile(schedule, machine, options, label, stage))
 
 
-def _contraction(schedule: LoopSchedule, update: Label, stage: StageKind) -> Contraction | None:
-    return next(
-        (
-            contraction
-            for contraction in contractions(schedule.program, stage)
-            if contraction.update is update
-        ),
-        None,
-    )
-
-
 def _tile(
     schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, update: Label, stage: StageKind
 ) -> Iterator[Packing]:
@@ -103,7 +92,7 @@ def _tile(
     pending = [update]
     while pending:
         label = pending.pop()
-        contraction = _contraction(schedule, label, stage)
+        contraction = contraction_of(schedule.program, label, stage)
         if contraction is None:
             continue
         before = schedule.checkpoint()

@@ -108,16 +108,22 @@ def sites_in(site: Site) -> Iterator[Site]:
     while pending:
         found = pending.pop()
         yield found
-        stmt, around = found.stmt, found.around
-        match stmt:
-            case For() | Let() | Alloc():
-                pending.append(Site(found.stage, stmt.body, (*around, stmt)))
-            case If(then=then, orelse=orelse):
-                if orelse is not None:
-                    pending.append(Site(found.stage, orelse, (*around, Branch(stmt, taken=False))))
-                pending.append(Site(found.stage, then, (*around, Branch(stmt, taken=True))))
-            case _:
-                pending.extend(Site(found.stage, child, around) for child in reversed(children(stmt)))
+        pending.extend(reversed(inner_sites(found)))
+
+
+def inner_sites(site: Site) -> list[Site]:
+    """Return the statements directly in the statement at `site`, in the order of the text."""
+    stage, stmt, around = site.stage, site.stmt, site.around
+    match stmt:
+        case For() | Let() | Alloc():
+            return [Site(stage, stmt.body, (*around, stmt))]
+        case If(then=then, orelse=orelse):
+            taken = [Site(stage, then, (*around, Branch(stmt, taken=True)))]
+            if orelse is None:
+                return taken
+            return [*taken, Site(stage, orelse, (*around, Branch(stmt, taken=False)))]
+        case _:
+            return [Site(stage, child, around) for child in children(stmt)]
 
 
 def regions(site: Site) -> Regions:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from keyword import iskeyword
 
 from ragged.ir.dtype import DType
@@ -33,6 +34,7 @@ def reserved_words() -> frozenset[str]:
     return frozenset({*FUNCTIONS, *BINARY_CALLS, *DTYPES, *_WORDS})
 
 
+@lru_cache(maxsize=1 << 12)
 def identifier(name: str) -> str:
     """Return the Python identifier nearest to `name`."""
     text = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name)) or "_"
