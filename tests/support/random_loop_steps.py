@@ -254,6 +254,7 @@ UNDRAWN = {
     "distribute_over_blocks": "programs that are drawn run on processors",
     "distribute_over_threads": "programs that are drawn run on processors",
     "cache_padded": "programs that are drawn read nothing under a condition on indices",
+    "trim_loop": "programs that are drawn read all that they store",
     "keep_on_chip": "programs that are drawn run on processors",
     "pair_products": "programs that are drawn are of float32",
     "tensorize": "programs that are drawn are of float32",

@@ -77,6 +77,22 @@ def test_the_interpreter_agrees(layout, machine):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
+def test_vectors_without_a_column_are_not_packed(layout):
+    program = DefaultSchedule(AVX512)(product(*layout)).program
+    lines = [line.strip() for line in to_text(program).splitlines()]
+    (bound,) = (line for line in lines if line.endswith("in serial(min((N + 15) // 16 - w_1 * 4, 4)):"))
+    assert lines.index(bound) < next(i for i, line in enumerate(lines) if "w_packed[" in line)
+    random = np.random.default_rng(0)
+    for b, i, j, k in ((2, 3, 5, 17), (1, 2, 33, 16), (1, 1, 70, 3)):
+        extents = {"b": b, "i": i, "j": j, "k": k}
+        sizes = {SHAPES[each]: count for each, count in extents.items()}
+        x, w = (random.standard_normal([extents[each] for each in side], np.float32) for side in layout)
+        want = interpret(product(*layout), sizes, {"x": x, "w": w})["y"]
+        got = interpret(program, sizes, {"x": x, "w": w})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 @cache
 def compiled(layout, threads=2):
     b, i, j, k = (ragged.dim(name) for name in "bijk")
