@@ -95,7 +95,7 @@ def _only_store(loop: For, what: str) -> Store:
 
 
 def _blocks(loop: For, store: Store, what: str) -> tuple[int, int]:
-    """Return the dimension whose blocks a loop numbers, and how many elements each has."""
+    """Return the dimension with the blocks that a loop numbers, and how many elements each has."""
     extents: dict[Var, int] = {}
     stmt: Stmt = loop.body
     while isinstance(stmt, For):
