@@ -3,8 +3,9 @@
     python -m tests.sanitize
 
 Builds the worker team with a test in C++, and both extensions, in build/sanitize; runs that test, and the tests of the
-linearizer, the readers and calls. Planted faults come first: a sanitizer that does not report one checks nothing. Prints
-a line for each part; exits with 1 after a report or a failure. Needs g++ with its sanitizers, as Debian's has them.
+linearizer, the readers and calls. Planted faults come first: a sanitizer that does not report one checks nothing.
+Prints a line for each part; exits with 1 after a report or a failure. Needs g++ with its sanitizers, as Debian's has
+them.
 """
 
 from __future__ import annotations
