@@ -45,9 +45,9 @@ class Output(Mapping[str, Array]):
         self._order_values = _NODE_ORDER(linearized)  # not the batch, which may borrow the caller's arrays
         self._arrays = arrays if keep_nodes else None
         # With all nodes kept, roots are gathered on demand.
-        self._roots: dict[str, Array | None] = dict(arrays)
-        if keep_nodes:
-            self._roots.update({name: None for name in arrays if name not in heads})
+        self._roots: dict[str, Array | None] = (
+            {name: arrays[name] if name in heads else None for name in arrays} if keep_nodes else dict(arrays)
+        )
         self.heads = heads
 
     def __getitem__(self, name: str) -> Array:
