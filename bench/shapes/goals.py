@@ -15,6 +15,7 @@ CODE_BYTES, MOST_VARIANTS = 24 * 1024, 4
 COMPILE_SECONDS = 6.0
 """A second to decide and five to compile."""
 SMALL_BYTES = 8192
+DISPATCH_NS = 50.0
 FLAT_BYTES = 4 * 2**20
 """What a process may grow by at its peak: a result has up to 2.5 MB."""
 ELEMENTS = 100_000_000
@@ -159,6 +160,13 @@ def _fresh(result: ShapesResult) -> Iterator[GoalMet]:
         if grown.peer == OWN:
             what = f"bytes grown over {grown.shapes // 2:,} shapes"
             yield GoalMet(4, what, f"{grown.bytes:,}", f"at most {FLAT_BYTES:,}", grown.bytes <= FLAT_BYTES)
+    served = served_of(result, "dense", result.settings.threads)
+    if served is not None and served.dispatch_ns is not None:
+        took, what = (
+            served.dispatch_ns,
+            "nanoseconds of the kernel of dense on no rows: dispatch, and a clock",
+        )
+        yield GoalMet(4, what, f"{took:.0f}", f"at most {DISPATCH_NS:.0f}", took <= DISPATCH_NS)
 
 
 def _other_kinds(result: ShapesResult) -> Iterator[GoalMet]:

@@ -176,6 +176,12 @@ def _fresh(peer: str, calls: Sequence[Sequence[int]]) -> Fresh:
     first = [each[0] / 1000 for each in calls]
     later = [min(each[1:]) / 1000 for each in calls]
     pairs = list(zip(first, later, strict=True))
-    over = sum(one > FRESH_RATIO * other + FRESH_US for one, other in pairs) / len(pairs)
     extra = spread([one - other for one, other in pairs])
-    return Fresh(peer, len(calls), spread(first), spread(later), extra, over, sum(first) / 1e6)
+    over = _share_over(pairs)
+    noise = _share_over([(each[1] / 1000, min(each[2:]) / 1000) for each in calls])
+    return Fresh(peer, len(calls), spread(first), spread(later), extra, over, noise, sum(first) / 1e6)
+
+
+def _share_over(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return the share of pairs of microseconds where the first exceeds the bound that the second gives."""
+    return sum(one > FRESH_RATIO * other + FRESH_US for one, other in pairs) / len(pairs)

@@ -141,6 +141,7 @@ def _fresh(result: ShapesResult) -> str:
             f"{each.later.median:,.0f}",
             f"{each.extra.median:,.0f} ({each.extra.low:,.0f}-{each.extra.high:,.0f})",
             f"{each.over:.1%}",
+            f"{each.noise:.1%}",
             f"{each.seconds:.2f}",
         )
         for each in result.fresh
@@ -154,9 +155,13 @@ def _fresh(result: ShapesResult) -> str:
         "later, us",
         "extra, us (10-90 %)",
         "over the bound",
+        "second calls over it",
         "all firsts, s",
     )
-    said = "A stream of shapes never seen before: the bound is 1.05 times the later call and 20 microseconds."
+    said = (
+        "A stream of shapes never seen before: the bound is 1.05 times the later call and 20 microseconds. "
+    )
+    said += "Second calls, over the same bound of third ones, show what the machine's noise alone comes to."
     grown = [
         (find(each.peer).label, f"{each.shapes // 2:,}", f"{each.bytes / 2**20:.1f}") for each in result.grown
     ]
@@ -224,13 +229,21 @@ def _served(result: ShapesResult) -> str:
             f"{each.seconds:.2f}",
             "" if each.variants is None else str(each.variants),
             "" if each.code_bytes is None else f"{each.code_bytes:,}",
+            "" if each.dispatch_ns is None else f"{each.dispatch_ns:.0f}",
         )
         for each in result.served
         if each.peer == OWN or each.seconds > 0.5
     ]
     if not cells:
         return ""
-    heads = ("workload, threads", "", "seconds before the first call", "variants", "bytes of code")
+    heads = (
+        "workload, threads",
+        "",
+        "seconds before the first call",
+        "variants",
+        "bytes of code",
+        "kernel on no rows, ns",
+    )
     return "\n".join(["## Compiling", "", *markdown_table(heads, cells)])
 
 

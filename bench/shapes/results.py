@@ -32,8 +32,8 @@ class ShapeRow:
 class Served:
     """What a peer made for a workload, in so many seconds before the first call.
 
-    `code_bytes` and `variants` are of our function; `predicted` are the microseconds that its plan says, by label. None
-    where there is no such thing.
+    `code_bytes` and `variants` are of our function; `predicted` are the microseconds that its plan says, by label, and
+    `dispatch_ns` is the median time of its kernel on no rows. None where there is no such thing.
     """
 
     workload: str
@@ -43,14 +43,15 @@ class Served:
     code_bytes: int | None = None
     variants: int | None = None
     predicted: dict[str, float] | None = None
+    dispatch_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """Calls with shapes never seen before, in microseconds: the first, the least of later ones, and the sum of firsts.
 
-    `extra` is the first less the later one, `over` the largest share of the shapes that a bound of 1.05 times the later
-    one and 20 microseconds leaves out.
+    `extra` is the first less the later one, `over` the share of the shapes with a first call over the bound: 1.05
+    times the later one and 20 microseconds. `noise` is the share with a second call over that bound of the third.
     """
 
     peer: str
@@ -59,6 +60,7 @@ class Fresh:
     later: Spread
     extra: Spread
     over: float
+    noise: float
     seconds: float
 
 

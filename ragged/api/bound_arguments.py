@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,7 @@ class ResultLayout:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class BoundArguments:
+class BoundArguments(NamedTuple):
     """Values that follow from a batch's lengths: sizes and arrays of the kernel by argument, and shapes of a call.
 
     `shapes` are those of the results in the order of the kernel's caller. `ordered` are the values in the order of its
@@ -84,6 +83,7 @@ class PreludeCache:
         self._wanted = [each for each in caller.wanted if each.kind is not ArgumentKind.BUFFER]
         self._lengths = _LengthsCheck(self._wanted, signature)
         self._order = tuple(argument.name for argument in caller.wanted)
+        self._ragged = [tensor for tensor in signature.outputs if tensor.varies]
         self._most = CACHED_BATCHES if signature.lengths else CACHED_SHAPES
         self._cache: OrderedDict[Key, BoundArguments] = OrderedDict()
 
@@ -113,7 +113,7 @@ class PreludeCache:
             if not np.array_equal(known.arrays[table], lengths):
                 raise _computed_differs(what, lengths, known.arrays[table])
         self._lengths.check(known)
-        (work,) = self._work(known).values()
+        ((flops, cost),) = (work.tolist() for work in self._work(known).values())
         values = known.values(self._wanted)
         resolved = self._caller.resolve_shapes(values)
         self._check_shapes(resolved)
@@ -123,13 +123,9 @@ class PreludeCache:
             [values.get(name) for name in self._order],
             tuple(known.sizes.items()),
             resolved,
-            {
-                tensor.name: _result_layout(tensor, known)
-                for tensor in self._signature.outputs
-                if tensor.varies
-            },
-            int(work[0]),
-            spin_time_ns(int(work[1]), self._workers),
+            {tensor.name: _result_layout(tensor, known) for tensor in self._ragged},
+            flops,
+            spin_time_ns(cost, self._workers),
         )
 
     def _check_shapes(self, resolved: ResolvedShapes) -> None:
@@ -163,11 +159,11 @@ class _Known:
 
     def value(self, name: str) -> Value:
         """Return a size or an array by the name that its function has."""
+        if name in self.sizes:
+            return self.sizes[name]
         for known in (name, f"{name}_table"):
             if known in self.arrays:
                 return self.arrays[known]
-        if name in self.sizes:
-            return self.sizes[name]
         if name in self._orders:
             self.arrays[name] = self._ordered(self._orders[name])
             return self.arrays[name]
@@ -203,6 +199,8 @@ class _LengthsCheck:
 
     def check(self, known: _Known) -> None:
         """Raise `DataError` unless each array has a length for each row."""
+        if not self._names:
+            return
         needed = self._shapes.compute(*(known.value(each.name) for each in self._shapes.functions))
         for name, shape in zip(self._names, needed, strict=True):
             size = known.arrays[name].size if name in known.arrays else prod(shape)
@@ -215,11 +213,13 @@ class _Prelude:
 
     def __init__(self, caller: Caller, signature: RaggedSignature) -> None:
         self._caller = caller
+        self._names = [argument.symbol.name for argument in caller.wanted]
         self._lengths = _LengthsCheck(caller.wanted, signature)
 
     def __call__(self, known: _Known) -> dict[str, Array]:
         self._lengths.check(known)
-        return self._caller(known.values(self._caller.wanted))
+        arrays = self._caller.run([known.value(name) for name in self._names])
+        return dict(zip(self._caller.outputs, arrays, strict=True))
 
 
 def _result_layout(tensor: TensorSpec, known: _Known) -> ResultLayout:

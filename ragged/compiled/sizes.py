@@ -74,7 +74,10 @@ def _solved(equation: SizeEquation, known: Known) -> bool:
         else:
             unknown = size, coefficient
     if unknown is not None:
-        _note(equation, unknown[0], Fraction(rest, unknown[1]), known)
+        size, coefficient = unknown
+        if rest % coefficient or rest // coefficient < 0:
+            raise _no_size(equation, size, Fraction(rest, coefficient), known)
+        known[size] = rest // coefficient, equation.what
     elif rest:
         raise DataError(
             f"{equation.what} extends {equation.value} in {equation.dim}, and {equation.extent} is "
@@ -84,21 +87,12 @@ def _solved(equation: SizeEquation, known: Known) -> bool:
     return True
 
 
-def _note(equation: SizeEquation, size: str, value: Fraction, known: Known) -> None:
-    if value.denominator != 1 or value < 0:
-        raise DataError(
-            f"{equation.what} extends {equation.value} in {equation.dim}, which is {equation.extent}",
-            because="; ".join(
-                filter(
-                    None,
-                    (
-                        f"{size} would be {value}, and a size is an integer from 0 up",
-                        _origins(equation, known),
-                    ),
-                )
-            ),
-        )
-    known[size] = int(value), equation.what
+def _no_size(equation: SizeEquation, size: str, value: Fraction, known: Known) -> DataError:
+    reasons = (f"{size} would be {value}, and a size is an integer from 0 up", _origins(equation, known))
+    return DataError(
+        f"{equation.what} extends {equation.value} in {equation.dim}, which is {equation.extent}",
+        because="; ".join(filter(None, reasons)),
+    )
 
 
 def _origins(equation: SizeEquation, known: Known) -> str:
@@ -121,7 +115,10 @@ def _eliminate(equations: Sequence[SizeEquation], known: Known) -> bool:
     single = [(row, rest, each) for row, rest, each in rows if len(row) == 1]
     for row, rest, each in single:
         ((size, coefficient),) = row.items()
-        _note(each, size, rest / coefficient, known)
+        value = rest / coefficient
+        if value.denominator != 1 or value < 0:
+            raise _no_size(each, size, value, known)
+        known[size] = int(value), each.what
     return bool(single)
 
 

@@ -113,6 +113,8 @@ class Caller:
 
     def seen(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
         """Return the outputs' shapes in their own order of dimensions, from those in memory."""
+        if not self._transposed:
+            return tuple(shapes)
         pairs = zip(shapes, self._axes, strict=True)
         return tuple(shape if axes is None else tuple(shape[d] for d in axes) for shape, axes in pairs)
 

@@ -102,6 +102,13 @@ def test_predictions_and_bytes_are_compared_with_what_was_measured():
     goals = {goal.what: goal for goal in goals_of(planned(rows, served=served))}
     assert goals["predicted against measured, worst error"].measured == "0.020"
     assert goals["predicted against measured, median error"].met
+    for took, met in ((30.0, True), (80.0, False)):
+        (goal,) = [
+            goal
+            for goal in goals_of(planned([], served=[Served("dense", 2, OWN, 0.5, dispatch_ns=took)]))
+            if "no rows" in goal.what
+        ]
+        assert goal.met == met
     assert goals["variants of dense"].met and not goals["bytes of code of dense"].met
 
 
@@ -117,7 +124,8 @@ def test_bits_have_to_be_enough_and_the_same():
 
 def test_a_first_call_is_over_the_bound_or_not():
     fresh = _fresh("one", [[1_000_000, 1_000_000, 999_000], [1_200_000, 1_000_000, 1_000_000]])
-    assert fresh.over == 0.5 and fresh.extra.low < fresh.extra.high
+    assert fresh.over == 0.5 and fresh.noise == 0 and fresh.extra.low < fresh.extra.high
+    assert _fresh("one", [[1_000_000, 1_100_000, 1_000_000]]).noise == 1
 
 
 def test_the_reference_of_a_convolution_is_its_definition():
@@ -182,11 +190,12 @@ def test_tiles_that_are_tried_fill_the_registers():
     "shapes",
     [
         [Dense(16, 8, 32), Dense(16, 5, 48)],
+        [Dense(16, 8, 32), Dense(32, 8, 32)],
         [BatchedProduct(2, 3, 8, 3, True), BatchedProduct(2, 5, 8, 5, True)],
         [BatchedProduct(2, 3, 3, 16, False), BatchedProduct(2, 5, 5, 16, False)],
         [Convolution(1, 4, 16, 16, 3), Convolution(2, 4, 16, 16, 3)],
     ],
-    ids=lambda shapes: type(shapes[0]).__name__,
+    ids=str,
 )
 def test_one_function_of_ours_serves_all_shapes(shapes):
     problem = ShapesProblem("all", tuple("ab"), tuple(shapes), 1)
@@ -195,4 +204,8 @@ def test_one_function_of_ours_serves_all_shapes(shapes):
         operands = problem.operands(sizes)
         found = own.array(own.call(sizes, operands)())
         np.testing.assert_allclose(found, reference(problem, sizes, operands), rtol=1e-4, atol=1e-5)
-    assert own.details()["code_bytes"] > 0
+    details = own.details()
+    assert details["code_bytes"] > 0
+    assert (details["dispatch_ns"] is not None) == (
+        isinstance(shapes[0], Dense) and shapes[0].k == shapes[1].k
+    )

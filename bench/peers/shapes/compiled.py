@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Any, ClassVar
 
+import numpy as np
+
 import ragged
 from bench.peers.shapes.peer import Call, ShapesPeer
 from bench.shapes.problems import Array, BatchedProduct, Convolution, Dense, ShapesProblem, Sizes
@@ -17,6 +19,8 @@ CODE_BYTES = 24_000
 """The most bytes of code of a function's variants."""
 
 
+_DISPATCHES = 1000
+"""Calls on no rows, of which the median counts."""
 _NAMES = {Dense: ("rows", "k", "n"), BatchedProduct: ("batch", "m", "k", "n"), Convolution: ("batch",)}
 """The numbers of shapes that may be sizes."""
 
@@ -56,6 +60,7 @@ class Measured(ShapesPeer):
             "code_bytes": _kernel_bytes(function),
             "variants": variants or None,
             "predicted": self._predicted(function),
+            "dispatch_ns": self._dispatch_ns(function),
         }
 
     def compiled(self, shapes: Sequence[Sizes]) -> RaggedFunction:
@@ -83,6 +88,13 @@ class Measured(ShapesPeer):
         pairs = zip(self._problem.labels, expected, strict=False)
         plans = {label: function.plan(**sizes) for label, sizes in pairs}
         return {label: plan.nanoseconds / 1000 for label, plan in plans.items() if plan.parts} or None
+
+    def _dispatch_ns(self, function: RaggedFunction) -> float | None:
+        """Return the nanoseconds of a dense kernel on no rows: it decides what to run, and runs nothing."""
+        first = self._problem.shapes[0]
+        if not isinstance(first, Dense) or len({each.operands[0][0] for each in self._problem.shapes}) == 1:
+            return None
+        return 1000 * function.profile(_DISPATCHES, X=np.empty((0, first.k), np.float32)).kernel_us.median
 
 
 def program(shapes: Sequence[Sizes]) -> tuple[Tensor, list[dict[str, int]]]:
