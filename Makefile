@@ -22,13 +22,18 @@ BENCH_ARGS := --json build/bench.json --plot build/bench.png
 # All peers but those that would compile each model for seconds.
 PERFORMANCE_PEERS := cortex,cortex-bf16,dynet,torch-nodes,torch-levels,torch-onednn,torch-rnn,numpy,onednn,onednn-bf16
 PERFORMANCE_ARGS := --batches 1,10 --rounds 4 --repeats 7,3 --peers $(PERFORMANCE_PEERS)
-SIZES_ARGS := --workloads tree_lstm --hidden 64,128,256,512,1024 --batches 10 --rounds 3 --repeats 5 --peers cortex,onednn
+SIZES_ARGS := --workloads tree_lstm --hidden 64,128,150,250,256,300,512,1024 --batches 10 --rounds 3 --repeats 5 --peers cortex,onednn
 GROWTH_ARGS := --workloads tree_lstm_recursive --hidden 256 --batches 1,10,100,1000 --rounds 3 --repeats 5,3,2 \
 	--peers cortex,torch-levels,numpy,onednn
 THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats 5,3 --peers cortex,onednn
+# All sets of lengths; then large batches, and rows of widths that no vector divides.
+RAGGED_BATCHES_ARGS := --operators encoder_layer --sets cola,mnli,squad,race --batches 64,128 --rounds 1 \
+	--peers ragged,torch-padded,torch-nested,onednn-packed
+RAGGED_WIDTHS_ARGS := --operators encoder_layer,linear --sets mnli,squad --widths 150,300 --peers ragged,torch-padded,onednn-packed
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
-PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged linearizing memory optimizations
+PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged ragged-batches ragged-widths \
+	linearizing memory optimizations gains prelude padding
 
 .PHONY: help demo test thorough arm lint bench bench-shapes performance soak fuzz sanitize mutants format clean
 
@@ -78,13 +83,19 @@ performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for h
 	@-$(BIN)/python -m bench.recursive $(THREADS_ARGS) --json build/all-threads.json
 	@-$(BIN)/python -m bench.recursive $(SEQUENCES_ARGS) --json build/sequences.json
 	@-$(BIN)/python -m bench.ragged --json build/ragged.json
+	@-$(BIN)/python -m bench.ragged $(RAGGED_BATCHES_ARGS) --json build/ragged-batches.json
+	@-$(BIN)/python -m bench.ragged $(RAGGED_WIDTHS_ARGS) --json build/ragged-widths.json
 	@$(BIN)/python -m bench.linearize --json build/linearizing.json
 	@$(BIN)/python -m bench.memory --json build/memory.json
 	@$(BIN)/python -m bench.optimizations --json build/optimizations.json
+	@$(BIN)/python -m bench.gains --json build/gains.json
+	@$(BIN)/python -m bench.prelude --json build/prelude.json
+	@$(BIN)/python -m bench.padding --json build/padding.json
 	@$(BIN)/python -m bench.performance build/performance.json --sizes build/sizes.json --growth build/growth.json \
 		--threads build/one-thread.json build/all-threads.json --sequences build/sequences.json \
 		--linearizing build/linearizing.json --memory build/memory.json --gains build/optimizations.json \
-		--ragged build/ragged.json
+		--ragged build/ragged.json build/ragged-batches.json build/ragged-widths.json --variations build/gains.json \
+		--tables build/prelude.json --padding build/padding.json
 
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
 	@$(BIN)/python -m bench.soak $(SOAK_ARGS)

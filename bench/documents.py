@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bench.ceilings import Ceilings
 from bench.machine import Machine
 from bench.operators.page import OperatorsDocument
+from bench.operators.results import Padding, Tables, Variation
 from bench.results import Gained, Refused, Row, Weighed
 
 
@@ -52,7 +53,11 @@ class Others:
     linearizing: Sequence[Linearizing] = ()
     memory: Sequence[Weighed] = ()
     gains: Sequence[Gained] = ()
-    ragged: OperatorsDocument | None = None
+    rewritten: Sequence[Gained] = ()
+    ragged: Sequence[OperatorsDocument] = ()
+    variations: Sequence[Variation] = ()
+    tables: Sequence[Tables] = ()
+    padding: Sequence[Padding] = ()
 
     @property
     def runs(self) -> tuple[Document | None, ...]:

@@ -2,11 +2,13 @@
 
     python -m bench.gains [--sets NAME ...] [--batch N] [--threads N] [--rounds N] [--json FILE] [--quick]
 
-Padding (figures 12 and 22): a linear layer over rows, from sequences padded to the longest to all rows as one loop.
-Operation splitting (figures 14 and 20): products of matrices, whole panels of columns apart from the last one, and sums
-up to the diagonal apart from the triangle at it. Horizontal fusion: those two loops over panels as one. Load hoisting
-(figure 23): a softmax over scores with offsets that are looked up once a row. All variants of an operator are
-compared with each other before they are timed; then they take turns.
+Padding (figures 12 and 22): a linear layer over rows, from sequences padded to the longest to all rows as one loop;
+padded in part, with its rows copied to padded ones and back or read as they are. Operation splitting (figures 14, 20
+and 21): products of matrices, those of attention among them, whole panels of columns apart from the last one, and whole
+tiles of rows apart from what is left; sums up to the diagonal apart from the triangle at it. Horizontal fusion: two
+such loops as one. Load hoisting (figure 23): a softmax over scores with offsets that are looked up once a row. Masks
+(figure 18): causal attention over all scores or those of triangles alone. All variants of an operator are compared with
+each other before they are timed; then they take turns.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -25,27 +27,20 @@ from rich.table import Table
 from bench.command import check_names, page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
+from bench.operators.attention_variants import attention_products, masked_variants
 from bench.operators.cases import SEED
+from bench.operators.results import Variation
 from bench.operators.variants import Variant, linear_variants, softmax_variants, trmm_variants, vgemm_variants
-from bench.results import Spread, spread
+from bench.results import spread
 from ragged.runtime.cores import usable_cores
 
 SCHEMA = 1
-_WIDTH = 110
+_WIDTH = 140
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A variant of an operator on some sizes: milliseconds, and how many times faster than the first variant."""
-
-    operator: str
-    shape: str
-    variant: str
-    ms: Spread
-    gain: float
-
-
-def measure(operator: str, shape: str, variants: Sequence[Variant], threads: int, rounds: int) -> list[Row]:
+def measure(
+    operator: str, shape: str, variants: Sequence[Variant], threads: int, rounds: int
+) -> list[Variation]:
     """Compile the variants, compare their answers, and time them in turns."""
     calls = [variant.call(threads) for variant in variants]
     answers = [variant.rows(call()) for variant, call in zip(variants, calls, strict=True)]
@@ -63,12 +58,12 @@ def measure(operator: str, shape: str, variants: Sequence[Variant], threads: int
             mine.append((perf_counter_ns() - begin) / 1e6)
     medians = [spread(mine) for mine in times]
     return [
-        Row(operator, shape, variant.name, own, medians[0].median / own.median)
+        Variation(operator, shape, variant.name, own, medians[0].median / own.median)
         for variant, own in zip(variants, medians, strict=True)
     ]
 
 
-def run(options: argparse.Namespace) -> list[Row]:
+def run(options: argparse.Namespace) -> list[Variation]:
     """Measure every operator."""
     rng, rows = np.random.default_rng(SEED), []
     width, side, count = (48, 8, 3) if options.quick else (512, 128, 16)
@@ -80,6 +75,12 @@ def run(options: argparse.Namespace) -> list[Row]:
         )
         variants = softmax_variants(lengths, rng)
         rows += measure("softmax", f"{name}, scores", variants, options.threads, options.rounds)
+        heads, head = (2, 16) if options.quick else (8, 64)
+        variants = masked_variants(lengths, heads, head, rng)
+        rows += measure("attention", f"{name}, causal", variants, options.threads, options.rounds)
+        for what, sizes in attention_products(lengths, heads, head).items():
+            variants = vgemm_variants(sizes, rng)
+            rows += measure("vgemm", f"{name}, {what}", variants, options.threads, options.rounds)
     sizes = rng.integers(4, 12, (count, 3)) * side + rng.integers(1, 60, (count, 3))
     variants = vgemm_variants(sizes, rng)
     rows += measure("vgemm", f"{count} products", variants, options.threads, options.rounds)
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> list[Row]:
     return rows + measure("trmm", str(order), variants, options.threads, options.rounds)
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Variation]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("operator", "sizes", "variant"):
         table.add_column(heading)

@@ -30,13 +30,16 @@ class LengthSet:
 
 
 LENGTH_SETS: dict[str, LengthSet] = {
-    "cola": LengthSet(6, 13, 33),
+    "cola": LengthSet(6, 13, 37),
     "mnli": LengthSet(9, 43, 128),
+    "mrpc": LengthSet(21, 59, 102),
+    "xnli": LengthSet(9, 70, 128),
     "wiki128": LengthSet(14, 117, 128),
     "squad": LengthSet(39, 192, 384),
     "race": LengthSet(80, 364, 512),
+    "wiki512": LengthSet(12, 371, 512),
 }
-"""Of Table 3, the sets with which CoRa's other figures are drawn, by mean length; `wiki128` is Wikipedia cut at 128."""
+"""The sets of Table 3 by mean length; `wiki128` and `wiki512` are Wikipedia cut at 128 and at 512."""
 
 
 def draw_batches(lengths: LengthSet, batch: int, count: int, seed: int) -> list[Lengths]:

@@ -1,9 +1,12 @@
 """What each optimization of a recursive model gains, switched on one after another (CORTEX, figure 10).
 
-    python -m bench.optimizations [--workloads NAME ...] [--batch N] [--threads N] [--rounds N] [--json FILE] [--quick]
+    python -m bench.optimizations [--workloads NAME,NAME] [--rewritten NAME,NAME] [--batch N] [--threads N] [--rounds N]
+        [--json FILE] [--quick]
 
 The first variant runs one node after another with every loop as lowering leaves it, in one thread. Each further one has
-all that those before it have. Answers of all are compared with the first one's; then kernels are timed in turns.
+all that those before it have. Models that are `--rewritten` are measured under the default schedule, and with their
+recursion unrolled or refactored beside it (figures 10b and 10c). Answers of all variants are compared with the first
+one's; then kernels are timed in turns.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.table import Table
 
@@ -23,8 +25,10 @@ import cortex
 from bench.command import check_names, names, page, write_json
 from bench.machine import about
 from bench.models import MODELS
-from bench.results import Gained, spread
-from bench.trees import Tree, read_treebank
+from bench.results import Gained
+from bench.rewritings import REWRITINGS, measure_rewriting
+from bench.timing import timed_in_turns
+from bench.trees import read_treebank
 from bench.workloads import RECURSIVE, WORKLOADS, Case, make_case
 from cortex import RecursionOptions, ra
 from cortex.data import sample_treebank
@@ -112,31 +116,10 @@ def compiled(case: Case, variant: Variant, threads: int) -> cortex.RecursiveFunc
 def measure(case: Case, variants: Sequence[Variant], threads: int, rounds: int) -> list[Gained]:
     """Compile the variants, compare their answers, and time their kernels in turns."""
     (batches,) = case.batches
-    trees: list[Tree] = case.of(batches.timed[0])
-    functions = [compiled(case, variant, threads) for variant in variants]
-    answers = [function(trees) for function in functions]
-    for variant, answer in zip(variants, answers, strict=True):
-        for name in MODELS[case.workload.cell].outputs:
-            error = np.abs(answer[name] - answers[0][name]).max() / max(1.0, np.abs(answers[0][name]).max())
-            if not error <= 1e-5:
-                raise SystemExit(f"{case.workload.cell.value}, {variant.name}: off by {error:.1e}")
-    given = [function.linearize(trees) for function in functions]  # what they ask for differs
-    times: list[list[float]] = [[] for _ in variants]
-    for _ in range(rounds):
-        for function, batch, mine in zip(functions, given, times, strict=True):
-            mine.extend(each / 1000 for each in function.kernel_times(batch, 1))
-    medians = [spread(mine) for mine in times]
-    return [
-        Gained(
-            case.workload.cell.value,
-            case.job.hidden,
-            batches.size,
-            variant.name,
-            own,
-            medians[0].median / own.median,
-        )
-        for variant, own in zip(variants, medians, strict=True)
-    ]
+    functions = {variant.name: compiled(case, variant, threads) for variant in variants}
+    cell = case.workload.cell
+    trees = case.of(batches.timed[0])
+    return timed_in_turns(cell.value, case.job.hidden, functions, trees, MODELS[cell].outputs, rounds)
 
 
 def _table(rows: Sequence[Gained]) -> Table:
@@ -150,7 +133,7 @@ def _table(rows: Sequence[Gained]) -> Table:
         shown = (row.workload, str(row.hidden))
         low_high = f"{row.us.low:.4g}-{row.us.high:.4g}"
         here = ("", "") if shown == last else shown
-        table.add_row(*here, row.variant, f"{row.us.median:.4g}", low_high, f"{row.gain:.1f} x")
+        table.add_row(*here, row.variant, f"{row.us.median:.4g}", low_high, f"{row.gain:.2f} x")
         last = shown
     return table
 
@@ -162,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--trees", type=Path, default=sample_treebank(), help="bracketed binary trees")
     parser.add_argument("--workloads", type=names, default=list(_WORKLOADS), help=", ".join(RECURSIVE))
+    parser.add_argument("--rewritten", type=names, default=list(REWRITINGS), help=", ".join(REWRITINGS))
     parser.add_argument("--batch", type=int, default=10, help="structures in the batch")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="of a team")
     parser.add_argument("--rounds", type=int, default=15)
@@ -169,7 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="tiny: to see that all works, not how fast")
     given = parser.parse_args(arguments)
     check_names(parser, "workload", given.workloads, WORKLOADS)
+    check_names(parser, "model", given.rewritten, REWRITINGS)
     rows: list[Gained] = []
+    rewritten: list[Gained] = []
     treebank = read_treebank(given.trees)
     for name in given.workloads:
         hidden = 16 if given.quick else WORKLOADS[name].hidden[0]
@@ -177,7 +163,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             WORKLOADS[name], hidden, treebank, [given.batch], rounds=1, threads=given.threads, seed=SEED
         )
         rows += measure(case, VARIANTS, given.threads, given.rounds)
-    page(_WIDTH).print(_table(rows))
+    for name in given.rewritten:
+        rewritten += measure_rewriting(
+            name,
+            16 if given.quick else 256,
+            treebank[: given.batch],
+            threads=given.threads,
+            rounds=given.rounds,
+            seed=SEED,
+        )
+    for table in filter(None, (rows, rewritten)):
+        page(_WIDTH).print(_table(table))
     if given.json is not None:
         settings = {
             "threads": given.threads,
@@ -185,7 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "rounds": given.rounds,
             "seed": SEED,
         }
-        found = {"schema": SCHEMA, **about(), "settings": settings, "rows": [asdict(row) for row in rows]}
+        tables = {
+            name: [asdict(row) for row in table] for name, table in (("rows", rows), ("rewritten", rewritten))
+        }
+        found = {"schema": SCHEMA, **about(), "settings": settings, **tables}
         write_json(found, given.json)
     return 0
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from bench.command import check_names, numbers, page, write_json
 from bench.lengths import LENGTH_SETS, Lengths, draw_batches
 from bench.operators.cases import SEED
 from bench.operators.problems import Sizes
+from bench.operators.results import Padding
 from bench.operators.work import (
     Extent,
     activation_bytes,
@@ -37,25 +38,7 @@ _WIDTH = 110
 _ROUNDS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A length set and a batch size: means over batches.
-
-    `flops` are those without padding; `padded` and `partly` are multiples of them. Memory is in bytes: `padded_bytes`,
-    `ragged_bytes`, and `fused_bytes` without scores.
-    """
-
-    shape: str
-    batch: int
-    flops: float
-    padded: float
-    partly: float
-    padded_bytes: float
-    ragged_bytes: float
-    fused_bytes: float
-
-
-def compute(name: str, batch: int, bulk: int, each: int) -> Row:
+def compute(name: str, batch: int, bulk: int, each: int) -> Padding:
     """Compute a row."""
     sizes, batches = Sizes(), draw_batches(LENGTH_SETS[name], batch, _ROUNDS, SEED)
 
@@ -66,7 +49,7 @@ def compute(name: str, batch: int, bulk: int, each: int) -> Row:
         return sum(layer_flops(sizes, extent).values())
 
     useful = mean(lambda lengths: flops(ragged_extent(lengths)))
-    return Row(
+    return Padding(
         name,
         batch,
         useful,
@@ -78,7 +61,7 @@ def compute(name: str, batch: int, bulk: int, each: int) -> Row:
     )
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Padding]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("lengths")
     headings = ("batch", "GFLOP", "padded", "a little", "padded, MB", "ragged, MB", "without scores, MB")
@@ -101,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compute, print, write and draw."""
     parser = argparse.ArgumentParser(prog="bench.padding", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(LENGTH_SETS))
-    parser.add_argument("--batches", type=numbers, default=[8, 32, 128], help="sequences in a batch: 8,32")
+    parser.add_argument("--batches", type=numbers, default=[32, 64, 128], help="sequences in a batch: 32,64")
     parser.add_argument("--bulk", type=int, default=64, help="all rows together are a multiple of it")
     parser.add_argument("--each", type=int, default=16, help="a sequence's attention is a multiple of it")
     parser.add_argument("--json", type=Path, help="where to write the result")

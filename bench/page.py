@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from bench.documents import Document, Linearizing, Others
 from bench.goals import goals_of, lines_of
 from bench.machine import date_of
 from bench.markdown import markdown_table
-from bench.operators.page import operators_part
+from bench.operators.page import operators_part, padding_part, tables_part, variations_part
 from bench.peers import BY_HAND, OWN, find
 from bench.report import as_ms, as_ratio
 from bench.results import Gained, Row, Spread, Times, Weighed
@@ -30,12 +31,22 @@ def page(run: Document, others: Others | None = None) -> str:
         _growth(others.growth),
         _threads(others.threads),
         _gains(others.gains),
+        _rewritten(others.rewritten),
         _memory(others.memory),
         _sequences(others.sequences),
-        "" if others.ragged is None else operators_part(others.ragged),
+        *(part(rows) for part, rows in _ragged_parts(others) if rows),
         _missing([run, *(each for each in others.runs if each is not None)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _ragged_parts(others: Others) -> tuple[tuple[Callable[[Any], str], Sequence[Any]], ...]:
+    return (
+        (operators_part, others.ragged),
+        (variations_part, others.variations),
+        (tables_part, others.tables),
+        (padding_part, others.padding),
+    )
 
 
 def _head(run: Document) -> str:
@@ -221,6 +232,28 @@ def _gains(rows: Sequence[Gained]) -> str:
     ]
     table = markdown_table(("switched on", *heads), cells)
     return "\n".join(["## What optimizations gain", "", *said, "", *table])
+
+
+def _rewritten(rows: Sequence[Gained]) -> str:
+    if not rows:
+        return ""
+    cells = [
+        (
+            row.workload,
+            str(row.hidden),
+            str(row.batch),
+            row.variant,
+            as_ms(row.us.median),
+            f"{row.gain:.2f} x",
+        )
+        for row in rows
+    ]
+    said = [
+        "Milliseconds of the kernel of models with their recursion unrolled or refactored, of",
+        "`python -m bench.optimizations`, and how many times faster than the model as it is.",
+    ]
+    table = markdown_table((*_NAMES, "recursion", "ms", "gain"), cells)
+    return "\n".join(["## Unrolled and refactored recursion", "", *said, "", *table])
 
 
 def _memory(rows: Sequence[Weighed]) -> str:

@@ -1,13 +1,15 @@
 """Writes docs/evidence/performance.md from the JSON of runs of the benchmarks.
 
     python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--threads RESULT ...] [--memory RESULT]
-        [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT] [--out FILE]
+        [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT ...] [--variations RESULT]
+        [--tables RESULT] [--padding RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
 `--growth` that of one over many batch sizes, `--threads` those of runs with different numbers of threads, `--sequences`
 that of a run over sequences, `--linearizing` that of `python -m bench.linearize`, `--memory` that of `python -m
-bench.memory`, `--gains` that of `python -m bench.optimizations`, `--ragged` that of `python -m bench.ragged`. `make
-performance` runs all of them, and this.
+bench.memory`, `--gains` that of `python -m bench.optimizations`, `--ragged` those of `python -m bench.ragged`,
+`--variations` that of `python -m bench.gains`, `--tables` that of `python -m bench.prelude`, `--padding` that of
+`python -m bench.padding`. `make performance` runs all of them, and this.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import msgspec
 from bench.documents import Document, Linearizing, Others
 from bench.operators.page import OperatorsDocument
 from bench.operators.report import SCHEMA as OPERATORS_SCHEMA
+from bench.operators.results import Padding, Tables, Variation
 from bench.page import page
 from bench.report import SCHEMA
 from bench.results import Gained, Weighed
@@ -53,8 +56,8 @@ def _linearizing(path: Path) -> list[Linearizing]:
     return msgspec.convert(_json(path)["timings"], list[Linearizing])
 
 
-def _rows(path: Path, kind: type[T]) -> list[T]:
-    return [msgspec.convert(row, kind) for row in _json(path)["rows"]]
+def _rows(path: Path | None, kind: type[T], part: str = "rows") -> list[T]:
+    return [] if path is None else [msgspec.convert(row, kind) for row in _json(path)[part]]
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -78,7 +81,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gains", type=Path, help="what `bench.optimizations --json` wrote")
     parser.add_argument("--linearizing", type=Path, help="what `bench.linearize --json` wrote")
     parser.add_argument("--sequences", type=Path, help="the same of a run over sequences")
-    parser.add_argument("--ragged", type=Path, help="what `bench.ragged --json` wrote")
+    parser.add_argument(
+        "--ragged", type=Path, nargs="+", default=[], help="what runs of `bench.ragged --json` wrote"
+    )
+    parser.add_argument("--variations", type=Path, help="what `bench.gains --json` wrote")
+    parser.add_argument("--tables", type=Path, help="what `bench.prelude --json` wrote")
+    parser.add_argument("--padding", type=Path, help="what `bench.padding --json` wrote")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     sizes, growth, sequences = (
@@ -90,9 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sequences,
         [read(path) for path in given.threads],
         linearizing=[] if given.linearizing is None else _linearizing(given.linearizing),
-        memory=[] if given.memory is None else _rows(given.memory, Weighed),
-        gains=[] if given.gains is None else _rows(given.gains, Gained),
-        ragged=None if given.ragged is None else read_operators(given.ragged),
+        memory=_rows(given.memory, Weighed),
+        gains=_rows(given.gains, Gained),
+        rewritten=_rows(given.gains, Gained, "rewritten"),
+        ragged=[read_operators(path) for path in given.ragged],
+        variations=_rows(given.variations, Variation),
+        tables=_rows(given.tables, Tables),
+        padding=_rows(given.padding, Padding),
     )
     given.out.write_text(page(read(given.result), others), encoding="utf-8")
     return 0

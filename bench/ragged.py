@@ -1,6 +1,7 @@
 """Ragged operators against other libraries: same weights, inputs, lengths and threads; answers compared first.
 
-    python -m bench.ragged [--operators NAME ...] [--sets NAME ...] [--peers NAME ...] [--json FILE] [--plot FILE]
+    python -m bench.ragged [--operators NAME,NAME] [--sets NAME,NAME] [--batches N,N] [--widths N,N]
+        [--peers NAME,NAME] [--json FILE] [--plot FILE]
 
 Each peer runs in a process of its own and lays out its inputs as it likes, untimed. Every batch that is timed is
 first compared with the operator padded, in float64; a peer that is wrong is not timed, and the command ends with an
@@ -22,7 +23,7 @@ from bench.command import add_results, check_names, check_peers, names, numbers,
 from bench.lengths import LENGTH_SETS
 from bench.operators.cases import SEED, Case, Extents, make_cases
 from bench.operators.measure import Pace, measure_case
-from bench.operators.problems import Operator, Sizes
+from bench.operators.problems import Operator, Sizes, sizes_of
 from bench.operators.process import RaggedProcess
 from bench.operators.report import document, print_report
 from bench.operators.results import Refused, Result, Row, Settings
@@ -58,7 +59,9 @@ def run(options: Options, console: Console) -> Result:
                 rows.append(row)
                 refused += wrong
     extents = options.extents
-    settings = Settings(options.threads, extents.batch, extents.rounds, options.pace.pause, SEED)
+    settings = Settings(
+        options.threads, extents.batches, extents.layers, extents.rounds, options.pace.pause, SEED
+    )
     return Result(settings, ceilings, rows, refused)
 
 
@@ -94,10 +97,11 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser.add_argument(
         "--peers", type=names, default=list(RAGGED_PEERS), help=f"{', '.join(RAGGED_PEERS)}, or modules"
     )
-    parser.add_argument("--batch", type=int, help="sequences in a batch")
+    parser.add_argument("--batches", type=numbers, help="sequences in a batch: 32,64,128")
+    parser.add_argument("--widths", type=numbers, help="of the rows of sequences: 512,300")
     parser.add_argument("--rounds", type=int, help="batches of sequences that are timed")
     parser.add_argument("--products", type=int, help="of vgemm")
-    parser.add_argument("--triangles", type=numbers, help="sides of trmm: 512,1024")
+    parser.add_argument("--triangles", type=numbers, help="sides of triangles: 512,1024")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument(
         "--seconds", type=float, help="to repeat each batch in, at least 3 and at most 15 times"
@@ -114,11 +118,11 @@ def _options(given: argparse.Namespace) -> Options:
     quick = given.quick
     extents = Extents(
         tuple(given.sets),
-        given.batch or (4 if quick else 32),
+        tuple(given.batches or ([4] if quick else [32])),
         given.rounds or (2 if quick else 3),
         given.products or (3 if quick else 64),
         tuple(given.triangles or ([48] if quick else [512, 1024, 2048, 4096])),
-        Sizes(32, 4, 48) if quick else Sizes(),
+        tuple(map(sizes_of, given.widths)) if given.widths else (Sizes(32, 4, 48) if quick else Sizes(),),
         8 if quick else 128,
     )
     pace = Pace(0.001, 2, 2, 0.01) if quick else Pace()

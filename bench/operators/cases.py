@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,10 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of the results: `shape` says which lengths, how many products or what size."""
+    """A row of the results.
+
+    `shape` says which lengths, of how many sequences, and how wide rows are; or how many products, or what size.
+    """
 
     shape: str
     problem: Problem
@@ -33,17 +35,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """What cases are made of; `rounds` is how many batches of sequences are timed.
+    """What cases are made of: each set of lengths with each number of sequences in a batch and each layer's sizes.
 
-    The sides of vgemm's matrices are multiples of `side` from 4 to 11, 128 in CoRa's section 7.1.
+    `rounds` is how many batches of sequences are timed. The sides of vgemm's matrices are multiples of `side` from 4 to
+    11, 128 in CoRa's section 7.1.
     """
 
     sets: tuple[str, ...]
-    batch: int
+    batches: tuple[int, ...]
     rounds: int
     products: int
     triangles: tuple[int, ...]
-    sizes: Sizes = field(default_factory=Sizes)
+    layers: tuple[Sizes, ...] = (Sizes(),)
     side: int = 128
 
 
@@ -52,24 +55,25 @@ def make_cases(operator: Operator, extents: Extents, threads: int) -> list[Case]
     match operator:
         case Operator.VGEMM:
             batch = _draw_sides(extents.products, extents.side)
-            return [Case(f"{extents.products}", _problem(operator, extents, [batch], threads))]
-        case Operator.TRMM:
-            return [
-                Case(f"{n}", _problem(operator, extents, [np.array([n], np.int32)], threads))
-                for n in extents.triangles
-            ]
+            return [Case(f"{extents.products}", Problem(operator, Sizes(), (batch,), threads, SEED))]
+        case Operator.TRMM | Operator.TRADD | Operator.TRMUL:
+            sides = ((n, np.array([n], np.int32)) for n in extents.triangles)
+            return [Case(f"{n}", Problem(operator, Sizes(), (side,), threads, SEED)) for n, side in sides]
         case _:
-            return [_sequences(operator, name, extents, threads) for name in extents.sets]
+            return [
+                Case(
+                    f"{name}, {batch}, {sizes.hidden}",
+                    Problem(operator, sizes, _sequences(name, batch, extents.rounds), threads, SEED),
+                )
+                for sizes in extents.layers
+                for name in extents.sets
+                for batch in extents.batches
+            ]
 
 
-def _sequences(operator: Operator, name: str, extents: Extents, threads: int) -> Case:
-    """Return the case of a length set; one batch more than is timed is there to warm up with."""
-    batches = draw_batches(LENGTH_SETS[name], extents.batch, extents.rounds + 1, SEED)
-    return Case(name, _problem(operator, extents, batches, threads))
-
-
-def _problem(operator: Operator, extents: Extents, batches: Sequence[Lengths], threads: int) -> Problem:
-    return Problem(operator, extents.sizes, tuple(batches), threads, SEED)
+def _sequences(name: str, batch: int, rounds: int) -> tuple[Lengths, ...]:
+    """Return batches of a length set: those that are timed, and one more to warm up with."""
+    return tuple(draw_batches(LENGTH_SETS[name], batch, rounds + 1, SEED))
 
 
 def _draw_sides(products: int, unit: int) -> Lengths:

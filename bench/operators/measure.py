@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.operators.cases import Case
-from bench.operators.problems import Operator
+from bench.operators.problems import ON_MATRICES
 from bench.operators.process import RaggedProcess
 from bench.operators.reference import LARGEST_ERROR, largest_error, wanted
 from bench.operators.results import Refused, Row, Times
@@ -84,7 +84,7 @@ def _clock(
 def _row(case: Case, errors: dict[str, float], times: dict[str, list[list[int]]]) -> Row:
     problem = case.problem
     shapes = [problem.batches[batch] for batch in case.timed]
-    sequences = problem.operator not in (Operator.VGEMM, Operator.TRMM)
+    sequences = problem.operator not in ON_MATRICES
     flops = float(np.median([useful_flops(problem, batch) for batch in case.timed]))
     found = []
     for peer in times:

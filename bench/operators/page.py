@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bench.ceilings import Ceilings
 from bench.machine import Machine, date_of
 from bench.markdown import markdown_table
-from bench.operators.results import Refused, Row, Settings, Times
+from bench.operators.results import Padding, Refused, Row, Settings, Tables, Times, Variation
 from bench.peers.ragged import OWN, find
 from bench.report import as_ms, as_ratio
 
@@ -26,8 +26,79 @@ class OperatorsDocument:
     refused: list[Refused]
 
 
-def operators_part(run: OperatorsDocument) -> str:
-    """Return a table for each operator, and the peers that were not timed."""
+def operators_part(runs: Sequence[OperatorsDocument]) -> str:
+    """Return for each run a table for each operator, and the peers that were not timed."""
+    return "\n\n".join(["## Ragged operators", *map(_run_part, runs)])
+
+
+def variations_part(rows: Sequence[Variation]) -> str:
+    """Return the table of variants of operators."""
+    cells, last = [], ("", "")
+    for row in rows:
+        here = (row.operator, row.shape)
+        names = ("", "") if here == last else here
+        cells.append((*names, row.variant, f"{as_ms(1000 * row.ms.median)}", f"{row.gain:.2f} x"))
+        last = here
+    said = [
+        "Milliseconds of operators of ours under several schedules, of `python -m bench.gains`, and how many times",
+        "faster than the first one each is.",
+    ]
+    table = markdown_table(("operator", "sizes", "variant", "ms", "gain"), cells)
+    return "\n".join(["## What optimizations of ragged loops gain", "", *said, "", *table])
+
+
+def tables_part(rows: Sequence[Tables]) -> str:
+    """Return the table of bytes and times of the tables of an encoder layer."""
+    cells = []
+    for row in rows:
+        sizes = (row.sparse_bytes, row.graph_bytes, row.fusion_bytes, row.compiled_bytes)
+        times = (row.sparse, row.graph, row.fusion, row.compiled)
+        pairs = zip(sizes, times, strict=True)
+        own = (f"{size / 1000:.1f} KB, {time.median:.0f} us" for size, time in pairs)
+        cells.append((row.shape, "yes" if row.shared else "no", *own))
+    said = [
+        "What an encoder layer's tensors are read with, of `python -m bench.prelude`: bytes, and microseconds to fill",
+        "them. The schemes and the fused loops are NumPy's; *compiled* is what calls on new lengths do before their",
+        "kernels, of a function for each operator, or where tables are *shared* of the layer as one function.",
+    ]
+    table = markdown_table(
+        ("lengths", "shared", "sparse", "dimension graph", "fused loops", "compiled"), cells
+    )
+    return "\n".join(["## Tables of lengths", "", *said, "", *table])
+
+
+def padding_part(rows: Sequence[Padding]) -> str:
+    """Return the table of what padding costs an encoder layer."""
+    cells = [
+        (
+            row.shape,
+            str(row.batch),
+            f"{row.flops / 1e9:.1f}",
+            f"{row.padded:.2f} x",
+            f"{row.partly:.2f} x",
+            *(f"{each / 1e6:.1f}" for each in (row.padded_bytes, row.ragged_bytes, row.fused_bytes)),
+        )
+        for row in rows
+    ]
+    said = [
+        "What padding costs an encoder layer, computed by `python -m bench.padding`: work, as a multiple of that",
+        "without padding, where sequences are padded to the longest or as far as tiles would need; and megabytes of",
+        "activations, padded, ragged, and without scores, which ours does not store.",
+    ]
+    heads = (
+        "lengths",
+        "batch",
+        "GFLOP",
+        "padded",
+        "a little",
+        "padded, MB",
+        "ragged, MB",
+        "without scores, MB",
+    )
+    return "\n".join(["## Padding", "", *said, "", *markdown_table(heads, cells)])
+
+
+def _run_part(run: OperatorsDocument) -> str:
     command = f"python -m bench.ragged {' '.join(run.command[1:])}".rstrip()
     said = [
         f"Of `{command}`, {date_of(run.at)}; {run.machine.processor}, {run.settings.threads} threads,",
@@ -35,7 +106,7 @@ def operators_part(run: OperatorsDocument) -> str:
         "Milliseconds, and in brackets how many times as long as ours a peer takes. *Of peak* is our share of those",
         "GFLOP/s.",
     ]
-    parts = ["\n".join(["## Ragged operators", "", *said])]
+    parts = ["\n".join(said)]
     for operator in dict.fromkeys(row.operator for row in run.rows):
         rows = [row for row in run.rows if row.operator == operator]
         parts.append("\n".join([f"### {operator}", "", *_of_operator(rows, run.ceilings.gflops)]))

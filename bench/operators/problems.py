@@ -21,11 +21,18 @@ class Operator(Enum):
 
     ENCODER_LAYER = "encoder_layer"
     ATTENTION = "attention"
+    MASKED_ATTENTION = "masked_attention"
     LINEAR = "linear"
     SOFTMAX = "softmax"
     LAYER_NORM = "layer_norm"
     VGEMM = "vgemm"
     TRMM = "trmm"
+    TRADD = "tradd"
+    TRMUL = "trmul"
+
+
+ON_MATRICES = frozenset({Operator.VGEMM, Operator.TRMM, Operator.TRADD, Operator.TRMUL})
+"""The operators on matrices; the others are on sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,13 @@ class Sizes:
     def head(self) -> int:
         """The width of a head."""
         return self.hidden // self.heads
+
+
+def sizes_of(hidden: int) -> Sizes:
+    """Return the sizes of a layer so wide: heads as near to 64 wide as divides it, and four times as wide between."""
+    divisors = (n for n in range(1, hidden + 1) if hidden % n == 0)
+    heads = min(divisors, key=lambda n: max(hidden / n / 64, 64 * n / hidden))
+    return Sizes(hidden, heads, 4 * hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +95,22 @@ class Triangle:
     rhs: Array
 
 
-Inputs: TypeAlias = Rows | Scores | Products | Triangle
+@dataclass(frozen=True, slots=True)
+class Triangles:
+    """Two lower triangles (n, n), zeros above them, to combine element by element."""
+
+    left: Array
+    right: Array
+
+
+Inputs: TypeAlias = Rows | Scores | Products | Triangle | Triangles
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An operator with the shapes of the batches that it is measured on; the weights and inputs follow from the seed.
 
-    `batches` has for each batch: lengths (sequences,), for vgemm (products, 3) m, n and k, for trmm (1,) n.
+    `batches` has for each batch: lengths (sequences,), for vgemm (products, 3) m, n and k, for triangles (1,) n.
     """
 
     operator: Operator
@@ -112,6 +134,9 @@ class Problem:
             case Operator.TRMM:
                 (n,) = shape.tolist()
                 return Triangle(np.tril(_normal(random, n, n)), _normal(random, n, n))
+            case Operator.TRADD | Operator.TRMUL:
+                (n,) = shape.tolist()
+                return Triangles(np.tril(_normal(random, n, n)), np.tril(_normal(random, n, n)))
             case Operator.SOFTMAX:
                 elements = self.sizes.heads * int((shape.astype(np.int64) ** 2).sum())
                 return Scores(shape, self.sizes.heads, _normal(random, elements))

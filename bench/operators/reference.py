@@ -18,6 +18,7 @@ from bench.operators.problems import (
     Rows,
     Scores,
     Triangle,
+    Triangles,
     outside,
     pad_rows,
     pad_scores,
@@ -39,6 +40,9 @@ def wanted(problem: Problem, inputs: Inputs) -> list[Exact]:
             return [_exact(a) @ _exact(b) for a, b in zip(lhs, rhs, strict=True)]
         case Triangle(lower=lower, rhs=rhs):
             return [_exact(lower) @ _exact(rhs)]
+        case Triangles(left=left, right=right):
+            combine = np.add if problem.operator is Operator.TRADD else np.multiply
+            return [combine(_exact(left), _exact(right))]
         case Scores(lengths=lengths):
             scores = _softmax(_exact(pad_scores(inputs.matrices())), lengths)
             pairs = zip(scores, lengths.tolist(), strict=True)
@@ -70,8 +74,9 @@ def _rows(problem: Problem, x: Exact, lengths: Lengths) -> Exact:
             return _linear1(p, x)
         case Operator.LAYER_NORM:
             return _layer_norm(p, "norm1", x)
-        case Operator.ATTENTION:
-            return _attention(p, problem.sizes.heads, x, lengths)
+        case Operator.ATTENTION | Operator.MASKED_ATTENTION:
+            masked = problem.operator is Operator.MASKED_ATTENTION
+            return _attention(p, problem.sizes.heads, x, lengths, masked=masked)
         case Operator.ENCODER_LAYER:
             h = _layer_norm(p, "norm1", x + _attention(p, problem.sizes.heads, x, lengths))
             forward = _linear1(p, h) @ p["linear2.weight"].T + p["linear2.bias"]
@@ -90,11 +95,14 @@ def _layer_norm(p: dict[str, Exact], name: str, x: Exact) -> Exact:
     return normal * p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def _attention(p: dict[str, Exact], heads: int, x: Exact, lengths: Lengths) -> Exact:
+def _attention(p: dict[str, Exact], heads: int, x: Exact, lengths: Lengths, *, masked: bool = False) -> Exact:
     sequences, rows, hidden = x.shape
     projected = x @ p["self_attn.in_proj_weight"].T + p["self_attn.in_proj_bias"]
     q, k, v = projected.reshape(sequences, rows, 3, heads, hidden // heads).transpose(2, 0, 3, 1, 4)
-    scores = _softmax(q @ k.swapaxes(-1, -2) * (hidden // heads) ** -0.5, lengths)
+    scores = q @ k.swapaxes(-1, -2) * (hidden // heads) ** -0.5
+    if masked:
+        scores = np.where(np.tri(rows, dtype=bool), scores, -np.inf)
+    scores = _softmax(scores, lengths)
     seen: Exact = (scores @ v).swapaxes(1, 2).reshape(x.shape)
     return seen @ p["self_attn.out_proj.weight"].T + p["self_attn.out_proj.bias"]
 

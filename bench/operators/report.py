@@ -16,7 +16,7 @@ from bench.operators.results import Result, Row, Times
 from bench.peers.ragged import OWN, find
 from bench.report import as_ms
 
-SCHEMA = 1
+SCHEMA = 2
 _TO_THE_LEFT = ("operator", "shape", "peer")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.ceilings import Ceilings
+from bench.operators.problems import Sizes
 from bench.results import Spread
 
 
@@ -41,6 +42,55 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Variation:
+    """A variant of an operator on some sizes: milliseconds, and how many times faster than the first variant."""
+
+    operator: str
+    shape: str
+    variant: str
+    ms: Spread
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of an encoder layer of some lengths: bytes, and microseconds to fill them.
+
+    `sparse`, `graph` and `fusion` are the schemes' in NumPy, `compiled` the preludes of compiled operators: where
+    `shared`, of the layer as one function, else of its operators, a function each.
+    """
+
+    shape: str
+    shared: bool
+    sparse_bytes: int
+    graph_bytes: int
+    fusion_bytes: int
+    compiled_bytes: int
+    sparse: Spread
+    graph: Spread
+    fusion: Spread
+    compiled: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """What padding costs a layer of a length set and a batch size: means over batches.
+
+    `flops` are those without padding; `padded` and `partly` are multiples of them. Memory is in bytes: `padded_bytes`,
+    `ragged_bytes`, and `fused_bytes` without scores.
+    """
+
+    shape: str
+    batch: int
+    flops: float
+    padded: float
+    partly: float
+    padded_bytes: float
+    ragged_bytes: float
+    fused_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A peer that is not timed, and why; one that does not start has no `shape`."""
 
@@ -55,7 +105,8 @@ class Settings:
     """What a run was asked for; `pause` is seconds before each measurement."""
 
     threads: int
-    batch: int
+    batches: tuple[int, ...]
+    layers: tuple[Sizes, ...]
     rounds: int
     pause: float
     seed: int

@@ -13,7 +13,7 @@ import ragged
 from bench.lengths import Lengths
 from ragged import RaggedArray, Schedule
 from ragged.ops import gemm
-from ragged.ops.panels import WIDTH
+from ragged.ops.panels import WIDTH, version_panels
 from ragged.ops.trmm import program as trmm_program
 
 Array = npt.NDArray[Any]
@@ -45,9 +45,12 @@ class Variant:
 
 
 def linear_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> list[Variant]:
-    """Return a linear layer over sequences, padded in full, in part, in bulk and not at all."""
+    """Return a linear layer over sequences, padded in full, in part, in bulk and not at all.
+
+    What is padded in part is read and stored as it is, or copied to padded rows by an operator and back by another.
+    """
     rows = [rng.standard_normal((n, width), np.float32) for n in lengths]
-    x = ragged.array(rows)
+    given = ragged.array(rows)
     longest = max(lengths)
     full = np.zeros((len(rows), longest, width), np.float32)
     for own, row in zip(full, rows, strict=True):
@@ -55,22 +58,25 @@ def linear_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> l
     weight = rng.standard_normal((width, width), np.float32) / np.float32(width**0.5)
     params = {"W": weight}
 
-    def build(each: int = 1, bulk: int | None = None) -> Build:
+    def build(each: int = 1, bulk: int | None = None, *, copied: bool = False) -> Build:
         def made() -> Schedule:
             batch, length = ragged.dim("batch"), ragged.dim("length")
             wide, out = ragged.dim("wide"), ragged.dim("out")
             n = ragged.length_fn("n", over=batch)
             a = ragged.input_tensor("A", [(batch, ragged.size("B")), (length, n(batch)), (wide, width)])
             w = ragged.parameter("W", [(out, width), (wide, width)])
-            y = ragged.compute(
+            x = ragged.compute("P", a.dims, lambda b, t, k: a[b, t, k]) if copied else a
+            y = product = ragged.compute(
                 "Y",
                 [*a.dims[:2], (out, width)],
-                lambda b, t, o: ragged.sum(width, lambda k: a[b, t, k] * w[o, k]),
+                lambda b, t, o: ragged.sum(width, lambda k: x[b, t, k] * w[o, k]),
             )
+            if copied:
+                y = ragged.compute("Z", product.dims, lambda b, t, o: product[b, t, o])
             s = Schedule(y)
-            if each > 1:
-                s.pad_loop(y.loops[1], each)
-                s.pad_dimension(y.dims[1], each)
+            for tensor in (x, product) if copied else (product,) if each > 1 else ():
+                s.pad_loop(tensor.loops[1], each)
+                s.pad_dimension(tensor.dims[1], each)
             if bulk is not None:
                 if bulk > 1:
                     s.fuse_dimensions(y.dims[0], y.dims[1], pad=bulk)
@@ -83,10 +89,16 @@ def linear_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> l
     padded = {"A": ragged.array(full)}
     return [
         Variant("padded to the longest", build(bulk=1), padded, params, kept),
-        Variant(f"each sequence to a multiple of {TOGETHER}", build(each=TOGETHER), {"A": x}, params),
-        Variant("rows of each sequence", build(), {"A": x}, params),
-        Variant(f"all rows, to a multiple of {TOGETHER}", build(bulk=TOGETHER), {"A": x}, params),
-        Variant("all rows", build(bulk=1), {"A": x}, params),
+        Variant(
+            f"each sequence to a multiple of {TOGETHER}, copied",
+            build(each=TOGETHER, copied=True),
+            {"A": given},
+            params,
+        ),
+        Variant(f"each sequence to a multiple of {TOGETHER}", build(each=TOGETHER), {"A": given}, params),
+        Variant("rows of each sequence", build(), {"A": given}, params),
+        Variant(f"all rows, to a multiple of {TOGETHER}", build(bulk=TOGETHER), {"A": given}, params),
+        Variant("all rows", build(bulk=1), {"A": given}, params),
     ]
 
 
@@ -125,14 +137,26 @@ def softmax_variants(lengths: Lengths, rng: np.random.Generator) -> list[Variant
 
 
 def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> list[Variant]:
-    """Return products of matrices of different sizes, with guarded panels of columns, and a version of whole ones."""
+    """Return products of sizes (m, n, k), with whole panels of columns, and whole tiles of rows, apart."""
     a = [rng.standard_normal((m, k), np.float32) for m, _, k in sizes]
     b = [rng.standard_normal((k, n), np.float32) / np.float32(k**0.5) for _, n, k in sizes]
     inputs = {"A": gemm.matrices("a", a), "B": gemm.matrices("b", b)}
     return [
         Variant("guarded panels", lambda: gemm.program(split=False), inputs),
         Variant("whole panels apart", gemm.program, inputs),
+        Variant("whole panels and tiles of rows apart", lambda: _rows_apart(fused=False), inputs),
+        Variant("whole panels and, as one loop, tiles of rows", lambda: _rows_apart(fused=True), inputs),
     ]
+
+
+def _rows_apart(*, fused: bool) -> Schedule:
+    """Return the products with whole tiles of rows in a loop of their own, or that and the other as one again."""
+    s = gemm.program(split=False)
+    (product,), packed = s.outputs, s.tensor("packed")
+    loops = s.partition_loop(product.loops[2], f"m(i) // {WIDTH} * {WIDTH}")
+    rows = (s.fuse_horizontally(*loops),) if fused else loops
+    version_panels(s, (packed.loops[2], *rows), "p", "n(i)")
+    return s
 
 
 def trmm_variants(side: int, rng: np.random.Generator) -> list[Variant]:

@@ -33,6 +33,12 @@ def ragged_extent(lengths: Lengths, bulk: int = 1, each: int = 1) -> Extent:
     return Extent(-(-int(long.sum()) // bulk) * bulk, int((sides * sides).sum()))
 
 
+def masked_extent(lengths: Lengths) -> Extent:
+    """Return the extent without padding where a row is paired with itself and those before it."""
+    long = lengths.astype(np.int64)
+    return Extent(int(long.sum()), int((long * (long + 1) // 2).sum()))
+
+
 def padded_extent(lengths: Lengths) -> Extent:
     """Return the extent with every sequence as long as the longest of the batch."""
     count, largest = len(lengths), int(lengths.max())
@@ -74,11 +80,13 @@ def useful_flops(problem: Problem, number: int) -> int:
         case Operator.TRMM:
             (n,) = shape.tolist()
             return int(n * n * (n + 1))
-        case Operator.SOFTMAX | Operator.LAYER_NORM:
+        case Operator.SOFTMAX | Operator.LAYER_NORM | Operator.TRADD | Operator.TRMUL:
             return 0
         case Operator.LINEAR:
             return int(2 * shape.sum()) * sizes.hidden * sizes.ff
-        case Operator.ATTENTION | Operator.ENCODER_LAYER:
-            flops = layer_flops(sizes, ragged_extent(problem.batches[number]))
+        case Operator.ATTENTION | Operator.MASKED_ATTENTION | Operator.ENCODER_LAYER:
+            masked = problem.operator is Operator.MASKED_ATTENTION
+            extent = (masked_extent if masked else ragged_extent)(problem.batches[number])
+            flops = layer_flops(sizes, extent)
             whole = problem.operator is Operator.ENCODER_LAYER
             return sum(flops.values()) - (0 if whole else flops["feed-forward"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.api.schedule import RaggedSchedule
+from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.tensors import Loop
 from ragged.api.values import Value
 from ragged.transform.code.simplify_guards import simplify_guards
@@ -27,7 +27,7 @@ def cut_panels(s: RaggedSchedule, panels: Loop, columns: str) -> None:
     s.apply(simplify_guards)
 
 
-def version_panels(s: RaggedSchedule, loops: Sequence[Loop], panel: str, columns: str) -> None:
+def version_panels(s: RaggedSchedule, loops: Sequence[LoopLike], panel: str, columns: str) -> None:
     """Give whole panels copies of loops inside of a panel, in which nothing asks where the columns end.
 
     `panel` is the number of the panel that the loops are in, of so many `columns`.

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import cortex
 from bench import optimizations
 from bench.optimizations import VARIANTS, compiled, measure
+from bench.rewritings import REWRITINGS
 from bench.trees import read_treebank
 from bench.workloads import WORKLOADS, make_case
+from cortex.compiler.options import scheduled
 from cortex.data import sample_treebank
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,9 +39,8 @@ def case(name="tree_fc"):
 
 def test_the_command(tmp_path):
     path = tmp_path / "optimizations.json"
-    done = command(
-        "--quick", "--workloads", "tree_gru_recursive", "--batch", 2, "--rounds", 2, "--json", path
-    )
+    arguments = ("--workloads", "tree_gru_recursive", "--rewritten", "simple_tree_gru")
+    done = command("--quick", *arguments, "--batch", 2, "--rounds", 2, "--json", path)
     assert done.returncode == 0, done.stderr
     result = json.loads(path.read_text(encoding="utf-8"))
     rows = result["rows"]
@@ -49,7 +51,24 @@ def test_the_command(tmp_path):
         assert 0 < row["us"]["low"] <= row["us"]["median"] <= row["us"]["high"]
         assert row["gain"] == pytest.approx(rows[0]["us"]["median"] / row["us"]["median"])
         assert row["variant"] in done.stdout
+    rewritten = [
+        (row["workload"], row["hidden"], row["batch"], row["variant"]) for row in result["rewritten"]
+    ]
+    assert rewritten == [
+        ("simple_tree_gru", 16, 2, "as it is"),
+        ("simple_tree_gru", 16, 2, "Uh_r and Uh_z of the parent"),
+    ]
     assert {"threads", "trees", "rounds", "seed"} == set(result["settings"])
+
+
+def test_rewritings_rewrite():
+    """A variant has another kernel than the model as it is, and each model has at least one."""
+    for rewriting in REWRITINGS.values():
+        model = rewriting.build(16, 16, 10)
+        (_, plain), *others = rewriting.options.items()
+        assert plain == cortex.RecursionOptions() and others
+        for _, options in others:
+            assert scheduled(model, options).log() != scheduled(model, plain).log()
 
 
 def test_what_is_not_known():

@@ -10,8 +10,10 @@ import pytest
 from bench.ceilings import Bandwidth, Ceilings
 from bench.documents import Linearizing
 from bench.operators import results as operators
+from bench.operators.problems import Sizes
 from bench.peers import PEERS
 from bench.performance import main
+from bench.ragged import parse as parse_ragged
 from bench.recursive import parse
 from bench.results import Gained, Refused, Row, Times, Weighed, spread
 
@@ -55,18 +57,18 @@ def operator_times(peer, ms, gflops):
 
 
 RAGGED = {
-    "schema": 1,
+    "schema": 2,
     "command": ["ragged.py", "--sets", "cola"],
     "at": RUN["at"],
     "machine": RUN["machine"],
-    "settings": asdict(operators.Settings(2, 32, 3, 0.1, 7)),
+    "settings": asdict(operators.Settings(2, (32,), (Sizes(),), 3, 0.1, 7)),
     "ceilings": RUN["ceilings"][0],
     "rows": [
         asdict(operators.Row(name, shape, 3, 32, 370.0, flops, peers))
         for name, shape, flops, peers in (
             (
                 "softmax",
-                "cola",
+                "cola, 32, 512",
                 0.0,
                 [operator_times("ragged", 2.0, None), operator_times("torch-padded", 3.0, None)],
             ),
@@ -115,12 +117,34 @@ def test_the_whole_page(golden, tmp_path):
         Gained("mv_rnn", 64, 10, name, spread([us, us + 1.0, us - 1.0]), 1000.0 / us)
         for name, us in (("one node after another", 1000.0), ("dynamic batches", 500.0))
     ]
-    gains.write_text(json.dumps({"rows": [asdict(each) for each in gained]}), encoding="utf-8")
+    unrolled = [
+        Gained("tree_rnn", 256, 10, name, spread([us]), 500.0 / us)
+        for name, us in (("as it is", 500.0), ("unrolled by 1", 625.0))
+    ]
+    tables = {"rows": [asdict(each) for each in gained], "rewritten": [asdict(each) for each in unrolled]}
+    gains.write_text(json.dumps(tables), encoding="utf-8")
     more += ("--growth", growth, "--memory", memory, "--gains", gains)
     alone, ragged = tmp_path / "alone.json", tmp_path / "ragged.json"
     alone.write_text(json.dumps(RUN | {"settings": {"threads": 1, "rounds": 3}}), encoding="utf-8")
     ragged.write_text(json.dumps(RAGGED), encoding="utf-8")
-    more += ("--threads", alone, tmp_path / "result.json", "--ragged", ragged)
+    widths = tmp_path / "widths.json"
+    widths.write_text(json.dumps(RAGGED | {"rows": RAGGED["rows"][:1], "refused": []}), encoding="utf-8")
+    more += ("--threads", alone, tmp_path / "result.json", "--ragged", ragged, widths)
+    variations = [
+        operators.Variation("linear", "mnli", name, spread([ms]), 4.0 / ms)
+        for name, ms in (("padded to the longest", 4.0), ("all rows", 1.0))
+    ]
+    filled = [
+        operators.Tables(
+            "cola, 32", shared, 40_000, 2_000, 8_000, 9_000, *(spread([us]) for us in (90, 9, 20, 30))
+        )
+        for shared in (False, True)
+    ]
+    padding = [operators.Padding("cola", 32, 2.5e9, 2.9, 1.05, 3e7, 1e7, 9e6)]
+    for option, rows in (("variations", variations), ("tables", filled), ("padding", padding)):
+        path = tmp_path / f"{option}.json"
+        path.write_text(json.dumps({"rows": [asdict(each) for each in rows]}), encoding="utf-8")
+        more += (f"--{option}", path)
     golden("performance.md", written(tmp_path, *more))
 
 
@@ -144,3 +168,5 @@ def test_the_makefile_names_peers_that_there_are():
     for run in runs:
         _, options = parse(run.replace("$(PERFORMANCE_PEERS)", named).split())
         assert not {"torch-compiled", "jax"} & set(options.peers)
+    for run in re.findall(r"^RAGGED_[A-Z]+_ARGS := (--.*)$", makefile.replace("\\\n", ""), re.MULTILINE):
+        parse_ragged(run.split())

@@ -10,20 +10,23 @@ from typing import Any
 
 import pytest
 
-from bench.operators.problems import Operator
+from bench.operators.problems import ON_MATRICES, Operator, Sizes, sizes_of
 from bench.peers.ragged import OWN, RAGGED_PEERS
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = [name for name in RAGGED_PEERS if name != OWN]
 LAYER = ["torch-padded", "torch-nested", "torch-jagged", "onednn-packed", "onnxruntime"]
 PEERS = {
-    Operator.ENCODER_LAYER: LAYER,
-    Operator.ATTENTION: LAYER,
+    Operator.ENCODER_LAYER: [*LAYER, "torch-micro"],
+    Operator.ATTENTION: [*LAYER, "torch-micro"],
     Operator.LINEAR: LAYER,
     Operator.LAYER_NORM: LAYER,
     Operator.SOFTMAX: ["torch-padded", "onednn-packed", "onnxruntime"],
     Operator.VGEMM: ["openblas", "torch-mm", "torch-bmm", "mkl"],
-    Operator.TRMM: ["openblas", "openblas-dense", "mkl"],
+    Operator.MASKED_ATTENTION: ["torch-padded", "torch-micro", "onednn-packed", "onnxruntime"],
+    Operator.TRMM: ["openblas", "openblas-dense", "scipy-csr", "mkl"],
+    Operator.TRADD: ["openblas-dense", "scipy-csr"],
+    Operator.TRMUL: ["openblas-dense", "scipy-csr"],
 }
 
 
@@ -57,13 +60,19 @@ class Run:
     plot: Path
 
 
-FEW = ([Operator.LAYER_NORM, Operator.TRMM], ["torch-padded", "openblas", "openblas-dense"])
-EVERY = (list(Operator), OTHERS)
+FEW = ([Operator.LAYER_NORM, Operator.TRMM, Operator.TRADD], ["torch-padded", "openblas", "openblas-dense"])
+COLA = "cola, 4, 32"
+ON_ROWS = ([operator for operator in Operator if operator not in ON_MATRICES], [*LAYER, "torch-micro"])
+REST = (list(ON_MATRICES), [name for name in OTHERS if name not in ON_ROWS[1]])
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(FEW, id="few"), pytest.param(EVERY, id="every", marks=pytest.mark.thorough)],
+    params=[
+        pytest.param(FEW, id="few"),
+        pytest.param(ON_ROWS, id="rows", marks=pytest.mark.thorough),
+        pytest.param(REST, id="matrices", marks=pytest.mark.thorough),
+    ],
 )
 def run(request, tmp_path_factory):
     """One run of peers on operators; ours, which takes seconds to compile, is measured on few below."""
@@ -77,11 +86,11 @@ def run(request, tmp_path_factory):
 def test_every_peer_is_right_on_every_operator(run):
     assert run.done.returncode == 0, run.done.stdout + run.done.stderr
     assert run.result["refused"] == []
-    shapes = {Operator.VGEMM: "3", Operator.TRMM: "48"}
+    shapes = dict.fromkeys(ON_MATRICES, "48") | {Operator.VGEMM: "3"}
     rows = {(row["operator"], row["shape"]): row for row in run.result["rows"]}
-    assert set(rows) == {(operator.value, shapes.get(operator, "cola")) for operator in run.operators}
+    assert set(rows) == {(operator.value, shapes.get(operator, COLA)) for operator in run.operators}
     for operator in run.operators:
-        row = rows[operator.value, shapes.get(operator, "cola")]
+        row = rows[operator.value, shapes.get(operator, COLA)]
         names = [name for name in PEERS[operator] if name in run.peers]
         assert names and sorted(times["peer"] for times in row["peers"]) == sorted(names)
         assert all(times["error"] <= 1e-5 for times in row["peers"])
@@ -89,14 +98,16 @@ def test_every_peer_is_right_on_every_operator(run):
 
 def test_the_json_has_what_the_documents_say(run):
     result = run.result
-    assert result["schema"] == 1
-    assert result["settings"] == {"threads": 1, "batch": 4, "rounds": 2, "pause": 0.01, "seed": 0}
+    assert result["schema"] == 2
+    layers = [{"hidden": 32, "heads": 4, "ff": 48}]
+    settings = {"threads": 1, "batches": [4], "layers": layers, "rounds": 2, "pause": 0.01, "seed": 0}
+    assert result["settings"] == settings
     assert {"processor", "system", "cores", "load"} == set(result["machine"])
     packages = {package for name in run.peers for package in RAGGED_PEERS[name].packages}
     assert {"python", "numpy", *packages} <= set(result["versions"])
     assert result["ceilings"]["workers"] == 1
     for row in result["rows"]:
-        sequences = row["operator"] not in ("vgemm", "trmm")
+        sequences = Operator(row["operator"]) not in ON_MATRICES
         assert (row["batches"], row["elements"]) == (
             (2, 4) if sequences else (1, 3 if row["shape"] == "3" else 1)
         )
@@ -104,7 +115,7 @@ def test_the_json_has_what_the_documents_say(run):
         for times in row["peers"]:
             assert times["took"]["low"] <= times["took"]["median"] <= times["took"]["high"]
             assert len(times["of_batches"]) == row["batches"]
-            assert (times["gflops"] is None) == (row["operator"] in ("softmax", "layer_norm"))
+            assert (times["gflops"] is None) == (row["flops"] == 0.0)
 
 
 def test_the_plot_is_a_png(run):
@@ -127,6 +138,23 @@ def test_ours_is_measured_by_the_same_rules(tmp_path):
     assert " x " in done.stdout
 
 
+def test_batches_and_widths(tmp_path):
+    done, result = measured(
+        tmp_path,
+        *("--peers", "torch-padded", "--sets", "cola", "--operators", "linear,masked_attention"),
+        *("--batches", "2,3", "--widths", "30,48"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    shapes = [f"cola, {batch}, {width}" for width in (30, 48) for batch in (2, 3)]
+    assert [row["shape"] for row in result["rows"]] == 2 * shapes
+    assert [row["elements"] for row in result["rows"]] == 4 * [2, 3]
+
+
+def test_heads_are_as_wide_as_divides_a_width():
+    assert (sizes_of(512), sizes_of(300)) == (Sizes(512, 8, 2048), Sizes(300, 5, 1200))
+    assert (sizes_of(257).heads, sizes_of(150).heads) == (1, 2)
+
+
 def test_planted_peers_are_refused_and_not_timed(tmp_path):
     wrong, broken = (f"tests.bench.planted.ragged_{name}" for name in ("wrong", "broken"))
     missing = "tests.bench.planted.missing"
@@ -140,14 +168,14 @@ def test_planted_peers_are_refused_and_not_timed(tmp_path):
         (wrong, "trmm", "32"),
         (wrong, "trmm", "48"),
         (broken, "trmm", "48"),
-        (wrong, "layer_norm", "cola"),
+        (wrong, "layer_norm", COLA),
     ]
     messages = ["ModuleNotFoundError", "off by", "off by", "at most 40", "off by inf"]
     for each, message in zip(result["refused"], messages, strict=True):
         assert message in each["why"]
         assert message in done.stdout
     timed = {row["shape"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
-    assert timed == {"32": [broken, "openblas-dense"], "48": ["openblas-dense"], "cola": []}
+    assert timed == {"32": [broken, "openblas-dense"], "48": ["openblas-dense"], COLA: []}
 
 
 def test_a_peer_whose_process_ends_is_refused_from_there_on(tmp_path):
@@ -194,11 +222,18 @@ def test_padding(tmp_path):
 
 def test_prelude(tmp_path):
     path = tmp_path / "prelude.json"
-    done = command("bench.prelude", "--sets", "mnli", "--json", path)
+    arguments = ("--quick", "--threads", 1, "--sets", "mnli", "--batches", "4,8")
+    done = command("bench.prelude", *arguments, "--json", path)
     assert done.returncode == 0, done.stderr
-    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert [(row["shape"], row["shared"]) for row in rows] == [
+        (f"mnli, {batch}", shared) for batch in (4, 8) for shared in (False, True)
+    ]
+    for row in rows:
         assert row["graph_bytes"] < row["sparse_bytes"]
-        assert row["sparse"]["median"] > 0
+        assert row["sparse"]["median"] > 0 and row["compiled"]["median"] > 0
+    for apart, together in zip(rows[::2], rows[1::2], strict=True):
+        assert together["compiled_bytes"] < apart["compiled_bytes"]
 
 
 @pytest.mark.parametrize("module", ["bench.padding", "bench.prelude"])

@@ -8,11 +8,22 @@ from typing import TypeAlias
 import numpy as np
 
 import ragged
-from bench.operators.problems import Array, Inputs, Operator, Problem, Products, Rows, Scores, Triangle
+from bench.operators.problems import (
+    Array,
+    Inputs,
+    Operator,
+    Problem,
+    Products,
+    Rows,
+    Scores,
+    Triangle,
+    Triangles,
+)
 from bench.peers.ragged.peer import Prepared, RaggedPeer
 from ragged import Lengths, RaggedArray
 from ragged.ops import LayerNorm, Linear, MultiheadAttention, TransformerEncoderLayer, softmax
 from ragged.ops.gemm import vgemm
+from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
 
 Layer: TypeAlias = LayerNorm | Linear | MultiheadAttention | TransformerEncoderLayer
@@ -24,7 +35,8 @@ class Measured(RaggedPeer):
     operators = frozenset(Operator)
 
     def __init__(self, problem: Problem) -> None:
-        self._threads, self._layer = problem.threads, _layer(problem)
+        self._operator, self._threads = problem.operator, problem.threads
+        self._layer = _layer(problem)
 
     def prepare(self, inputs: Inputs) -> Prepared[RaggedArray] | Prepared[Array]:
         """See `RaggedPeer`."""
@@ -42,6 +54,10 @@ class Measured(RaggedPeer):
                 return Prepared(lambda: vgemm(a, b, threads=self._threads), _parts)
             case Triangle(lower=lower, rhs=rhs):
                 return Prepared(lambda: trmm(lower, rhs, threads=self._threads), lambda y: [y])
+            case Triangles(left=left, right=right):
+                combine = tradd if self._operator is Operator.TRADD else trmul
+                one, other = triangle(left), triangle(right)
+                return Prepared(lambda: combine(one, other, threads=self._threads), lambda y: [y.to_padded()])
 
 
 def _layer(problem: Problem) -> Layer | None:
@@ -51,8 +67,10 @@ def _layer(problem: Problem) -> Layer | None:
         case Operator.ENCODER_LAYER:
             prefix = ""
             found: Layer = TransformerEncoderLayer(sizes.hidden, sizes.heads, sizes.ff, threads=threads)
-        case Operator.ATTENTION:
-            prefix, found = "self_attn.", MultiheadAttention(sizes.hidden, sizes.heads, threads=threads)
+        case Operator.ATTENTION | Operator.MASKED_ATTENTION:
+            causal = problem.operator is Operator.MASKED_ATTENTION
+            prefix = "self_attn."
+            found = MultiheadAttention(sizes.hidden, sizes.heads, causal=causal, threads=threads)
         case Operator.LINEAR:
             prefix = "linear1."
             found = Linear(sizes.hidden, sizes.ff, activation="relu", threads=threads)

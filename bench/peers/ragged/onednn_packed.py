@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from bench.operators.problems import Inputs, Operator, Problem, Rows, Scores, split_rows
 from bench.peers.ragged.peer import Prepared, RaggedPeer
-from bench.peers.ragged.torch_layer import LAYER_PARTS, inferring, set_up, weights
+from bench.peers.ragged.torch_layer import LAYER_PARTS, MASKED, inferring, set_up, weights
 
 Linear: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -23,11 +23,12 @@ Linear: TypeAlias = Callable[[Tensor], Tensor]
 class Measured(RaggedPeer):
     """Batches are one matrix (all rows, hidden), and how long each sequence is."""
 
-    operators = LAYER_PARTS | {Operator.SOFTMAX}
+    operators = LAYER_PARTS | MASKED | {Operator.SOFTMAX}
 
     def __init__(self, problem: Problem) -> None:
         set_up(problem)
         self._operator, self._sizes, p = problem.operator, problem.sizes, weights(problem)
+        self._masked = problem.operator is Operator.MASKED_ATTENTION
         self._norms = [(p[f"{name}.weight"], p[f"{name}.bias"]) for name in ("norm1", "norm2")]
         self._project, self._output, self._first, self._second = (
             _packed(p[f"{name}weight"], p[f"{name}bias"], activation)
@@ -58,7 +59,7 @@ class Measured(RaggedPeer):
         match self._operator:
             case Operator.ENCODER_LAYER:
                 return lambda: self._encode(x, lengths)
-            case Operator.ATTENTION:
+            case Operator.ATTENTION | Operator.MASKED_ATTENTION:
                 return lambda: self._attend(x, lengths)
             case Operator.LINEAR:
                 return lambda: self._first(x)
@@ -78,7 +79,7 @@ class Measured(RaggedPeer):
         seen = torch.empty(len(x), heads, head)
         for rows, into in zip(projected.split(lengths), seen.split(lengths), strict=True):
             q, k, v = rows.permute(1, 2, 0, 3).unsqueeze(1)  # (3, 1, heads, length, head)
-            found = functional.scaled_dot_product_attention(q, k, v)
+            found = functional.scaled_dot_product_attention(q, k, v, is_causal=self._masked)
             into.copy_(found.squeeze(0).transpose(0, 1))
         return self._output(seen.view(len(x), -1))
 

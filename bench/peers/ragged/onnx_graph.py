@@ -57,7 +57,7 @@ def _nodes(problem: Problem) -> list[NodeProto]:
         case Operator.LAYER_NORM:
             norm = ["norm1.weight", "norm1.bias"]
             return [_node("LayerNormalization", ["x", *norm], "y", axis=-1, epsilon=_EPS)]
-        case Operator.ATTENTION:
+        case Operator.ATTENTION | Operator.MASKED_ATTENTION:
             biased = _node("Add", ["product", "self_attn.out_proj.bias"], "y")
             return [*_attention(problem, "product"), biased]
         case Operator.ENCODER_LAYER:
@@ -75,9 +75,9 @@ def _nodes(problem: Problem) -> list[NodeProto]:
 def _attention(problem: Problem, y: str) -> list[NodeProto]:
     """Return attention without the last bias, which the norm after it adds."""
     inputs = ["x", "self_attn.in_proj_weight", "self_attn.in_proj_bias", "lengths"]
-    heads = problem.sizes.heads
+    heads, masked = problem.sizes.heads, int(problem.operator is Operator.MASKED_ATTENTION)
     return [
-        _node("Attention", inputs, "seen", num_heads=heads, domain=_MICROSOFT),
+        _node("Attention", inputs, "seen", num_heads=heads, unidirectional=masked, domain=_MICROSOFT),
         _node("MatMul", ["seen", "self_attn.out_proj.weight"], y),
     ]
 

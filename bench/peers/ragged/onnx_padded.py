@@ -22,7 +22,7 @@ from bench.operators.problems import (
 )
 from bench.peers.ragged.onnx_graph import make_model, make_softmax
 from bench.peers.ragged.peer import Prepared, RaggedPeer
-from bench.peers.ragged.torch_layer import LAYER_PARTS
+from bench.peers.ragged.torch_layer import LAYER_PARTS, MASKED
 
 Outputs: TypeAlias = list[Array]
 
@@ -30,7 +30,7 @@ Outputs: TypeAlias = list[Array]
 class Measured(RaggedPeer):
     """Batches are as long as their longest sequence."""
 
-    operators = LAYER_PARTS | {Operator.SOFTMAX}
+    operators = LAYER_PARTS | MASKED | {Operator.SOFTMAX}
 
     def __init__(self, problem: Problem) -> None:
         model = make_softmax() if problem.operator is Operator.SOFTMAX else make_model(problem)

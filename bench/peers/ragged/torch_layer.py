@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 LAYER_PARTS = frozenset({Operator.ENCODER_LAYER, Operator.ATTENTION, Operator.LINEAR, Operator.LAYER_NORM})
 """The encoder layer, and what it is made of that takes rows."""
 
+MASKED = frozenset({Operator.MASKED_ATTENTION})
+
 
 def set_up(problem: Problem) -> None:
     """Set the threads; that nested tensors are a prototype need not be said in every run."""

@@ -21,13 +21,13 @@ from bench.operators.problems import (
     split_rows,
 )
 from bench.peers.ragged.peer import Prepared, RaggedPeer
-from bench.peers.ragged.torch_layer import LAYER_PARTS, encoder_layer, inferring, set_up
+from bench.peers.ragged.torch_layer import LAYER_PARTS, MASKED, encoder_layer, inferring, set_up
 
 
 class Measured(RaggedPeer):
     """Batches are as long as their longest sequence."""
 
-    operators = LAYER_PARTS | {Operator.SOFTMAX}
+    operators = LAYER_PARTS | MASKED | {Operator.SOFTMAX}
 
     def __init__(self, problem: Problem) -> None:
         set_up(problem)
@@ -57,6 +57,11 @@ class Measured(RaggedPeer):
                 return lambda: layer(x, src_key_padding_mask=mask)
             case Operator.ATTENTION:
                 return lambda: layer.self_attn(x, x, x, key_padding_mask=mask, need_weights=False)[0]
+            case Operator.MASKED_ATTENTION:
+                later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+                return lambda: layer.self_attn(
+                    x, x, x, key_padding_mask=mask, need_weights=False, attn_mask=later, is_causal=True
+                )[0]
             case Operator.LINEAR:
                 return lambda: functional.relu(layer.linear1(x))
             case _:

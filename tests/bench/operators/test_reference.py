@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from bench.operators.problems import Operator, Problem, Rows, Scores, Sizes, split_rows
+from bench.operators.problems import ON_MATRICES, Operator, Problem, Rows, Scores, Sizes, split_rows
 from bench.operators.reference import largest_error, wanted
 
 SIZES = Sizes(hidden=16, heads=4, ff=24)
 LENGTHS = np.array([3, 1, 7, 7, 2], np.int32)
-ON_ROWS = [Operator.ENCODER_LAYER, Operator.ATTENTION, Operator.LINEAR, Operator.LAYER_NORM]
+ON_ROWS = [each for each in Operator if each not in ON_MATRICES | {Operator.SOFTMAX}]
 
 
 def problem(operator, *batches):
@@ -58,9 +58,32 @@ def test_products():
     np.testing.assert_allclose(answer[0], inputs.lower[0, 0].astype(np.float64) * inputs.rhs[0])
 
 
+def test_masked_attention_is_that_of_torch():
+    whole = problem(Operator.MASKED_ATTENTION)
+    inputs = whole.inputs(0)
+    own = torch.nn.MultiheadAttention(16, 4, batch_first=True, dtype=torch.float64)
+    params = {n.removeprefix("self_attn."): torch.from_numpy(a) for n, a in whole.params().items()}
+    own.load_state_dict({name: params[name] for name in own.state_dict()})
+    for rows, answer in zip(split_rows(inputs.values, LENGTHS), wanted(whole, inputs), strict=True):
+        x = torch.from_numpy(rows).double()[None]
+        later = torch.ones(len(rows), len(rows), dtype=torch.bool).triu(1)
+        with torch.inference_mode():
+            theirs = own(x, x, x, attn_mask=later, need_weights=False)[0][0].numpy()
+        np.testing.assert_allclose(answer, theirs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("operator", "combine"), [(Operator.TRADD, np.add), (Operator.TRMUL, np.multiply)])
+def test_triangles_by_element(operator, combine):
+    whole = problem(operator, np.array([5], np.int32))
+    inputs = whole.inputs(0)
+    (answer,) = wanted(whole, inputs)
+    assert np.array_equal(inputs.left, np.tril(inputs.left)) and not np.triu(answer, 1).any()
+    assert answer[3, 2] == combine(inputs.left[3, 2].astype(np.float64), inputs.right[3, 2])
+
+
 def test_both_sides_draw_the_same():
     for operator in Operator:
-        shape = {Operator.VGEMM: [[2, 3, 4]], Operator.TRMM: [5]}.get(operator, [3, 2])
+        shape = {Operator.VGEMM: [[2, 3, 4]]}.get(operator, [5] if operator in ON_MATRICES else [3, 2])
         one, other = (problem(operator, np.array(shape, np.int32), np.array(shape, np.int32)) for _ in "12")
         first, same, next_batch = one.inputs(0), other.inputs(0), one.inputs(1)
         for name in set(first.__slots__) - {"lengths", "heads"}:

@@ -55,6 +55,8 @@ def test_memory_of_a_layer():
         (Operator.LAYER_NORM, [3, 1, 4], 0),
         (Operator.LINEAR, [3, 1, 4], 2 * 8 * 8 * 16),
         (Operator.ATTENTION, [3, 1, 4], 2 * 8 * 8 * 32 + 4 * 26 * 8),
+        (Operator.MASKED_ATTENTION, [3, 1, 4], 2 * 8 * 8 * 32 + 4 * (6 + 1 + 10) * 8),
+        (Operator.TRADD, [3], 0),
         (Operator.ENCODER_LAYER, [3, 1, 4], 2 * 8 * 8 * 32 + 4 * 26 * 8 + 4 * 8 * 8 * 16),
     ],
 )
