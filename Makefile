@@ -31,11 +31,12 @@ RAGGED_BATCHES_ARGS := --operators encoder_layer --sets cola,mnli,squad,race --b
 	--peers ragged,torch-padded,torch-nested,onednn-packed
 RAGGED_WIDTHS_ARGS := --operators encoder_layer,linear --sets mnli,squad --widths 150,300 --peers ragged,torch-padded,onednn-packed
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
+TC_ARGS := --json build/tc.json --plot docs/evidence/tensor_comprehensions.png --page docs/evidence/tensor_comprehensions.md
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged ragged-batches ragged-widths \
 	linearizing memory optimizations gains prelude padding
 
-.PHONY: help demo test thorough arm lint bench bench-shapes performance soak fuzz sanitize mutants format clean
+.PHONY: help demo test thorough arm lint bench bench-shapes bench-tc performance soak fuzz sanitize mutants format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +73,10 @@ bench: $(VENV)/ready-to-bench ## Measure recursive models against other librarie
 bench-shapes: $(VENV)/ready-to-bench ## Measure dynamic shapes for a quarter of an hour, and write docs/evidence/dynamic_shapes.md
 	@mkdir -p build
 	@$(BIN)/python -m bench.shapes $(SHAPES_ARGS)
+
+bench-tc: $(VENV)/ready-to-bench ## Measure Tensor Comprehensions for half an hour, and write docs/evidence/tensor_comprehensions.md
+	@mkdir -p build
+	@$(BIN)/python -m bench.tc $(TC_ARGS)
 
 performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/evidence/performance.md
 	@mkdir -p build

@@ -89,21 +89,21 @@ def _dense(result: ShapesResult) -> Iterator[GoalMet]:
         shares = shares_of_peak(result, rows)
         if shares:
             of = f"dense, {threads} thread{'s' * (threads > 1)}"
-            yield _at_least(1, f"{of}, share of peak, geometric mean", geometric_mean(shares), mean)
-            yield _at_least(1, f"{of}, share of peak, T = 1", shares[0], first)
-            yield _at_least(1, f"{of}, share of peak, least", min(shares), 0.85)
+            yield at_least(1, f"{of}, share of peak, geometric mean", geometric_mean(shares), mean)
+            yield at_least(1, f"{of}, share of peak, T = 1", shares[0], first)
+            yield at_least(1, f"{of}, share of peak, least", min(shares), 0.85)
         ratios = ahead_of(rows, STRONGEST)
         if ratios:
             of = f"dense, {threads} thread{'s' * (threads > 1)}, best of oneDNN, ONNX Runtime, OpenBLAS over ours"
-            yield _at_least(1, f"{of}, geometric mean", geometric_mean(ratios), 1.0)
-            yield _at_least(1, f"{of}, least", min(ratios), 0.95)
+            yield at_least(1, f"{of}, geometric mean", geometric_mean(ratios), 1.0)
+            yield at_least(1, f"{of}, least", min(ratios), 0.95)
 
 
 def _every_tile(result: ShapesResult) -> Iterator[GoalMet]:
     ratios = ahead_of(rows_of(result, "dense, every tile"), [BEST])
     if ratios:
         what = "dense, the best of all tiles at each shape over ours, geometric mean"
-        yield _at_least(1, what, geometric_mean(ratios), 0.97)
+        yield at_least(1, what, geometric_mean(ratios), 0.97)
 
 
 def _predictions(result: ShapesResult) -> Iterator[GoalMet]:
@@ -116,11 +116,11 @@ def _predictions(result: ShapesResult) -> Iterator[GoalMet]:
             if measured is not None and predicted is not None:
                 errors.append(abs(predicted / measured - 1))
     if errors:
-        yield _at_most(2, "predicted against measured, median error", float(np.median(errors)), 0.02)
-        yield _at_most(2, "predicted against measured, worst error", max(errors), 0.08)
+        yield at_most(2, "predicted against measured, median error", float(np.median(errors)), 0.02)
+        yield at_most(2, "predicted against measured, worst error", max(errors), 0.08)
     for tuned in result.tuned:
         what = f"gain of measured tuning, {tuned.points} points in {tuned.seconds:.0f} seconds"
-        yield _at_most(2, what, tuned.gain - 1, 0.03)
+        yield at_most(2, what, tuned.gain - 1, 0.03)
     seconds = [served.seconds for served in result.served if served.peer == OWN]
     if seconds:
         what = "seconds to decide and compile, most of any workload"
@@ -139,7 +139,7 @@ def _code(result: ShapesResult) -> Iterator[GoalMet]:
         )
     ratios = ahead_of(rows_of(result, "dense, every tile"), [SMALL])
     if ratios:
-        yield _at_least(3, "ours over that, geometric mean", 1 / geometric_mean(ratios), 0.95)
+        yield at_least(3, "ours over that, geometric mean", 1 / geometric_mean(ratios), 0.95)
     served = served_of(result, "dense", threads)
     if served is None:
         return
@@ -155,7 +155,7 @@ def _fresh(result: ShapesResult) -> Iterator[GoalMet]:
     for each in result.fresh:
         if each.peer == OWN:
             what = "first calls over 1.05 times a later one + 20 us"
-            yield _at_most(4, f"{what}, share of {each.shapes:,} fresh shapes", each.over, 0.01)
+            yield at_most(4, f"{what}, share of {each.shapes:,} fresh shapes", each.over, 0.01)
     for grown in result.grown:
         if grown.peer == OWN:
             what = f"bytes grown over {grown.shapes // 2:,} shapes"
@@ -176,23 +176,23 @@ def _other_kinds(result: ShapesResult) -> Iterator[GoalMet]:
         ("hidden sizes dynamic, oneDNN over ours, least", ahead_of(rows, ["onednn", "onednn-runtime"])),
     ):
         if ratios:
-            yield _at_least(5, what, min(ratios), 0.95)
+            yield at_least(5, what, min(ratios), 0.95)
     for name in ("batched scores", "batched mixing"):
         rows = rows_of(result, name)
         long = [row for row in rows if int(row.label.partition("=")[2]) >= 43]
         shares = shares_of_peak(result, long)
         if shares:
-            yield _at_least(5, f"{name}, share of peak from T = 43 up, least", min(shares), 0.85)
+            yield at_least(5, f"{name}, share of peak from T = 43 up, least", min(shares), 0.85)
         ratios = ahead_of(rows, ["torch", "openblas", "mkl"])
         if ratios:
             what = f"{name}, best of torch.bmm, NumPy, MKL over ours, geometric mean"
-            yield _at_least(5, what, geometric_mean(ratios), 1.5)
+            yield at_least(5, what, geometric_mean(ratios), 1.5)
     rows = [row for row in result.rows if row.workload.startswith("conv ")]
     shares, ratios = shares_of_peak(result, rows), ahead_of(rows, ["onednn"])
     if shares:
-        yield _at_least(5, "conv2d, share of peak, least", min(shares), 0.85)
+        yield at_least(5, "conv2d, share of peak, least", min(shares), 0.85)
     if ratios:
-        yield _at_least(5, "conv2d, oneDNN over ours, least", min(ratios), 0.95)
+        yield at_least(5, "conv2d, oneDNN over ours, least", min(ratios), 0.95)
 
 
 def _bits(result: ShapesResult) -> Iterator[GoalMet]:
@@ -207,9 +207,11 @@ def _bits(result: ShapesResult) -> Iterator[GoalMet]:
         yield GoalMet(6, what, str(len(results) - 1), "0", len(results) == 1)
 
 
-def _at_least(number: int, what: str, measured: float, wanted: float) -> GoalMet:
+def at_least(number: int, what: str, measured: float, wanted: float) -> GoalMet:
+    """Return a goal that is met by large numbers."""
     return GoalMet(number, what, f"{measured:.3f}", f"at least {wanted:.2f}", measured >= wanted)
 
 
-def _at_most(number: int, what: str, measured: float, wanted: float) -> GoalMet:
+def at_most(number: int, what: str, measured: float, wanted: float) -> GoalMet:
+    """Return a goal that is met by small numbers."""
     return GoalMet(number, what, f"{measured:.3f}", f"at most {wanted:.2f}", measured <= wanted)
