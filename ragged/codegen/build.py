@@ -13,6 +13,7 @@ from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
 from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.lower_llvm import lower_for_llvm
+from ragged.codegen.packed import packed
 from ragged.codegen.target import Target, TargetLike, require_cpu
 from ragged.codegen.target_features import (
     architecture_of,
@@ -156,20 +157,23 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     """Lower TIR functions and generate code for them.
 
     TVM's own pipeline is not used: it simplifies floating-point arithmetic (`x * 0`, `x + 0`), narrows indices and
-    moves large local buffers from the stack to an allocator inside loops. What is needed of it is little.
+    moves large local buffers from the stack to an allocator inside loops. Nor is its pass that unpacks arguments: it
+    tests each of them by branches, which are a sixth of a small kernel's code.
     """
     native = native_target(target)
-    passes = (
-        tirx.transform.BindTarget(native.with_host(native)),  # all later ones ask for the target
-        tirx.transform.VectorizeLoop(),
-        tirx.transform.MakePackedAPI(),  # unpacks the arguments of tvm_ffi's calling convention
-    )
     module = tvm.IRModule({function.name: function.function for function in functions})
+    passes = (
+        tirx.transform.BindTarget(native),
+        tirx.transform.VectorizeLoop(),
+    )  # the second asks for the target
     with tvm.transform.PassContext(opt_level=3):
-        packed = tvm.transform.Sequential(passes)(module)
+        vectorized = tvm.transform.Sequential(passes)(module)
     processor = architecture_of(target)
     quick = {"has_pairs": has_quick_pairs(target), "has_scale": has_scale(target)}
     lowered = tvm.IRModule(
-        {name: lower_for_llvm(function, processor, **quick) for name, function in packed.functions.items()}
+        {
+            name: packed(lower_for_llvm(function, processor, **quick), name.name_hint)
+            for name, function in vectorized.functions.items()
+        }
     )
     return tvm.get_global_func("target.build.llvm")(lowered, native)

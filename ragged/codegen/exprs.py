@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from ragged.codegen.faults import is_lazy
+from ragged.codegen.integers import add, mul, number, row_major
 from ragged.codegen.load_tvm import tirx
+from ragged.codegen.offsets import Offset
 from ragged.codegen.ops import (
     MAX,
     MIN,
     TirExpr,
+    TirStmt,
     dot,
     elementary,
     extreme,
@@ -37,6 +41,7 @@ from ragged.ir.expr import (
     Load,
     Ref,
     Select,
+    Source,
     Unary,
     Var,
 )
@@ -45,6 +50,9 @@ from ragged.ir.walk import subexpressions, variables
 
 TirBuffer = Any
 """A tirx buffer, flat."""
+
+_Key = tuple[Expr, frozenset[tuple[Var, int]]]
+"""An index and, by identity, what stands for its variables."""
 
 # Min and Max are of integers: of floats see `extreme`.
 _NODES = {
@@ -69,12 +77,39 @@ _NODES = {
 
 @dataclass
 class Expressions:
-    """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers."""
+    """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers.
+
+    In a `region` an index is computed once, by a binding before the statement that needs it first: unrolled copies and
+    the operands of a tile have most of their indices in common, and LLVM takes long to find that.
+    """
 
     variables: dict[Var, TirExpr] = field(default_factory=dict)
     sizes: dict[Function, TirExpr] = field(default_factory=dict)
     storage: dict[Function | Buffer, TirBuffer] = field(default_factory=dict)
-    _indices: dict[tuple[int, ...], tuple[Expr, list[TirExpr], TirExpr]] = field(default_factory=dict)
+    _regions: list[dict[_Key, tuple[TirExpr, list[TirExpr]]]] = field(default_factory=list)
+    _bindings: list[TirStmt] = field(default_factory=list)
+    _conditional: int = 0
+    _offsets: dict[tuple[Buffer, int], Offset] = field(default_factory=dict)
+    _constant: dict[int, tuple[Expr, bool]] = field(default_factory=dict)
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Emit statements that run whenever the first of them does."""
+        self._regions.append({})
+        yield
+        self._regions.pop()
+
+    @contextmanager
+    def conditional(self) -> Iterator[None]:
+        """Emit what may not be evaluated, or not where the statement begins: no index is computed there for others."""
+        self._conditional += 1
+        yield
+        self._conditional -= 1
+
+    def bindings(self) -> list[TirStmt]:
+        """Return the bindings that what was emitted since the last call needs before it."""
+        taken, self._bindings = self._bindings, []
+        return taken
 
     def emit(self, expr: Expr) -> TirExpr:
         """Return `expr` as a TIR expression of the same dtype."""
@@ -86,12 +121,12 @@ class Expressions:
             case Load(buffer=buffer):
                 element = self.element(expr)
                 return tirx.Cast("bool", element) if buffer.dtype is DType.BOOL else element
-            case Call(function=function, args=args):
-                return self._call(function, args)
+            case Call() | Binary() if expr.dtype is INDEX:
+                return self._index(expr)
+            case Call():
+                return self._call(expr)
             case Unary(op=op, operand=operand):
                 return self._unary(op, self.emit(operand), operand.dtype)
-            case Binary(dtype=dtype) if dtype is INDEX:
-                return self._index(expr)
             case Binary():
                 return self._binary(expr)
             case Fma(a=a, b=b, c=c) if a.dtype is DType.BFLOAT16X2:
@@ -99,8 +134,11 @@ class Expressions:
             case Fma(a=a, b=b, c=c):
                 return fma(self.emit(a), self.emit(b), self.emit(c), c.dtype)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
-                choose = tirx.if_then_else if is_lazy(expr) else tirx.Select
-                return choose(self.emit(condition), self.emit(if_true), self.emit(if_false))
+                if not is_lazy(expr):
+                    return tirx.Select(self.emit(condition), self.emit(if_true), self.emit(if_false))
+                decides = self.emit(condition)
+                with self.conditional():
+                    return tirx.if_then_else(decides, self.emit(if_true), self.emit(if_false))
             case Cast(dtype=dtype, operand=operand):
                 return cast(self.emit(operand), operand.dtype, dtype)
             case _:
@@ -110,21 +148,51 @@ class Expressions:
         """Return the element that `load` reads, as it is in memory."""
         return tirx.BufferLoad(self.storage[load.buffer], [self.offset(load.buffer, load.indices)])
 
-    def _index(self, expr: Binary) -> TirExpr:
-        """Return an index: the node made before for the same values of its variables, as in most unrolled copies."""
-        values = [self.variables[var] for var in variables(expr)]
-        key = (id(expr), *map(id, values))
-        if key not in self._indices:
-            emitted = self._binary(expr)
-            if any(isinstance(part, Load) for part in subexpressions(expr)):
-                return emitted  # a local buffer is another one in each copy
-            self._indices[key] = expr, values, emitted  # all kept: what the ids are of has to live
-        return self._indices[key][2]
+    def _index(self, expr: Binary | Call) -> TirExpr:
+        """Return an index: the variable that holds it, where no copy of the statement has another value."""
+        if not self._regions or not self._is_fixed(expr):
+            return self._computed(expr)
+        key = expr, frozenset((var, id(self.variables[var])) for var in variables(expr))
+        for region in reversed(self._regions):
+            if key in region:
+                return region[key][0]
+        value = self._computed(expr)
+        if self._conditional or isinstance(value, tirx.Var):
+            return value
+        # not a `Bind`: TVM would simplify each with all that it is made of, which takes longer than LLVM
+        zero, slot = literal(0, INDEX), tirx.decl_buffer((1,), INDEX.value, "at", scope="local")
+        self._bindings += [tirx.AllocBuffer(slot), tirx.BufferStore(slot, value, [zero])]
+        bound = tirx.BufferLoad(slot, [zero])
+        self._regions[-1][key] = bound, [self.variables[var] for var in variables(expr)]
+        return bound
+
+    def _computed(self, expr: Binary | Call) -> TirExpr:
+        return self._call(expr) if isinstance(expr, Call) else self._binary(expr)
+
+    def _is_fixed(self, expr: Expr) -> bool:
+        """Return whether an expression has one value in a region: it has no copy's number, nor memory that changes."""
+        if any(type(self.variables[var]) is tirx.IntImm for var in variables(expr)):
+            return False
+        known = self._constant.get(id(expr))
+        if known is None:
+            known = self._constant[id(expr)] = expr, not any(map(_may_change, subexpressions(expr)))
+        return known[1]
 
     def offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> TirExpr:
         """Return where in the flat storage of `buffer` the element at `indices` stands."""
-        ordered = ((self.emit(indices[d]), self.emit(buffer.shape[d])) for d in buffer.order)
-        return row_major(ordered)
+        known = self._offsets.get((buffer, id(indices)))
+        if known is None:
+            known = self._offsets[buffer, id(indices)] = Offset.of(buffer, indices)
+        constant = known.form.constant
+        moving: list[Expr] = []
+        for term, coefficient in known.form.terms.items():
+            if isinstance(term, Ref) and type(value := self.variables[term.var]) is tirx.IntImm:
+                constant += coefficient * int(value.value)
+                moving.append(term)
+            elif not self._is_fixed(term):
+                moving.append(term)
+        fixed, others = known.parts(tuple(moving))
+        return add(add(self.emit(fixed), self.emit(others)), literal(constant, INDEX))
 
     def combine(self, op: BinaryOp, lhs: TirExpr, rhs: TirExpr, dtype: DType) -> TirExpr:
         """Return `lhs op rhs` of two operands of `dtype`, both evaluated."""
@@ -147,7 +215,8 @@ class Expressions:
             return rhs if op is BinaryOp.FLOORDIV else lhs
         return _NODES[op](lhs, rhs)
 
-    def _call(self, function: Function, args: tuple[Expr, ...]) -> TirExpr:
+    def _call(self, call: Call) -> TirExpr:
+        function, args = call.function, call.args
         if function.is_size:
             return cast(self.sizes[function], INDEX, function.dtype)
         if function.body is not None:
@@ -178,11 +247,26 @@ class Expressions:
                 assert_never(op)
 
     def _binary(self, expr: Binary) -> TirExpr:
-        lhs, rhs = self.emit(expr.lhs), self.emit(expr.rhs)
+        lhs = self.emit(expr.lhs)
         if is_lazy(expr):
             absent = literal(expr.op is BinaryOp.OR, DType.BOOL)
+            with self.conditional():
+                rhs = self.emit(expr.rhs)
             return tirx.if_then_else(lhs, *((absent, rhs) if expr.op is BinaryOp.OR else (rhs, absent)))
-        return self.combine(expr.op, lhs, rhs, expr.lhs.dtype)
+        return self.combine(expr.op, lhs, self.emit(expr.rhs), expr.lhs.dtype)
+
+
+def _may_change(expr: Expr) -> bool:
+    """Return whether a stage may change what an expression reads itself."""
+    match expr:
+        case Load():
+            return True
+        case Call(function=function) if function.body is not None:
+            return any(map(_may_change, subexpressions(function.body)))
+        case Call(function=function):
+            return function.source is Source.PRELUDE
+        case _:
+            return False
 
 
 def cast(value: TirExpr, old: DType, new: DType) -> TirExpr:
@@ -190,51 +274,5 @@ def cast(value: TirExpr, old: DType, new: DType) -> TirExpr:
     return value if old is new else tirx.Cast(new.value, value)
 
 
-def row_major(indices: Iterable[tuple[TirExpr, TirExpr]]) -> TirExpr:
-    """Return the offset of an element given (index, extent) of each dimension, outermost first."""
-    offset: TirExpr = literal(0, INDEX)
-    for index, extent in indices:
-        offset = add(mul(offset, extent), index)
-    return offset
-
-
-def product(extents: Iterable[TirExpr]) -> TirExpr:
-    """Return the product of `extents`, 1 of none."""
-    result: TirExpr = literal(1, INDEX)
-    for extent in extents:
-        result = mul(result, extent)
-    return result
-
-
-def add(a: TirExpr, b: TirExpr) -> TirExpr:
-    """Return `a + b` of integers, simplified where one is zero or both are literals."""
-    match _number(a), _number(b):
-        case (0, _):
-            return b
-        case (_, 0):
-            return a
-        case (int() as x, int() as y):
-            return tirx.IntImm(a.ty, x + y)
-        case _:
-            return tirx.Add(a, b)
-
-
-def mul(a: TirExpr, b: TirExpr) -> TirExpr:
-    """Return `a * b` of integers, simplified where one is zero or one or both are literals."""
-    match _number(a), _number(b):
-        case (0, _) | (_, 1):
-            return a
-        case (1, _) | (_, 0):
-            return b
-        case (int() as x, int() as y):
-            return tirx.IntImm(a.ty, x * y)
-        case _:
-            return tirx.Mul(a, b)
-
-
 def _is_zero(value: TirExpr) -> bool:
-    return _number(value.value if isinstance(value, tirx.Broadcast) else value) == 0
-
-
-def _number(value: TirExpr) -> int | None:
-    return int(value.value) if type(value) is tirx.IntImm else None
+    return number(value.value if isinstance(value, tirx.Broadcast) else value) == 0

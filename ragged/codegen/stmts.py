@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import assert_never
@@ -73,7 +74,16 @@ class Statements:
     def emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         """Return `stmt` as TIR statements; `team` if all workers come here but only one is to run what stands here."""
         if team is not None and not has_team(stmt):
-            return [team.alone(sequence(self.emit(stmt, None)))]
+            return [team.alone(self.region(stmt, None))]
+        emitted = self._emit(stmt, team)
+        return [*self.expressions.bindings(), *emitted]
+
+    def region(self, stmt: Stmt, team: Team | None) -> TirStmt:
+        """Return `stmt`, which runs or does not run as a whole, as one TIR statement."""
+        with self.expressions.region():
+            return sequence(self.emit(stmt, team))
+
+    def _emit(self, stmt: Stmt, team: Team | None) -> list[TirStmt]:
         match stmt:
             case Store(buffer=buffer, indices=indices, value=value):
                 return [self._store(buffer, indices, self.expressions.emit(value))]
@@ -91,16 +101,14 @@ class Statements:
             case Let(var=var, value=value, body=body):
                 bound = self._variable(var)
                 binding = tirx.Bind(bound, self.expressions.emit(value))
-                return [binding, *self.emit(body, team)]
+                return [*self.expressions.bindings(), binding, *self.emit(body, team)]
             case Alloc(buffer=buffer, body=body):
                 return [*self._allocate(buffer), *self.emit(body, team)]
             case If(condition=condition, then=then, orelse=orelse):
-                otherwise = None if orelse is None else sequence(self.emit(orelse, team))
-                return [
-                    tirx.IfThenElse(
-                        self.expressions.emit(condition), sequence(self.emit(then, team)), otherwise
-                    )
-                ]
+                decides = self.expressions.emit(condition)
+                before = self.expressions.bindings()
+                otherwise = None if orelse is None else self.region(orelse, team)
+                return [*before, tirx.IfThenElse(decides, self.region(then, team), otherwise)]
             case Block(body=body) if team is not None:
                 return self._together(body, team)
             case Block(body=body):
@@ -142,7 +150,10 @@ class Statements:
         self.sites.setdefault(check.label, site)
         index = list(self.sites).index(check.label)
         report = [self._report(0, literal(1 + index, INDEX))]
-        report += [self._report(WITNESSES + i, self._word(value)) for i, value in enumerate(check.witness)]
+        with self.expressions.conditional():
+            report += [
+                self._report(WITNESSES + i, self._word(value)) for i, value in enumerate(check.witness)
+            ]
         if self.team is not None:
             report = [self.team.first_failure(1 + index, sequence(report[1:]))]
         return tirx.IfThenElse(
@@ -218,7 +229,7 @@ class Statements:
             case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.ROW:
                 return [row_store(loop, self.expressions)]
             case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.BY_TVM:
-                return [self._for(loop, tirx.ForKind.VECTORIZED, team)]
+                return self._for(loop, tirx.ForKind.VECTORIZED, team)
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
                 self.unit = self.unit or MatrixUnit.new()
                 return [self.unit.multiply(nest, self.expressions)]
@@ -230,7 +241,7 @@ class Statements:
                 | LoopKind.TENSORIZED
             ):
                 # iterations of a PARALLEL loop may come in any order: also one after another
-                return [self._for(loop, tirx.ForKind.SERIAL, team)]
+                return self._for(loop, tirx.ForKind.SERIAL, team)
             case _:
                 assert_never(loop.kind)
 
@@ -241,10 +252,14 @@ class Statements:
             self._vectors[id(loop)] = way if can_vectorize(loop) else None
         return self._vectors[id(loop)]
 
-    def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> TirStmt:
+    def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> list[TirStmt]:
         extent = self.expressions.emit(loop.extent)
-        var = self._variable(loop.var)
-        return tirx.For(var, literal(0, INDEX), extent, kind, sequence(self._iteration(loop, team)))
+        before, var = self.expressions.bindings(), self._variable(loop.var)
+        # an index that is bound among lanes would be a vector, and what is read there be gathered
+        lanes = self.expressions.conditional() if kind is tirx.ForKind.VECTORIZED else nullcontext()
+        with lanes, self.expressions.region():
+            body = sequence(self._iteration(loop, team))
+        return [*before, tirx.For(var, literal(0, INDEX), extent, kind, body)]
 
     def _iteration(self, loop: For, team: Team | None) -> list[TirStmt]:
         """Return the loop's body; workers that come to it together meet before the next iteration."""

@@ -41,6 +41,10 @@ class MatrixUnit:
 
     def multiply(self, nest: MatrixNest, expressions: Expressions) -> TirStmt:
         """Return a nest: its loops between rows and columns around one call."""
+        with expressions.conditional():  # bindings would stand outside of these loops
+            return self._multiply(nest, expressions)
+
+    def _multiply(self, nest: MatrixNest, expressions: Expressions) -> TirStmt:
         around = []
         for loop in nest.others:
             var = tirx.Var(identifier(loop.var.name), INDEX.value)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ragged.analysis.dependence import storage
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
-from ragged.codegen.exprs import Expressions, TirBuffer, product
+from ragged.codegen.exprs import Expressions, TirBuffer
+from ragged.codegen.integers import product
 from ragged.codegen.load_tvm import PointerType, PrimType, tirx
 from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, element_type
@@ -112,7 +113,7 @@ class _Builder:
         return Team(worker, workers, status, addresses)
 
     def _finish(self, emitter: Statements) -> StageFunction:
-        body = emitter.emit(self.stage.body, emitter.team)
+        body = [emitter.region(self.stage.body, emitter.team)]
         if emitter.unit is not None:
             body = [*emitter.unit.begin(), *body, emitter.unit.end()]
         name = symbol_name(self.program, self.stage)
