@@ -14,13 +14,6 @@
 
 #include "team.h"
 
-// What generated code calls where its arguments are not those it takes.
-extern "C" void TVMFFIErrorSetRaisedFromCStrParts(const char* kind, const char** parts, std::int32_t count) {
-  std::fprintf(stderr, "%s: ", kind);
-  for (std::int32_t i = 0; i < count; ++i) std::fputs(parts[i] == nullptr ? "" : parts[i], stderr);
-  std::fputs("\n", stderr);
-}
-
 namespace {
 
 using namespace ragged;
