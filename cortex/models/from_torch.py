@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,13 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     Args:
         state_dict: the result of `module.state_dict()`, or arrays by such names; module prefixes are ignored
             ("childsumtreelstm.ioux.weight").
-        model: a model with the parameters of `models.tree_lstm` (as `lstm` has), `tree_gru`, `gru_reset_after` or
-            `tree_rnn`.
+        model: a model with the parameters of `models.tree_lstm` (as `lstm` has), `nary_tree_lstm`, `tree_gru`,
+            `gru_reset_after` or `tree_rnn`.
         layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...); for the first also "fused" (`ioux`, `iouh`, `fx`,
             `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell); for the last also
             "rnn" (torch.nn.RNN, RNNCell), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
+            `nary_tree_lstm` takes "dgl", with `forget_biases=True`: there `U_iou` is (3 hidden, arity * hidden), `U_f`
+            (arity * hidden, arity * hidden). DGL's cell does not see the inputs of inner nodes.
             Biases of one gate are added. A missing `W_f` (DGL) and missing biases of torch's layers are zero.
             Entries of a classifier on top (`classifier`, `head`, `fc`, `linear`, `out`, ...) are left out, which the
             logger `cortex.weights` says. Tensors in bfloat16 and float16 are converted.
@@ -105,14 +108,16 @@ def _family(model: ra.Model) -> Family:
     """Return the family of models with these parameters."""
     given = set(model.inputs)
     for family in FAMILIES:
-        matrices = all(len(model.inputs[name].shape) == 2 for name in given if name.startswith("U"))
-        if family.recurrent <= given <= family.all and matrices:
+        shapes = [len(model.inputs[name].shape) for name in given if name.startswith("U")]
+        fits = all((axes > 2) == family.positions for axes in shapes)
+        if family.recurrent <= given <= family.all and fits:
             return family
     raise ModelError(
-        "from_torch: the model has not the parameters of a child-sum cell",
+        "from_torch: the model has not the parameters of a known cell",
         at=Location.capture(),
         because=f"they are {', '.join(model.inputs)}",
-        fix="models.tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name each parameter",
+        fix="models.tree_lstm, nary_tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name each "
+        "parameter",
     )
 
 
@@ -162,13 +167,29 @@ def _blocks(key: str, value: Any, layout: StateDictLayout, model: ra.Model) -> I
     names = _names(part)
     if not names or not set(names) <= set(model.inputs):
         raise _Fault(f"'{key}' is of no use to the model")
-    array = as_numpy(value.float() if hasattr(value, "float") else value).astype(np.float32)
-    rows, *rest = dense(model.inputs[names[0]])
+    array = as_numpy(value).astype(np.float32)
+    axes = _axes(names[0], dense(model.inputs[names[0]]))
+    rows, *rest = (prod(axis) for axis in axes)
     wanted = (rows * len(names), *rest)
     if array.shape != wanted and array.shape != (1, *wanted):
-        raise _Fault(f"'{key}' has shape {array.shape}, not {wanted}")
+        each = "; models.nary_tree_lstm(forget_biases=True) has one for each child" * (names == ["b_f"])
+        raise _Fault(f"'{key}' has shape {array.shape}, not {wanted}{each}")
     for number, name in enumerate(names):
-        yield name, array.reshape(wanted)[number * rows : (number + 1) * rows]
+        block = array.reshape(wanted)[number * rows : (number + 1) * rows]
+        block = block.reshape([extent for axis in axes for extent in axis])
+        yield name, np.moveaxis(block, -2, len(axes[0]) - 1) if len(axes) == 2 else block
+
+
+def _axes(name: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the extents of a parameter that are along each axis of its entry.
+
+    Positions of children come first in a parameter: (arity, hidden, hidden) is (hidden, arity * hidden) in an entry,
+    and (arity, arity, hidden, hidden) is (arity * hidden, arity * hidden).
+    """
+    if name.startswith("b") or len(shape) == 1:
+        return (shape,)
+    *positions, rows, columns = shape
+    return (*positions[:-1], rows), (*positions[-1:], columns)
 
 
 def _names(part: StateDictEntry | None) -> list[str]:

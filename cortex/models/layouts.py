@@ -55,7 +55,7 @@ DGL = StateDictLayout(
     # DGL's forget gates do not see the input.
     zero=frozenset({"W_f"}),
 )
-"""DGL's example: `W_iou`, `U_iou`, `b_iou`, `U_f`."""
+"""DGL's example: `W_iou`, `U_iou`, `b_iou`, `U_f`; of its N-ary cell U has the children's states side by side."""
 
 RECURRENT = ("weight_hh_l0", "weight_hh")
 """The recurrent matrix of torch's layers, and of their cells."""
@@ -102,11 +102,15 @@ def _separate(gates: str) -> StateDictLayout:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models with the same parameters: those of `gates`, or one W, U and b, and `more`, in the known `layouts`."""
+    """Models with the same parameters: those of `gates`, or one W, U and b, and `more`, in the known `layouts`.
+
+    With `positions` each U has a matrix for each position of a child.
+    """
 
     gates: str
     layouts: tuple[StateDictLayout, ...]
     more: frozenset[str] = frozenset()
+    positions: bool = False
 
     @property
     def recurrent(self) -> frozenset[str]:
@@ -124,11 +128,12 @@ class Family:
 _SEPARATE_GRU = replace(_separate("rzg"), entries=_separate("rzg").entries | {"d_g": ("d", "g")})
 FAMILIES = (
     Family("iouf", (FUSED, DGL, LSTM, _separate("iouf"))),
+    Family("iouf", (DGL,), positions=True),
     Family("rzg", (_separate("rzg"),)),
     Family("rzg", (GRU, _SEPARATE_GRU), frozenset({"d_g"})),
     Family("", (RNN, _separate(""))),
 )
-"""The last layout of each, "separate", has an entry for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
+"""The layout "separate" has an entry for each gate: `W_i`, `U_i`, `b_i`, or `ix`, `ih`."""
 
 
 def part_of(layout: StateDictLayout, key: str) -> StateDictEntry | None:

@@ -21,6 +21,8 @@ def nary_tree_lstm(
     vocab: int | None = None,
     arity: int = 2,
     input: str = "word",
+    *,
+    forget_biases: bool = False,
 ) -> ra.Model:
     """Return the TreeLSTM with weights for each position, over trees of at most `arity` children.
 
@@ -29,7 +31,8 @@ def nary_tree_lstm(
 
     Parameters: emb (vocab, embed) for input="word"; W_g (hidden, embed) unless input="projected" and b_g
     (hidden,) for g in i, o, u, f; U_g (arity, hidden, hidden) for g in i, o, u, U_f (arity, arity, hidden,
-    hidden). Payloads: word, or x (embed,), or x_g (hidden,) for each g. Outputs: h and c (hidden,).
+    hidden); with `forget_biases` b_f is (arity, hidden), a bias for each f_k, as in DGL's cell.
+    Payloads: word, or x (embed,), or x_g (hidden,) for each g. Outputs: h and c (hidden,).
     `ModelError` for an arity below 1, or if an extent that `input` needs is missing.
 
     Example:
@@ -52,9 +55,12 @@ def nary_tree_lstm(
         return _gate(g, Wx[g], lambda at, i, j: U[at, i, j], below, b)
 
     i_, o_, u_ = (of_node(g) for g in "iou")
-    U, b = ra.input_tensor("U_f", (arity, arity, H, H)), ra.input_tensor("b_f", (H,))
+    U, b = (
+        ra.input_tensor("U_f", (arity, arity, H, H)),
+        ra.input_tensor("b_f", (arity, H) if forget_biases else (H,)),
+    )
     f_ = [
-        _gate(f"f_{k}", Wx["f"], lambda at, i, j, k=k: U[k, at, i, j], below, b)  # type: ignore[misc]
+        _gate(f"f_{k}", Wx["f"], lambda at, i, j, k=k: U[k, at, i, j], below, b, (k,) * forget_biases)  # type: ignore[misc]
         for k in range(arity)
     ]
     kept = ra.compute(
@@ -67,13 +73,15 @@ def nary_tree_lstm(
     return ra.recursion_op({"h": (h_ph, h), "c": (c_ph, c)}, structure=ra.Tree(max_children=arity))
 
 
-def _gate(name: str, Wx: Indexed, weight: Weight, below: Sequence[Indexed], b: Indexed) -> Indexed:
-    """Return act(W x + Σ_l U h_l + b), a tensor (ra.N, hidden); `below` are the states h_l."""
+def _gate(
+    name: str, Wx: Indexed, weight: Weight, below: Sequence[Indexed], b: Indexed, row: tuple[int, ...] = ()
+) -> Indexed:
+    """Return act(W x + Σ_l U h_l + b[row]), a tensor (ra.N, hidden); `below` are the states h_l."""
     products = [_product(name, weight, position, h) for position, h in enumerate(below)]
     act = ra.tanh if name == "u" else ra.sigmoid
     return ra.compute(
         Wx.shape,
-        lambda n, i: act(sum((Uh[n, i] for Uh in products), start=Wx[n, i]) + b[i]),
+        lambda n, i: act(sum((Uh[n, i] for Uh in products), start=Wx[n, i]) + b[(*row, i)]),
         name=f"gate_{name}",
     )
 

@@ -31,20 +31,13 @@ def check_params(
     Args:
         declared: the parameters, by name.
         params: NumPy arrays, torch tensors (on any device, with or without gradients), or anything that
-            `numpy.asarray` takes. Copied only where necessary.
+            `numpy.asarray` takes. Copied only where necessary. Floats of 16 bits, bfloat16 and float16, are widened to
+            float32 where that is declared, which is exact.
         owner: the model or function that has them, for messages.
 
     Raises:
         ModelError: parameters are missing, unknown, of another shape or kind of numbers; it lists all faults.
     """
-    unread = [name for name, value in params.items() if str(getattr(value, "dtype", "")) == "torch.bfloat16"]
-    if unread:
-        raise ModelError(
-            f"parameter '{unread[0]}' is of dtype torch.bfloat16",
-            at=Location.capture(),
-            because="NumPy has no such numbers, and nothing is converted unasked",
-            fix='params = {name: tensor.float() ...}; compile(..., precision="bf16") rounds them for products',
-        )
     arrays = {name: as_numpy(value) for name, value in params.items()}
     faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
@@ -59,14 +52,22 @@ def check_params(
             fix=f"{owner} has {_listed(declared)}"
             + ("; see model.init_params()" if "model" in owner else ""),
         )
-    return {name: arrays[name] for name in declared}
+    return {name: _widened(arrays[name], tensor) for name, tensor in declared.items()}
 
 
 def as_numpy(value: Any) -> NDArray[Any]:
-    """Return an array, or a torch tensor, as a NumPy array."""
-    for step in ("detach", "cpu"):
+    """Return an array, or a torch tensor, as a NumPy array; a tensor of bfloat16, which NumPy has not, as float32."""
+    for step in (
+        "detach",
+        "cpu",
+        *(("float",) if str(getattr(value, "dtype", "")) == "torch.bfloat16" else ()),
+    ):
         value = getattr(value, step, lambda value=value: value)()
     return np.asarray(value)
+
+
+def _widened(array: NDArray[Any], tensor: Declared) -> NDArray[Any]:
+    return array.astype(np.float32) if (array.dtype, tensor.dtype.value) == (np.float16, "float32") else array
 
 
 def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:

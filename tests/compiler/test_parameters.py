@@ -28,10 +28,9 @@ def test_missing_extra_and_misshapen():
     assert "'W' has shape (6, 3), not (3, 6)" in text
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float16])
-def test_another_width(dtype):
-    text = message(changed(b=np.zeros(3, dtype)))
-    assert text.splitlines()[0] == f"parameter 'b' is of dtype {np.dtype(dtype)}, not float32"
+def test_another_width():
+    text = message(changed(b=np.zeros(3, np.float64)))
+    assert text.splitlines()[0] == "parameter 'b' is of dtype float64, not float32"
     assert "fix: convert it: .astype(numpy.float32), .to(torch.float32)" in text
 
 
@@ -60,7 +59,9 @@ def test_other_arguments(arguments, what):
     assert caught.value.what == what
 
 
-def test_bfloat16():
-    text = message(changed(b=torch.zeros(3, dtype=torch.bfloat16)))
-    assert text.splitlines()[0] == "parameter 'b' is of dtype torch.bfloat16"
-    assert 'fix: params = {name: tensor.float() ...}; compile(..., precision="bf16")' in text
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_floats_of_16_bits_are_widened(dtype):
+    narrow = {name: torch.from_numpy(array).to(dtype) for name, array in MODEL.init_params().items()}
+    wide = cortex.compile(MODEL, {name: tensor.float() for name, tensor in narrow.items()})
+    np.testing.assert_array_equal(cortex.compile(MODEL, narrow)((1, 2))["h"], wide((1, 2))["h"])
+    np.testing.assert_array_equal(wide.with_params(narrow)((1, 2))["h"], wide((1, 2))["h"])

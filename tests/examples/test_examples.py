@@ -23,6 +23,7 @@ from cortex import ra
 from examples import (
     attention_tree_lstm,
     bidirectional_tagger,
+    circuit,
     gated_dag,
     highway_cell,
     labelled_edges,
@@ -59,7 +60,8 @@ def test_it_takes_nothing_but_the_public_api(path):
 
 
 def test_the_documents_name_every_example():
-    guide = (ROOT / "docs" / "tutorial" / "cell.md").read_text(encoding="utf-8")
+    pages = ("tutorial/cell.md", "reference/inputs.md")
+    guide = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     assert [path.name for path in SCRIPTS if f"examples/{path.name}" not in guide] == []
 
 
@@ -203,6 +205,26 @@ def test_highway_cell(data, size, seed):
     want = highway_cell.by_hand(case[1], parents, x)
     expected = [lambda rows: {name: array[rows] for name, array in want.items()}] * parents.count(-1)
     check(case, cortex.Forest.from_parents(parents, x=x), expected)
+
+
+def test_the_circuit_adds():
+    graph = circuit.read_aiger(circuit.ADDER)
+
+    def value(literal, inputs):
+        if literal in inputs:
+            return inputs[literal]
+        operands = [value(below, inputs) for below in graph.successors(literal)]
+        return not operands[0] if graph.nodes[literal]["kind"] == 2 else all(operands)
+
+    for bits in range(8):
+        inputs = {2 + 2 * at: bool(bits >> at & 1) for at in range(3)}
+        assert value(18, inputs) + 2 * value(21, inputs) == sum(inputs.values())
+
+
+def test_a_number_of_several_bytes_in_a_circuit():
+    # 200 inputs; the AND of the literals 402 - 300 = 102 and 102 - 98 = 4, its negation the output.
+    graph = circuit.read_aiger(b"aig 201 200 0 1 1\n403\n" + bytes([300 % 128 + 128, 300 // 128, 98]))
+    assert sorted(graph.edges) == [(402, 4), (402, 102), (403, 402)]
 
 
 TAGGER = (bidirectional_tagger.gru_tagger, 24, 16, 5, 4)

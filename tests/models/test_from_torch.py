@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from cortex import models, ra
+from cortex import Node, models, ra
 from cortex.models import from_torch
 from ragged.errors import ModelError
 from tests.models.structures import Drawn
@@ -209,10 +209,11 @@ def test_an_unknown_layout(model):
 
 def test_another_model():
     assert refusal({}, models.tree_sum(H, V)) == (
-        "from_torch: the model has not the parameters of a child-sum cell\n"
+        "from_torch: the model has not the parameters of a known cell\n"
         "  at HERE\n"
         "  because: they are emb\n"
-        "  fix: models.tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name each parameter"
+        "  fix: models.tree_lstm, nary_tree_lstm, lstm, tree_gru, gru, gru_reset_after, tree_rnn, dag_rnn; else name "
+        "each parameter"
     )
 
 
@@ -238,3 +239,48 @@ def test_tensors_in_bfloat16(model):
     rounded = {name: tensor.float() for name, tensor in state.items()}
     want = from_torch(rounded, model)
     assert all((array == want[name]).all() for name, array in from_torch(state, model).items())
+
+
+class DglNary(nn.Module):
+    """DGL's N-ary cell: the children's states side by side, and a bias for each forget gate."""
+
+    def __init__(self, arity=2):
+        super().__init__()
+        self.arity = arity
+        self.W_iou, self.U_iou = nn.Linear(E, 3 * H, bias=False), nn.Linear(arity * H, 3 * H, bias=False)
+        self.b_iou = nn.Parameter(torch.randn(1, 3 * H))
+        self.U_f = nn.Linear(arity * H, arity * H)
+
+    def node(self, x, below):
+        if not below:
+            iou, c = self.W_iou(x), torch.zeros(H)
+        else:
+            h = torch.cat([h for h, _ in below])
+            iou, f = self.U_iou(h), torch.sigmoid(self.U_f(h)).view(self.arity, H)
+            c = (f * torch.stack([c for _, c in below])).sum(0)
+        i, o, u = torch.chunk(iou + self.b_iou[0], 3)
+        c = torch.sigmoid(i) * torch.tanh(u) + c
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+def test_dgls_nary_cell_agrees(arity):
+    module = Whole(DglNary(arity), "embedding", "cell")
+    model = models.nary_tree_lstm(hidden=H, embed=E, vocab=V, arity=arity, forget_biases=True)
+    params = from_torch(module.state_dict() | {"linear.weight": torch.zeros(5, H)}, model)
+    assert list(params) == list(model.inputs)
+    leaves = [module.cell.node(module.embedding(torch.tensor(word)), []) for word in range(arity)]
+    inner = module.cell.node(torch.zeros(E), leaves)
+    root = module.cell.node(torch.zeros(E), [inner, *leaves[1:]])
+    tree = Node([Node([Node(word=at) for at in range(arity)]), *(Node(word=at) for at in range(1, arity))])
+    out = ra.evaluate(model, params, tree)
+    np.testing.assert_allclose(out["h"][-1], root[0].detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(out["c"][-1], root[1].detach().numpy(), atol=1e-6)
+
+
+def test_biases_of_dgls_forget_gates_need_a_model_with_them():
+    model = models.nary_tree_lstm(hidden=H, embed=E, input="vector")
+    assert (
+        "'U_f.bias' has shape (8,), not (4,); models.nary_tree_lstm(forget_biases=True) has one for each child"
+        in refusal(DglNary().state_dict(), model)
+    )

@@ -114,8 +114,3 @@ def test_torchs_gru_is_another_cell(make):
 def test_a_layer_that_is_more_than_one_recursion(module, entry):
     text = refusal(module.state_dict(), models.lstm(hidden=H, embed=E, input="vector"))
     assert f"'{entry}' is of no use to the model" in text
-
-
-def test_positions_have_weights_of_their_own():
-    model = models.nary_tree_lstm(hidden=H, embed=E, input="vector")
-    assert refusal({}, model).startswith("from_torch: the model has not the parameters of a child-sum cell")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names, Place
 from cortex.linearize.forest import Forest
-from cortex.linearize.options import check_names, check_vocab
+from cortex.linearize.options import check_names, check_payloads, check_vocab
 from cortex.linearize.reference.flat import Columns, read_array, read_forest
 from cortex.linearize.reference.graph import is_graph, read_graph
 from cortex.linearize.reference.labelled import is_labelled, read_labelled
@@ -66,14 +68,22 @@ def read_item(item: object, structure: int, context: ReadContext) -> tuple[list[
 
 
 def read_structures(
-    plan: Plan, data: object, *, vocab: Vocab | None = None, children: Names = None
+    plan: Plan,
+    data: object,
+    *,
+    vocab: Vocab | None = None,
+    children: Names = None,
+    payloads: Mapping[str, str] | None = None,
 ) -> list[Structure]:
     """Return the nodes of each structure of a batch, for every kind that is taken but `Linearized`.
 
     The shape is checked as far as it must be to be read (cycles, sharing, syntax), arity and payloads are not.
     """
     structures: list[Structure] = []
-    context = ReadContext(plan, check_vocab(vocab), check_names(children), lambda structure, node: None)
+    renamed = check_payloads(payloads, plan) or {}
+    context = ReadContext(
+        plan, check_vocab(vocab), check_names(children), lambda structure, node: None, renamed
+    )
     for item in members(data):
         structures += read_item(item, len(structures), context)[0]
     return structures

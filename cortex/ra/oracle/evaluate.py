@@ -31,6 +31,7 @@ def evaluate(
     *,
     vocab: Vocab | None = None,
     children: str | tuple[str, ...] | None = None,
+    payloads: Mapping[str, str] | None = None,
 ) -> Outputs | list[Outputs]:
     """Run the recursion as recursion, in float64 NumPy.
 
@@ -40,6 +41,7 @@ def evaluate(
         structure: whatever a compiled function takes, except what `fn.linearize` returned.
         vocab: the numbers of the words in bracketed strings.
         children: the names of the attributes that hold a node's children.
+        payloads: the attribute or key of a payload that has another name in the model.
 
     Returns:
         The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller, and heads
@@ -55,11 +57,11 @@ def evaluate(
     """
     arrays = {name: _wide(array) for name, array in check_params(model.inputs, params).items()}
     tensors: dict[ModelTensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
-    payloads = {tensor: _payload(tensor) for tensor in model.payloads.values()}
+    declared = {tensor: _payload(tensor) for tensor in model.payloads.values()}
     kind = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}
-    plan = Plan(kind[type(model.structure)], 1, None, tuple(payloads.values()), model.plan().positions)
-    read = read_structures(plan, structure, vocab=vocab, children=children)
-    runs = [_Run(model, tensors, payloads, index) for index in range(len(read))]
+    plan = Plan(kind[type(model.structure)], 1, None, tuple(declared.values()), model.plan().positions)
+    read = read_structures(plan, structure, vocab=vocab, children=children, payloads=payloads)
+    runs = [_Run(model, tensors, declared, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
         outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
     # A batch is exactly a list: nltk's trees are subclasses of list.
