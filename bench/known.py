@@ -15,6 +15,7 @@ from cortex.ra.expr import (
     IndexVar,
     IsLeaf,
     Literal,
+    NodeReduce,
     NumChildren,
     Read,
     ToFloat,
@@ -83,6 +84,8 @@ class Known:
             case ChildReduce(combiner=combiner, body=body):
                 if combiner is Combiner.SUM and (self._leaf or self.value(body) == 0):
                     return 0.0
+                return None
+            case NodeReduce():
                 return None
             case IsLeaf():
                 return float(self._leaf)

@@ -38,7 +38,8 @@ def main() -> None:
     for number, plan in enumerate(plans):
         oracle: Any = ra.evaluate(model, params, plan, children="Plans")
         assert np.abs(out.nodes("h")[number] - oracle["h"]).max() <= 1e-5
-        print(" < ".join(node["Node Type"] for node in out.keys(number)))
+        nodes: list[Any] = out.keys(number)
+        print(" < ".join(node["Node Type"] for node in nodes))
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def check(
                 if index < out.num_structures:
                     root = relative_error(out[name][index : index + 1], expected[-1:])
                     agreement.add(index, name, max(root, relative_error(rows[name][index], expected)))
-        for name in model.heads:
+        for name in (*model.heads, *model.after):
             for out, agreement in zip(outs, agreements, strict=True):
                 if index < out.num_structures:
                     agreement.add(index, name, relative_error(out.roots(name)[index], oracle[name]))

@@ -84,7 +84,8 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         arrays = self._caller.run(self._arguments(linearized), spin_ns=spin_ns)
         outputs = dict(zip(self._outputs, arrays, strict=True))
         signature = self._parts.signature
-        return Output(outputs, linearized, keep_nodes=signature.keep_nodes, heads=signature.heads)
+        own = {"heads": signature.heads, "structures": signature.after}
+        return Output(outputs, linearized, keep_nodes=signature.keep_nodes, **own)
 
     def stream(self, batches: Iterable[object]) -> Iterator[Output]:
         """Yield what calls on each of `batches` return, in order; the next one is linearized while one is computed.

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cortex.ilir.structure import ROOT
+from cortex.ilir.structure import ROOT, STRUCTURE
 from cortex.linearize import Linearized
 from cortex.linearize.values import value_of
-from ragged.ir.expr import Role, Source
+from ragged.ir.expr import Dim, Role, Source
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program
 
 Rows = Mapping[str, npt.NDArray[Any]]
-"""The results of one structure by name, (nodes, ...) in post-order rows, heads (roots, ...)."""
+"""The results of one structure by name: (nodes, ...) in post-order rows, heads (roots, ...), of the whole (1, ...)."""
 
 
 def interpreted_rows(
@@ -35,11 +35,12 @@ def interpreted_rows(
 def rows_of_outputs(program: Program, results: Rows, linearized: Linearized) -> list[Rows]:
     """Return the rows of each structure of a program's outputs, of nodes or of roots."""
     outputs = [buffer for buffer in program.buffers if buffer.role is Role.OUTPUT]
-    # By name: a program that was parsed has dimensions of its own.
-    heads = [
-        buffer.name for buffer in outputs for dim in buffer.dims if dim is not None and dim.name == ROOT.name
-    ]
-    return rows_by_structure({buffer.name: results[buffer.name] for buffer in outputs}, linearized, heads)
+
+    def over(wanted: Dim) -> list[str]:  # by name: a program that was parsed has dimensions of its own
+        return [b.name for b in outputs if any(dim is not None and dim.name == wanted.name for dim in b.dims)]
+
+    rows = {buffer.name: results[buffer.name] for buffer in outputs}
+    return rows_by_structure(rows, linearized, over(ROOT), over(STRUCTURE))
 
 
 def interpreter_inputs(
@@ -68,14 +69,20 @@ def interpreter_inputs(
     return sizes, values
 
 
-def rows_by_structure(results: Rows, linearized: Linearized, at_roots: Collection[str] = ()) -> list[Rows]:
-    """Return the rows of each structure of results that have a row for each node, or each root where `at_roots`."""
+def rows_by_structure(
+    results: Rows, linearized: Linearized, at_roots: Collection[str] = (), of_structures: Collection[str] = ()
+) -> list[Rows]:
+    """Return the rows of each structure of results that have one for each node, or root, or one `of_structures`."""
     nodes = pairwise(linearized.row_begin.tolist())
     roots = pairwise(linearized.root_begin.tolist())
     return [
         {
-            name: array[first:end] if name in at_roots else array[linearized.rows[begin:past]]
+            name: array[number : number + 1]
+            if name in of_structures
+            else array[first:end]
+            if name in at_roots
+            else array[linearized.rows[begin:past]]
             for name, array in results.items()
         }
-        for (begin, past), (first, end) in zip(nodes, roots, strict=True)
+        for number, ((begin, past), (first, end)) in enumerate(zip(nodes, roots, strict=True))
     ]

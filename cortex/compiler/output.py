@@ -23,10 +23,11 @@ class Output(Mapping[str, Array]):
     `out["h"]` is an array (roots, ...) with a row for each root, structure by structure in the order given; a tree has
     one. `out.nodes("h")` is a list with an array (nodes, ...) for each structure, rows in post-order. `dict(out)` and
     `{**out}` hold the roots' arrays; `len(out)` is the number of outputs, `out.num_structures` that of structures.
-    `out.heads` are the names of those that the model computes at roots alone.
+    `out.heads` are the names of those that the model computes at roots alone, `out.structures` of those that it
+    computes of whole structures: (structures, ...), with a row for each.
     """
 
-    __slots__ = ("_arrays", "_order_values", "_roots", "heads")
+    __slots__ = ("_arrays", "_order_values", "_roots", "heads", "structures")
     __eq__ = object.__eq__  # two mappings of arrays have no truth value
     __hash__ = object.__hash__
 
@@ -37,21 +38,24 @@ class Output(Mapping[str, Array]):
         *,
         keep_nodes: bool,
         heads: tuple[str, ...] = (),
+        structures: tuple[str, ...] = (),
     ) -> None:
         """Take ownership of `arrays`, with a row for each node by id if `keep_nodes`, and otherwise for each root.
 
-        Those of `heads` always have a row for each root.
+        Those of `heads` always have a row for each root, and those of `structures` for each structure.
         """
         self._order_values = _NODE_ORDER(linearized)  # not the batch, which may borrow the caller's arrays
         self._arrays = arrays if keep_nodes else None
         # With all nodes kept, roots are gathered on demand.
         self._roots: dict[str, Array | None] = (
-            {name: arrays[name] if name in heads else None for name in arrays} if keep_nodes else dict(arrays)
+            {name: arrays[name] if name in (*heads, *structures) else None for name in arrays}
+            if keep_nodes
+            else dict(arrays)
         )
-        self.heads = heads
+        self.heads, self.structures = heads, structures
 
     def __getitem__(self, name: str) -> Array:
-        """Return the rows of the roots: (roots, ...), float32, the same array each time.
+        """Return the rows of the roots, (roots, ...), or of `structures`, float32, the same array each time.
 
         Raises KeyError for a name that is no output.
         """
@@ -87,7 +91,12 @@ class Output(Mapping[str, Array]):
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     def roots(self, name: str) -> list[Array]:
-        """Return, for each structure, the rows of its roots: (roots, ...), float32, views of `out[name]`."""
+        """Return, for each structure, the rows of its roots: (roots, ...), float32, views of `out[name]`.
+
+        Of what is computed of structures it is the structure's row, (1, ...).
+        """
+        if name in self.structures:
+            return np.split(self[name], self.num_structures) if self.num_structures else []
         return np.split(self[name], self.root_begin[1:-1]) if self.num_structures else []
 
     def nodes(self, name: str) -> list[Array]:
@@ -100,8 +109,9 @@ class Output(Mapping[str, Array]):
         if self._arrays is None:
             raise KeyError(f"{name}: the function was compiled with keep='roots', which keeps no other nodes")
         self._check(name)
-        if name in self.heads:
-            raise KeyError(f"{name}: the model computes it at roots alone: out[{name!r}] has a row for each")
+        for names, where in ((self.heads, "at roots alone"), (self.structures, "of whole structures")):
+            if name in names:
+                raise KeyError(f"{name}: the model computes it {where}: out[{name!r}] has a row for each")
         rows = _rows_of(self._arrays[name], self._order.rows)
         return np.split(rows, self._order.row_begin[1:-1]) if self.num_structures else []
 

@@ -22,8 +22,8 @@ _LARGEST = 2**31 - 1
 class RecursiveSignature(Signature):
     """The structures that a model takes, its parameters and outputs, and options of the linearizer and of results.
 
-    `heads` are those of `outputs` that have a row for each root only. `operations` is about how many operations the
-    kernel does for a node, `table_bytes` those of tables over payloads.
+    `heads` are those of `outputs` that have a row for each root only, `after` those with a row for each structure.
+    `operations` is about how many operations the kernel does for a node, `table_bytes` those of tables over payloads.
     """
 
     plan: Plan
@@ -34,6 +34,7 @@ class RecursiveSignature(Signature):
     children: str | tuple[str, ...] | None
     payloads: dict[str, str] | None = None
     heads: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
     @property
     def output_names(self) -> frozenset[str]:
@@ -80,11 +81,12 @@ def signature_of(
             "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
         },
         plan=replace(plan, widest=None) if whole_heights else plan,
-        outputs=(*model.results, *model.heads),
+        outputs=(*model.results, *model.heads, *model.after),
         operations=operations_per_iteration(program.kernel),
         table_bytes=sum(bytes_of(buffer) for buffer in program.buffers if buffer.name in schedule.tables),
         keep_nodes=keep_nodes,
         children=children,
         payloads=check_payloads(payloads, plan),
         heads=tuple(model.heads),
+        after=tuple(model.after),
     )

@@ -44,6 +44,10 @@ class IndexKind(Enum):
     HEIGHT = "height"
     STEP_GROUP = "step_group"
     CLASS_LENGTH = "class_length_{number}"
+    STRUCTURE_COUNT = "structure_count"
+    MEMBER_BEGIN = "member_begin"
+    MEMBER = "member"
+    STRUCTURE_OF = "structure_of"
     STORAGE_ROWS = "storage_rows"
     STORAGE_BEGIN = "storage_begin"
     STORAGE_ROW = "storage_row"
@@ -123,6 +127,10 @@ def _recycled(plan: Plan) -> Iterator[None]:
     return iter((None,) if plan.recycled else ())
 
 
+def _members(plan: Plan) -> Iterator[None]:
+    return iter((None,) if plan.members else ())
+
+
 def _vectors(plan: Plan) -> Iterator[str]:
     return (payload.name for payload in plan.payloads if payload.shape and payload.dtype.is_float)
 
@@ -153,6 +161,10 @@ _TABLE = (
     _Row(_K.HEIGHT, _K.NUM_NODES, each=_unrolled),
     _Row(_K.STEP_GROUP, _K.NUM_NODES, each=_unrolled),
     _Row(_K.CLASS_LENGTH, _K.NUM_BATCHES, 0, "b", each=_classes),
+    _Row(_K.STRUCTURE_COUNT, each=_members),
+    _Row(_K.MEMBER_BEGIN, _K.STRUCTURE_COUNT, 1, "s", each=_members),
+    _Row(_K.MEMBER, _K.NUM_NODES, 0, "m", each=_members),
+    _Row(_K.STRUCTURE_OF, _K.NUM_NODES, each=_members),
     _Row(_K.STORAGE_ROWS, each=_recycled),
     _Row(_K.STORAGE_BEGIN, _K.NUM_BATCHES, 0, "b", each=_recycled),
     _Row(_K.STORAGE_ROW, _K.NUM_NODES, each=_recycled),

@@ -95,7 +95,7 @@ class Plan:
     true, else in the last. Without classes batches are not partitioned. With `recycled` only the results of roots
     outlive the kernel: a node may use the row of another node after all parents of that one. No batch of inner nodes
     has more than `widest` nodes: a height with more is several batches. None: no limit, as in an unrolled plan, which
-    has steps of whole heights.
+    has steps of whole heights. With `members` the kernel reads which nodes each structure has.
     """
 
     kind: StructureKind
@@ -108,6 +108,7 @@ class Plan:
     classes: tuple[NodeClass, ...] = ()
     recycled: bool = False
     widest: int | None = None
+    members: bool = False
 
     def __post_init__(self) -> None:
         if self.unrolled < 0 or (self.unrolled and self.kind is StructureKind.DAG):

@@ -20,6 +20,10 @@ CHILD = Dim("K")
 """The dimension of a node's children."""
 ROOT = Dim("root")
 """The dimension of the roots of a batch of structures."""
+STRUCTURE = Dim("S")
+"""The dimension of the structures of a batch."""
+AFTER = Dim("after")
+"""The dimension of all nodes in loops after the recursion, in which every result may be read."""
 PLACE = Dim("place")
 """The dimension of the nodes that carry a payload, and of one more that stands for all others."""
 BATCH = Dim("batch")
@@ -98,12 +102,32 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """The nodes of each structure: `node(m)` for `begin(s)` <= m < `begin(s + 1)`, in post-order.
+
+    `structures` is how many structures there are, `nodes(s)` how many nodes structure s has, and `of(n)` the structure
+    of node n.
+    """
+
+    structures: Function
+    begin: Function
+    nodes: Function
+    node: Function
+    of: Function
+
+    def all(self) -> tuple[Function, ...]:
+        """Return the functions, in the order of a program's arguments."""
+        return (self.structures, self.begin, self.nodes, self.node, self.of)
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFunctions:
     """The functions of one plan, by the names of `Linearized`'s arrays, and their facts.
 
     `positions[j]` gives an inner node's j-th child; `payloads` the integer payloads, which index tables; `carriers`
     the nodes that carry one, where the plan lists them; `steps` are those of an unrolled plan; `classes` has the range
-    of nodes of each of the plan's classes in a batch; `storage` has the row of each node where the plan reuses rows.
+    of nodes of each of the plan's classes in a batch; `members` has the nodes of each structure where the plan asks for
+    them; `storage` has the row of each node where the plan reuses rows.
     """
 
     num_nodes: Function
@@ -125,6 +149,7 @@ class StructureFunctions:
     carriers: Mapping[str, Carriers]
     steps: Steps | None
     classes: tuple[ClassRange, ...]
+    members: Members | None
     storage: Storage | None
     facts: tuple[Fact, ...]
 
@@ -150,5 +175,6 @@ class StructureFunctions:
             *(function for listed in self.carriers.values() for function in listed.all()),
             *(() if self.steps is None else self.steps.all()),
             *(function for nodes in self.classes for function in nodes.all()),
+            *(() if self.members is None else self.members.all()),
             *(() if self.storage is None else self.storage.all()),
         )

@@ -51,6 +51,11 @@ def structure_facts(plan: Plan, f: StructureFunctions) -> Iterator[Fact]:
         lambda payload: f.num_children if payload is None else f.payloads[payload],
         f.positions,
     )
+    if f.members is not None:
+        yield Range(f.members.begin, Const(0), add(nodes, 1))
+        yield PrefixSum(f.members.begin, f.members.nodes)
+        yield Range(f.members.node, Const(0), nodes)
+        yield Range(f.members.of, Const(0), Call(f.members.structures))
     if f.storage is not None:
         yield Range(f.storage.row, Const(0), Call(f.storage.rows))
         yield _storage_begin_range(f.storage, f.batch_length)

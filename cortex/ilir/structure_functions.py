@@ -7,7 +7,7 @@ from dataclasses import replace
 from cortex.ilir.class_ranges import class_ranges
 from cortex.ilir.index_arrays import IndexArray, IndexKind, index_arrays
 from cortex.ilir.plan import Plan
-from cortex.ilir.structure import Carriers, Steps, Storage, StructureFunctions
+from cortex.ilir.structure import Carriers, Members, Steps, Storage, StructureFunctions
 from cortex.ilir.structure_facts import structure_facts
 from ragged.ir.build import add, sub
 from ragged.ir.expr import Call, Expr, Function, Param, Ref, Source, Var
@@ -78,6 +78,15 @@ def structure_functions(plan: Plan) -> StructureFunctions:
         )
         if plan.classes
         else (),
+        members=Members(
+            one(_K.STRUCTURE_COUNT),
+            one(_K.MEMBER_BEGIN),
+            _difference("structure_nodes", one(_K.MEMBER_BEGIN), Call(one(_K.STRUCTURE_COUNT)), "s"),
+            one(_K.MEMBER),
+            one(_K.STRUCTURE_OF),
+        )
+        if plan.members
+        else None,
         storage=Storage(one(_K.STORAGE_ROWS), one(_K.STORAGE_BEGIN), one(_K.STORAGE_ROW))
         if plan.recycled
         else None,

@@ -16,21 +16,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cortex.ra import functions
-from cortex.ra.base import K, N
+from cortex.ra.base import K, N, S
+from cortex.ra.child_layers import attention_children, concat_children, softmax_children
 from cortex.ra.declare import compute, if_then_else, input_tensor, node_input, placeholder
 from cortex.ra.functions import (
     abs_,
     isleaf,
     max_,
     max_children,
+    max_nodes,
     maximum,
     minimum,
     num_children,
+    num_nodes,
     sum_,
     sum_children,
+    sum_nodes,
     where,
 )
-from cortex.ra.layers import layer_norm, linear, log_softmax, softmax
+from cortex.ra.layers import concat, embedding, gru_cell, layer_norm, linear, log_softmax, softmax
 from cortex.ra.model import Model, recursion_op
 from cortex.ra.oracle import evaluate
 from cortex.ra.schedule import RecursionSchedule as Schedule
@@ -47,12 +51,18 @@ __all__ = [
     "K",
     "Model",
     "N",
+    "S",
     "Schedule",
     "Sequence",
     "Tree",
     "abs",
+    "attention_children",
     "compute",
+    "concat",
+    "concat_children",
+    "embedding",
     "evaluate",
+    "gru_cell",
     "if_then_else",
     "input_tensor",
     "isleaf",
@@ -61,15 +71,19 @@ __all__ = [
     "log_softmax",
     "max",
     "max_children",
+    "max_nodes",
     "maximum",
     "minimum",
     "node_input",
     "num_children",
+    "num_nodes",
     "placeholder",
     "recursion_op",
     "softmax",
+    "softmax_children",
     "sum",
     "sum_children",
+    "sum_nodes",
     "where",
     *FUNCTIONS,
     *COMPOSED,

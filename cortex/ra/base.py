@@ -1,4 +1,4 @@
-"""The dimensions N and K, and the base class of a model's tensors."""
+"""The dimensions N, K and S, and the base class of a model's tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragged.ir.dtype import DType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructureDim:
-    """A dimension with an extent that the structure gives: `ra.N`, the nodes, or `ra.K`, the children of a node."""
+    """A dimension with an extent that the batch gives: nodes `ra.N`, children of a node `ra.K`, structures `ra.S`."""
 
     name: str
 
@@ -23,6 +23,7 @@ class StructureDim:
 
 N = StructureDim("N")
 K = StructureDim("K")
+S = StructureDim("S")
 
 Shape: TypeAlias = tuple[StructureDim | int, ...]
 

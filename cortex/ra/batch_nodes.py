@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from math import prod
 
 from cortex.ra.base import ModelTensor
-from cortex.ra.expr import DenseReduce, Expr, Read, subexpressions
+from cortex.ra.expr import DenseReduce, Expr, Read
 from cortex.ra.lower.inputs import independent
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
+from cortex.ra.walk import subexpressions
 
 CACHE = 1 << 21
 """The bytes of a core's second-level cache."""

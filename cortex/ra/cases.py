@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from cortex.ra.base import ModelTensor
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import Expr, IsLeaf, NumChildren, Read
+from cortex.ra.expr import Expr, IsLeaf, NodeReduce, NumChildren, Read
 from cortex.ra.facts import SiteFacts
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import ExprSite, sites
@@ -31,7 +31,7 @@ class CaseAnalysis:
     computed: Mapping[ModelTensor, Cases] = field(init=False)
 
     def __post_init__(self) -> None:
-        positions = [at.position for body in self.recursion.computes for _, at in child_reads(body)]
+        positions = [at.position for body in self.recursion.at_nodes for _, at in child_reads(body)]
         object.__setattr__(self, "most", max(positions, default=-1) + 2)
         object.__setattr__(self, "computed", self._computed())
 
@@ -54,6 +54,7 @@ class CaseAnalysis:
         found: dict[ModelTensor, Cases] = {body: frozenset() for body in self.recursion.bodies}
         found.update({body: everywhere for _, body in self.recursion.outputs.values()})
         found.update(dict.fromkeys(self.recursion.heads.values(), everywhere))  # a root may have any number
+        found.update(dict.fromkeys(self.recursion.after_computes, everywhere))
         for body in reversed(self.recursion.bodies):
             for tensor, cases in self._needed_by(body, found[body]):
                 found[tensor] |= cases
@@ -101,5 +102,7 @@ def handles(expr: Expr) -> tuple[Node, ...]:
             return tuple(index for index in indices if isinstance(index, Node))
         case IsLeaf(node=node) | NumChildren(node=node):
             return (node,)
+        case NodeReduce(structure=structure):
+            return (structure,)
         case _:
             return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cortex.ra.base import ModelTensor
+from cortex.ra.base import ModelTensor, S
 from cortex.ra.expr import Expr, Read, operands
 from cortex.ra.structure import Structure
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
@@ -15,28 +15,38 @@ from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, 
 class Recursion:
     """A recursion as written, before the checks: outputs, and the tensors that they depend on.
 
-    `computes` and `root_computes` are in topological order. `names` are unique. `states` are the outputs that only a
-    node's parent reads: they are not among the results of a call. `heads` are the results at roots alone.
+    `computes`, `root_computes` and `after_computes` are in topological order. `names` are unique. `states` are the
+    outputs that only a node's parent reads: they are not among the results of a call. `heads` are the results at roots
+    alone, `after` those that are computed of whole structures after the recursion.
     """
 
     outputs: Mapping[str, tuple[Placeholder, Body]]
     structure: Structure
     states: frozenset[str] = frozenset()
-    heads: Mapping[str, Body] = field(default_factory=dict)
+    heads: dict[str, Body] = field(default_factory=dict)
+    after: dict[str, Body] = field(default_factory=dict)
     tensors: tuple[ModelTensor, ...] = field(init=False)
     computes: tuple[Body, ...] = field(init=False)
     root_computes: tuple[Body, ...] = field(init=False)
+    after_computes: tuple[Body, ...] = field(init=False)
     names: Mapping[ModelTensor, str] = field(init=False)
 
     def __post_init__(self) -> None:
         outputs = [body for _, body in self.outputs.values()]
         everywhere = _in_order(outputs)
         at_roots = _in_order(self.heads.values(), given=outputs)
-        found = {**everywhere, **_in_order(self.heads.values())}
-        for name, value in (("tensors", found), ("computes", everywhere), ("root_computes", at_roots)):
+        later = _in_order(self.after.values(), given=outputs)
+        found = {**everywhere, **_in_order(self.heads.values()), **_in_order(self.after.values())}
+        lists = {
+            "tensors": found,
+            "computes": everywhere,
+            "root_computes": at_roots,
+            "after_computes": later,
+        }
+        for name, value in lists.items():
             kept = tuple(t for t in value if name == "tensors" or isinstance(t, Body))
             object.__setattr__(self, name, kept)
-        object.__setattr__(self, "names", _unique_names(self.outputs, self.heads, self.tensors))
+        object.__setattr__(self, "names", _unique_names(self.outputs, self.heads | self.after, self.tensors))
 
     @property
     def inputs(self) -> dict[str, InputTensor]:
@@ -54,8 +64,13 @@ class Recursion:
         return {name: output for name, output in self.outputs.items() if name not in self.states}
 
     @property
+    def at_nodes(self) -> tuple[Body, ...]:
+        """The tensors computed at all nodes, in the recursion or after it."""
+        return tuple(dict.fromkeys((*self.computes, *(t for t in self.after_computes if S not in t.shape))))
+
+    @property
     def bodies(self) -> tuple[Body, ...]:
-        """The tensors computed at each node or at roots, in topological order."""
+        """The tensors computed at nodes, at roots or of structures, in topological order."""
         return tuple(tensor for tensor in self.tensors if isinstance(tensor, Body))
 
     @property

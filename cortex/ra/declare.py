@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import K, N, Shape, StructureDim
+from cortex.ra.base import K, N, S, Shape, StructureDim
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
-from cortex.ra.node import ChildVar, NodeVar
+from cortex.ra.node import ChildVar, NodeVar, StructureVar
 from cortex.ra.shapes import assigned_name, check_name, dense_shape, node_shape, parameters, stored_dtype
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
 from ragged.errors import Location, ModelError
@@ -97,7 +97,8 @@ def compute(
 
     Args:
         shape: (ra.N, *extents); or (ra.N, ra.K, *extents) for a value for each child of each node, where `function`
-            takes n, then the child k, then the indices.
+            takes n, then the child k, then the indices; or (ra.S, *extents) for a value for each structure, after the
+            recursion, where it takes the structure s, for `ra.sum_nodes`. At a node it is read as `mean[n, i]`.
         function: called once; returns the expression of one element.
         name: the tensor's name in listings; guessed from the assignment otherwise.
 
@@ -108,9 +109,9 @@ def compute(
         >>> leaf = compute((N, 256), lambda n, i: emb[word[n], i])
     """
     at = Location.capture()
-    dims = node_shape("compute", shape, at, children=True)
+    dims = node_shape("compute", shape, at, children=True, structures=True)
     names = parameters("compute", function, dims, at)
-    node = NodeVar(names[0])
+    node = StructureVar(names[0]) if dims[0] is S else NodeVar(names[0])
     child = ChildVar(node, names[1]) if K in dims else None
     indices = _indices(names, dims, at)
     body = _element(function(node, *([] if child is None else [child]), *indices))

@@ -8,11 +8,12 @@ from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.ra.bounds import payload_range
 from cortex.ra.cases import CaseAnalysis, child_reads, needed_children, reads_default
 from cortex.ra.collect import Recursion
-from cortex.ra.expr import BinaryExpr, ChildReduce, Expr, IsLeaf, Literal, Read, Where, subexpressions
+from cortex.ra.expr import BinaryExpr, ChildReduce, Expr, IsLeaf, Literal, Read, Where
 from cortex.ra.node import NodeVar
 from cortex.ra.sites import all_reads, sites
 from cortex.ra.structure import Dag, Sequence, Structure, Tree
 from cortex.ra.tensor import NodeInput, dense
+from cortex.ra.walk import subexpressions
 from ragged.ir.ops import BinaryOp
 
 
@@ -24,7 +25,9 @@ def derive_plan(recursion: Recursion) -> Plan:
     if most is None and positions and not reduces_over_children(recursion):
         most = positions[-1] + 1
     payloads = tuple(_payload(analysis, tensor) for tensor in recursion.payloads.values())
-    return Plan(kind, fewest_children(analysis), most, payloads, positions, tested_payloads(recursion))
+    carriers = tested_payloads(recursion)
+    least, members = fewest_children(analysis), bool(recursion.after)
+    return Plan(kind, least, most, payloads, positions, carriers, members=members)
 
 
 def tested_payloads(recursion: Recursion) -> tuple[str, ...]:
@@ -54,12 +57,12 @@ def carried_by(condition: Expr) -> NodeInput | None:
 
 def positions_read(recursion: Recursion) -> tuple[int, ...]:
     """Return the positions at which children are read, in increasing order."""
-    return tuple(sorted({at.position for body in recursion.computes for _, at in child_reads(body)}))
+    return tuple(sorted({at.position for body in recursion.at_nodes for _, at in child_reads(body)}))
 
 
 def reduces_over_children(recursion: Recursion) -> bool:
     """Return whether some expression reduces over all children of a node."""
-    return any(isinstance(s.expr, ChildReduce) for body in recursion.computes for s in sites(body))
+    return any(isinstance(s.expr, ChildReduce) for body in recursion.at_nodes for s in sites(body))
 
 
 def distinguishes_leaves(recursion: Recursion) -> bool:
@@ -84,7 +87,7 @@ def fewest_children(analysis: CaseAnalysis) -> int:
     """
     recursion = analysis.recursion
     needed: list[int] = []
-    for body in recursion.computes:
+    for body in recursion.at_nodes:
         for site, child in needed_children(body):
             cases = analysis.at(site)
             if any(1 <= case <= child.position for case in cases) or (child.position == 0 and any(cases)):

@@ -15,6 +15,7 @@ The whole grammar::
            | Where(condition, if_true, if_false, dtype)     only the branch chosen is evaluated
            | DenseReduce(combiner, index, body)             over 0 <= index < extent, in order
            | ChildReduce(combiner, child, body)             over the children in order; none: identity
+           | NodeReduce(combiner, structure, node, body)    over a structure's nodes in post-order
            | IsLeaf(node) | NumChildren(node)
 
 An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float), whatever the storage dtype. The two
@@ -25,13 +26,12 @@ compared by identity; `==` builds an expression. `at` is the user's source line.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never, cast
 
 from cortex.ra.base import ModelTensor as ModelTensor
 from cortex.ra.base import Names, own_name
-from cortex.ra.node import ChildVar, Computed, Node, python_branch
+from cortex.ra.node import ChildVar, Computed, Node, NodeVar, StructureVar, python_branch
 from cortex.ra.rules import LEVEL, SIGN, TIGHTEST, shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -132,12 +132,9 @@ class UnaryExpr(Expression):
     operand: Expr
 
     def _text(self, names: Names) -> str:
-        match self.op:
-            case UnaryOp.NEG | UnaryOp.NOT:
-                sign = "-" if self.op is UnaryOp.NEG else "~"
-                return sign + _bracketed(self.operand, TIGHTEST, names)
-            case _:
-                return f"{self.op.value}({self.operand.text(names)})"
+        if self.op in (UnaryOp.NEG, UnaryOp.NOT):
+            return ("-" if self.op is UnaryOp.NEG else "~") + _bracketed(self.operand, TIGHTEST, names)
+        return f"{self.op.value}({self.operand.text(names)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,8 +174,7 @@ class DenseReduce(Expression):
     body: Expr
 
     def _text(self, names: Names) -> str:
-        index = self.index
-        return f"{self.combiner.value}({self.body.text(names)} for {index.name} < {index.extent})"
+        return _reduced(self, f"{self.index.name} < {self.index.extent}", names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,8 +186,20 @@ class ChildReduce(Expression):
     body: Expr
 
     def _text(self, names: Names) -> str:
-        over = f"{self.child.name} in children({self.child.node.text()})"
-        return f"{self.combiner.value}({self.body.text(names)} for {over})"
+        return _reduced(self, f"{self.child.name} in children({self.child.node.text()})", names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeReduce(Expression):
+    """`body` combined over the nodes of a structure in post-order."""
+
+    combiner: Combiner
+    structure: StructureVar
+    node: NodeVar
+    body: Expr
+
+    def _text(self, names: Names) -> str:
+        return _reduced(self, f"{self.node.name} in nodes({self.structure.text()})", names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,8 +222,9 @@ class NumChildren(Expression):
         return f"num_children({self.node.text()})"
 
 
+Reduction: TypeAlias = DenseReduce | ChildReduce | NodeReduce
 _Atom: TypeAlias = Literal | IndexVar | Read | IsLeaf | NumChildren
-Expr: TypeAlias = _Atom | ToFloat | UnaryExpr | BinaryExpr | Where | DenseReduce | ChildReduce
+Expr: TypeAlias = _Atom | ToFloat | UnaryExpr | BinaryExpr | Where | Reduction
 Index: TypeAlias = Node | Expr
 ExprLike: TypeAlias = Expr | float
 """An expression, or a number of Python or NumPy."""
@@ -228,29 +237,26 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return ()
         case Read(indices=indices):
             return tuple(i for i in indices if isinstance(i, Expr))
-        case ToFloat(operand=operand) | UnaryExpr(operand=operand):
-            return (operand,)
         case BinaryExpr(lhs=lhs, rhs=rhs):
             return (lhs, rhs)
         case Where(condition=condition, if_true=if_true, if_false=if_false):
             return (condition, if_true, if_false)
-        case DenseReduce(body=body) | ChildReduce(body=body):
-            return (body,)
+        case ToFloat(operand=inner) | UnaryExpr(operand=inner):
+            return (inner,)
+        case DenseReduce(body=inner) | ChildReduce(body=inner) | NodeReduce(body=inner):
+            return (inner,)
         case _:
             assert_never(expr)
-
-
-def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """Yield `expr` and all its subexpressions, outermost first."""
-    yield expr
-    for operand in operands(expr):
-        yield from subexpressions(operand)
 
 
 def _bracketed(expr: Expr, level: int, names: Names) -> str:
     text = expr.text(names)
     own = LEVEL.get(expr.op, TIGHTEST) if isinstance(expr, BinaryExpr) else TIGHTEST
     return f"({text})" if own < level else text
+
+
+def _reduced(expr: Reduction, over: str, names: Names) -> str:
+    return f"{expr.combiner.value}({expr.body.text(names)} for {over})"
 
 
 def lift(value: ExprLike) -> Expr:

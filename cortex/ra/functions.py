@@ -20,6 +20,7 @@ from cortex.ra.expr import (
     ExprLike,
     IndexVar,
     IsLeaf,
+    NodeReduce,
     NumChildren,
     Where,
     agree,
@@ -28,7 +29,7 @@ from cortex.ra.expr import (
     lift,
     unary,
 )
-from cortex.ra.node import ChildVar, Node
+from cortex.ra.node import ChildVar, Node, NodeVar, StructureVar
 from cortex.ra.shapes import check_function, counted
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
@@ -115,6 +116,44 @@ def num_children(node: Node) -> Expr:
     return NumChildren(_node("num_children", node), dtype=INDEX, at=Location.capture())
 
 
+def sum_nodes(structure: StructureVar, function: Callable[[NodeVar], ExprLike]) -> Expr:
+    """Return the sum of `function(n)` over the nodes n of the structure, in post-order.
+
+    Example:
+        >>> mean = compute((S, H), lambda s, i: sum_nodes(s, lambda n: h[n, i]) / num_nodes(s))
+    """
+    return _over_nodes(Combiner.SUM, structure, function)
+
+
+def max_nodes(structure: StructureVar, function: Callable[[NodeVar], ExprLike]) -> Expr:
+    """Return the largest `function(n)` over the nodes n of the structure; NaN if one is NaN."""
+    return _over_nodes(Combiner.MAX, structure, function)
+
+
+def num_nodes(structure: StructureVar) -> Expr:
+    """Return the number of nodes of the structure, a float: exact up to 2**24."""
+    return sum_nodes(structure, lambda n: 1.0)
+
+
+def _over_nodes(combiner: Combiner, structure: StructureVar, function: Callable[[NodeVar], ExprLike]) -> Expr:
+    at = Location.capture()
+    what = f"ra.{combiner.value}_nodes"
+    node = NodeVar(_parameter(what, function, at))
+    body = as_float(function(node))
+    return NodeReduce(combiner, _structure(what, structure), node, body, dtype=body.dtype, at=at)
+
+
+def _structure(what: str, structure: object) -> StructureVar:
+    if isinstance(structure, StructureVar):
+        return structure
+    shown = structure.text() if isinstance(structure, Expr | Node) else repr(structure)
+    raise ModelError(
+        f"{what}: '{shown}' is no structure",
+        at=Location.capture(),
+        fix="give it the s of a compute over structures: ra.compute((ra.S, ...), lambda s, i: ...)",
+    )
+
+
 def _over_index(
     combiner: Combiner, extent: int | StructureDim, function: Callable[[IndexVar], ExprLike]
 ) -> Expr:
@@ -146,9 +185,8 @@ def _over_children(combiner: Combiner, node: Node, function: Callable[[ChildVar]
 
 def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> str:
     """Return the name of the function's only parameter."""
-    check_function(
-        what, function, f"{what}(..., lambda {'k' if what.endswith('children') else 'j'}: ...)", at
-    )
+    letter = "k" if what.endswith("children") else "n" if what.endswith("nodes") else "j"
+    check_function(what, function, f"{what}(..., lambda {letter}: ...)", at)
     named = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     if len(named) != 1:
         raise ModelError(
@@ -160,9 +198,9 @@ def _parameter(what: str, function: Callable[..., Any], at: Location | None) -> 
 
 
 def _node(what: str, node: object) -> Node:
-    if isinstance(node, Node):
+    if isinstance(node, Node) and not isinstance(node, StructureVar):
         return node
-    shown = node.text() if isinstance(node, Expr) else repr(node)
+    shown = node.text() if isinstance(node, Expr | Node) else repr(node)
     raise ModelError(
         f"{what}: '{shown}' is no node", at=Location.capture(), fix="give it the n of the compute"
     )

@@ -6,42 +6,61 @@ over the same nodes or children. `F` is the last extent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 # The elementwise functions of the table are found by name.
 from cortex.ra import functions as _f
-from cortex.ra.base import K, ModelTensor, own_name
-from cortex.ra.declare import compute
+from cortex.ra.base import K, ModelTensor, N, own_name
+from cortex.ra.declare import compute, input_tensor
 from cortex.ra.expr import Expr
 from cortex.ra.functions import max_, sum_
 from cortex.ra.shapes import assigned_name, described
-from cortex.ra.tensor import Compute, Indexed, InputTensor, Placeholder
+from cortex.ra.tensor import Compute, Indexed, InputTensor, NodeInput, Placeholder
 from ragged.errors import Location, ModelError
 
 
-def linear(x: Indexed, W: InputTensor, b: InputTensor | None = None, name: str | None = None) -> Compute:
+def linear(
+    x: Indexed,
+    W: InputTensor | str,
+    b: InputTensor | None = None,
+    name: str | None = None,
+    *,
+    out: int | None = None,
+    bias: bool = True,
+) -> Compute:
     """Return W x + b at each node, or for each child: (ra.N, ..., out), as `torch.nn.Linear` computes it.
 
     Args:
         x: a tensor (ra.N, ..., in), or (ra.N, ra.K, ..., in). A placeholder is read at each child, and gives
             (ra.N, ra.K, ..., out).
-        W: (out, in), as torch stores it.
+        W: (out, in), as torch stores it; or the name of a module, of which the parameters `<name>.weight` (out, in)
+            and, with `bias`, `<name>.bias` (out,) are declared.
         b: (out,), or None.
         name: the tensor's name in listings; guessed from the assignment otherwise.
+        out: the extent of the result, where W is a name.
+        bias: whether the module of that name has a bias.
 
     Raises:
-        ModelError: the extents do not agree.
+        ModelError: the extents do not agree, or `out` is missing.
 
     Example:
-        >>> Wx = linear(x, W, b)
+        >>> Wx = linear(x, "input", out=256)
     """
     at = Location.capture()
     extent = _features("linear", x, at)
+    label = name or assigned_name(at, "linear") or (W if isinstance(W, str) else "linear")
+    if isinstance(W, str):
+        if out is None:
+            raise ModelError(f"linear: '{W}' without out=", at=at, fix=f'ra.linear(x, "{W}", out=256)')
+        b = input_tensor(f"{W}.bias", (out,)) if bias else None
+        W = input_tensor(f"{W}.weight", (out, extent))
     if len(W.shape) != 2 or W.shape[1] != extent or (b is not None and b.shape != W.shape[:1]):
-        bias = "" if b is None else f", b {described(b.shape)}"
+        shown = "" if b is None else f", b {described(b.shape)}"
         raise ModelError(
-            f"linear: x has shape {described(x.shape)}, W {described(W.shape)}{bias}",
+            f"linear: x has shape {described(x.shape)}, W {described(W.shape)}{shown}",
             at=at,
             because="W is (out, in), as in torch.nn.Linear: x ends with `in`, and b is (out,)",
             fix=f"W = ra.input_tensor(..., (out, {extent}))",
@@ -55,13 +74,89 @@ def linear(x: Indexed, W: InputTensor, b: InputTensor | None = None, name: str |
 
     children = isinstance(x, Placeholder)
     shape = (x.shape[0], *((K,) if children else ()), *x.shape[1:-1], rows)
-    return compute(shape, element, name or assigned_name(at, "linear") or "linear")
+    return compute(shape, element, label)
+
+
+def embedding(index: NodeInput, weight: str, shape: tuple[int, int], name: str | None = None) -> Compute:
+    """Return row `index[n]` of the parameter `<weight>.weight`, of `shape` (rows, F), at each node n: (ra.N, F).
+
+    Example:
+        >>> x = embedding(ra.node_input("word", dtype="int32"), "emb", (vocab, 300))
+    """
+    table = input_tensor(f"{weight}.weight", shape)
+    label = name or assigned_name(Location.capture(), "embedding") or "embedding"
+    return compute((N, shape[1]), lambda n, i: table[index[n], i], label)
+
+
+def concat(*parts: Indexed, name: str | None = None) -> Compute:
+    """Return tensors (ra.N, F) side by side at each node, as `torch.cat` of them: (ra.N, the sum of their F).
+
+    A product with it is the sum of one with each part, `ra.sum(A, lambda j: W[i, j] * a[n, j])`: written so, the part
+    that depends on no child can be computed before the recursion.
+
+    Raises:
+        ModelError: a part has another shape, or is a placeholder.
+    """
+    at = Location.capture()
+    extents = [_features("concat", part, at) for part in parts if len(part.shape) == 2]
+    if len(extents) != len(parts) or not parts:
+        raise ModelError(
+            "concat: not all parts are (ra.N, F)", at=at, fix="ra.concat(x, ra.concat_children(h_ph, 2))"
+        )
+    label = name or assigned_name(at, "concat") or "concat"
+
+    def element(n: Any, i: Any) -> Expr:
+        reads = [(extent, partial(_at_node, x, n)) for extent, x in zip(extents, parts, strict=True)]
+        return side_by_side(reads, i)
+
+    return compute((N, sum(extents)), element, label)
+
+
+def _at_node(x: Indexed, n: Any, j: Any) -> Expr:
+    return x[n, j]
+
+
+def side_by_side(parts: Sequence[tuple[int, Callable[[Expr], Expr]]], i: Expr) -> Expr:
+    """Return element i of vectors one after another, each an extent and its elements."""
+    begins = list(accumulate((extent for extent, _ in parts), initial=0))
+    (_, read), begin = parts[-1], begins[len(parts) - 1]
+    value = read(i - begin)
+    for (_, read), begin, end in reversed(list(zip(parts[:-1], begins, begins[1:], strict=False))):
+        value = _f.where(i < end, read(i - begin), value)
+    return value
+
+
+def gru_cell(x: Indexed, h: Indexed, name: str) -> Compute:
+    """Return the state of `torch.nn.GRUCell` after x (ra.N, E) and the state h (ra.N, H): (ra.N, H).
+
+    Its parameters are `<name>.weight_ih` (3 H, E), `<name>.weight_hh` (3 H, H), `<name>.bias_ih` and `<name>.bias_hh`
+    (3 H,).
+    """
+    at = Location.capture()
+    H = _features("gru_cell", h, at)
+    sides = {"ih": (x, _features("gru_cell", x, at)), "hh": (h, H)}
+    Wx, Uh = (
+        linear(
+            value,
+            input_tensor(f"{name}.weight_{side}", (3 * H, extent)),
+            input_tensor(f"{name}.bias_{side}", (3 * H,)),
+            f"{name}_{side}",
+        )
+        for side, (value, extent) in sides.items()
+    )
+    sigmoid, tanh = _f.sigmoid, _f.tanh
+    r, z = (
+        compute((N, H), lambda n, i, s=s: sigmoid(Wx[n, i + s] + Uh[n, i + s]), f"{name}_{gate}")
+        for gate, s in (("r", 0), ("z", H))
+    )
+    g = compute((N, H), lambda n, i: tanh(Wx[n, i + 2 * H] + r[n, i] * Uh[n, i + 2 * H]), f"{name}_g")
+    return compute((N, H), lambda n, i: z[n, i] * h[n, i] + (1 - z[n, i]) * g[n, i], name)
 
 
 def softmax(x: Indexed, name: str | None = None) -> Compute:
     """Return the softmax over the last extent: exp(x - m) / sum(exp(x - m)), where m is the largest element.
 
-    A softmax over a node's children is made with `ra.max_children` and `ra.sum_children`.
+    A softmax over a node's children is `ra.softmax_children`.
     """
     at = Location.capture()
     extent = _features("softmax", x, at)
@@ -85,7 +180,7 @@ def log_softmax(x: Indexed, name: str | None = None) -> Compute:
 
 def layer_norm(
     x: Indexed,
-    weight: InputTensor | None = None,
+    weight: InputTensor | str | None = None,
     bias: InputTensor | None = None,
     eps: float = 1e-5,
     name: str | None = None,
@@ -94,7 +189,7 @@ def layer_norm(
 
     Args:
         x: a tensor (ra.N, ..., F), or (ra.N, ra.K, ..., F).
-        weight: (F,), or None for ones.
+        weight: (F,), or None for ones; or the name of a module, then `<name>.weight` and `<name>.bias` are declared.
         bias: (F,), or None for zeros.
         eps: what is added to the variance, which is divided by F.
         name: the tensor's name in listings; guessed from the assignment otherwise.
@@ -104,6 +199,8 @@ def layer_norm(
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
+    if isinstance(weight, str):
+        weight, bias = (input_tensor(f"{weight}.{part}", (extent,)) for part in ("weight", "bias"))
     for what, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != (extent,):
             raise ModelError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.ilir.plan import Plan
-from cortex.ra.base import K
+from cortex.ra.base import K, S
 from cortex.ra.check import check
 from cortex.ra.collect import Recursion
 from cortex.ra.demands import derive_plan
@@ -30,9 +30,11 @@ class Model(Recursion):
         structure: the structures that the recursion runs over.
         states: the outputs that only a node's parent reads; schedule primitives introduce them.
         heads: by name, the computes at roots alone.
+        after: by name, the computes of structures, after the recursion.
         inputs, payloads: the parameters and the node inputs by name.
         computes: the tensors computed at each node, in topological order.
         root_computes: the tensors computed at roots, for the heads, in topological order.
+        after_computes: the tensors computed after the recursion, of structures and at nodes, in topological order.
         names: each tensor's unique name in listings.
 
     Raises:
@@ -82,6 +84,7 @@ def recursion_op(
     structure: Structure | None = None,
     *,
     roots: Mapping[str, Compute] | None = None,
+    after: Mapping[str, Compute] | None = None,
 ) -> Model:
     """Close the recursion: define each placeholder, and the structures that it runs over.
 
@@ -95,6 +98,10 @@ def recursion_op(
             classifier. A head reads parameters, and at its node payloads and the computes of outputs, directly or
             through computes of its own; `out[name]` has a row for each root. A payload that it reads is carried by
             every node, or has a default.
+        after: results of structures by name: computes (ra.S, ...), made after the recursion by `ra.sum_nodes` and
+            `ra.max_nodes`; `out[name]` has a row for each structure. What they read of nodes, outputs apart, is
+            computed after the recursion too, at all nodes, and may read such computes at children, and computes of
+            structures at the node: mean[n, i]. With them `placeholder` may be {}.
 
     Raises:
         ModelError: the model breaks a rule of the language.
@@ -108,14 +115,15 @@ def recursion_op(
         outputs = dict(placeholder)
     closed = {name: _output(name, pair) for name, pair in outputs.items()}
     heads = {name: _head(name, body) for name, body in (roots or {}).items()}
-    return Model(closed, structure or Tree(), heads=heads)
+    later = {name: _after(name, body) for name, body in (after or {}).items()}
+    return Model(closed, structure or Tree(), heads=heads, after=later)
 
 
 def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
     match pair:
         case (Placeholder() as placeholder, (Compute() | IfThenElse()) as body):
             return placeholder, body
-        case (Compute() | IfThenElse()) as body if K not in body.shape:
+        case (Compute() | IfThenElse()) as body if K not in body.shape and S not in body.shape:
             return UnreadPlaceholder(f"{name}_ph", body.shape, DType.FLOAT32, at=body.at), body
         case _:
             raise ModelError(
@@ -126,12 +134,22 @@ def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
 
 
 def _head(name: str, body: object) -> Body:
-    if isinstance(body, Compute) and K not in body.shape:
+    if isinstance(body, Compute) and K not in body.shape and S not in body.shape:
         return body
     raise ModelError(
         f"recursion_op: head '{name}' is no compute over nodes",
         at=Location.capture(),
         fix='roots={"logits": ra.compute((ra.N, C), lambda n, i: ...)}, which reads outputs: h[n, j]',
+    )
+
+
+def _after(name: str, body: object) -> Body:
+    if isinstance(body, Compute) and S in body.shape:
+        return body
+    raise ModelError(
+        f"recursion_op: '{name}' is no compute over structures",
+        at=Location.capture(),
+        fix='after={"mean": ra.compute((ra.S, C), lambda s, i: ra.sum_nodes(s, lambda n: h[n, i]) / ra.num_nodes(s))}',
     )
 
 

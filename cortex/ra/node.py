@@ -135,6 +135,20 @@ class NodeVar(Handle):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StructureVar(NodeVar):
+    """The structure of a compute over `ra.S`: no node, and so without children."""
+
+    def child(self, position: int) -> Never:
+        """Refused: a structure has nodes."""
+        raise ModelError(
+            f"'{self.text()}' is a structure, and has no children",
+            at=Location.capture(),
+            because="what is computed over ra.S is computed of all nodes of a structure",
+            fix=f"ra.sum_nodes({self.text()}, lambda n: ...), or ra.max_nodes",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ChildAt(Handle):
     """The child of `node` at a fixed `position`."""
 

@@ -11,7 +11,7 @@ from cortex.ilir.plan import Plan
 from cortex.ra.base import ModelTensor
 from cortex.ra.batch_nodes import default_max_batch_nodes
 from cortex.ra.demands import distinguishes_leaves
-from cortex.ra.expr import DenseReduce, subexpressions
+from cortex.ra.expr import DenseReduce
 from cortex.ra.lower import LoweredModel, LoweringOptions, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import Refactored, compute_once, refactor
@@ -20,6 +20,7 @@ from cortex.ra.structure import Dag
 from cortex.ra.tabulate import affordable, check_tabulates, offer
 from cortex.ra.tensor import Compute, IfThenElse, InputTensor
 from cortex.ra.unroll import check_unrolls
+from cortex.ra.walk import subexpressions
 from ragged.errors import Location, ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
@@ -34,7 +35,6 @@ class RecursionSchedule:
     Example::
 
         s = ra.Schedule(model)
-        s.dynamic_batch()
         s.specialize_if_else(body)
         print(s.lower())
     """

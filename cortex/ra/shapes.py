@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cortex.ra.base import K, N, Shape, StructureDim
+from cortex.ra.base import K, N, S, Shape, StructureDim
 from cortex.ra.rules import shown
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
@@ -49,10 +49,18 @@ def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[i
 
 
 def node_shape(
-    what: str, shape: Sequence[StructureDim | int], at: Location | None, children: bool = False
+    what: str,
+    shape: Sequence[StructureDim | int],
+    at: Location | None,
+    children: bool = False,
+    structures: bool = False,
 ) -> Shape:
-    """Return the shape, N first, then K if `children` allows it, then dense extents."""
+    """Return the shape, N first, then K if `children` allows it, or S if `structures` does, then dense extents."""
     dims = tuple(shape)
+    if structures and dims[:1] == (S,):
+        for dim in dims[1:]:
+            _check_extent(what, dim, at)
+        return (S, *(int(dim) for dim in dims[1:] if not isinstance(dim, StructureDim)))
     if not dims or dims[0] is not N:
         raise ModelError(
             f"{what}: shape {described(dims)} does not begin with ra.N",
@@ -130,13 +138,17 @@ _NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)
 
 def _indices(shape: Shape) -> tuple[str, ...]:
     """Return index names for a shape, for use in examples."""
-    return ("n", *("k" for dim in shape if dim is K), *"ijlm")[: len(shape)]
+    return ("s" if shape[:1] == (S,) else "n", *("k" for dim in shape if dim is K), *"ijlm")[: len(shape)]
 
 
 def _check_extent(what: str, dim: object, at: Location | None) -> None:
     if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= 1:
         return
-    reason = {N: "ra.N comes first, and once", K: "ra.K comes right after ra.N, and once"}.get(dim)  # type: ignore[call-overload]
+    reason = {
+        N: "ra.N comes first, and once",
+        K: "ra.K comes right after ra.N, and once",
+        S: "ra.S comes first, of what is computed after the recursion",
+    }.get(dim)  # type: ignore[call-overload]
     raise ModelError(
         f"{what}: {dim!r} is no extent", at=at, because=reason or "an extent is a whole number from 1 on"
     )

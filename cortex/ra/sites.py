@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Read, Where, operands
+from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, NodeReduce, Read, Where, operands
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.tensor import Body, Compute, IfThenElse
 
@@ -51,6 +51,8 @@ def _under(site: ExprSite) -> Iterator[ExprSite]:
             yield from _under(replace(site, expr=body, indices=(*site.indices, index)))
         case ChildReduce(child=child, body=body):
             yield from _under(replace(site, expr=body, children=(*site.children, child)))
+        case NodeReduce(node=node, body=body):
+            yield from _under(replace(site, expr=body, node=node))
         case expr:
             for operand in operands(expr):
                 yield from _under(replace(site, expr=operand))

@@ -8,7 +8,7 @@ from inspect import signature
 
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import handles
-from cortex.ra.expr import Expr, IsLeaf, Read, subexpressions
+from cortex.ra.expr import Expr, IsLeaf, Read
 from cortex.ra.lower import LoweringOptions, count_cases
 from cortex.ra.lower.case_facts import atoms, canonical, comparison, separates_leaves, subject
 from cortex.ra.model import Model
@@ -16,6 +16,7 @@ from cortex.ra.named import check_computed
 from cortex.ra.node import NodeVar
 from cortex.ra.shapes import counted
 from cortex.ra.tensor import IfThenElse, InputTensor, NodeInput
+from cortex.ra.walk import subexpressions
 from ragged.errors import Location, ScheduleError
 from ragged.ir.dtype import DType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cortex.ra.base import ModelTensor
-from cortex.ra.expr import DenseReduce, subexpressions
+from cortex.ra.expr import DenseReduce
 from cortex.ra.lower import table_bytes
 from cortex.ra.lower.inputs import alone
 from cortex.ra.lower.keys import payloads_of
@@ -13,6 +13,7 @@ from cortex.ra.lower.tables import only_looks_up
 from cortex.ra.model import Model
 from cortex.ra.named import check_computed, check_operator
 from cortex.ra.tensor import Compute
+from cortex.ra.walk import subexpressions
 from ragged.errors import Location, ScheduleError
 
 MOST_BYTES = 1 << 32

@@ -44,7 +44,10 @@ def listing(recursion: Recursion) -> str:
     lines += _section("outputs", outputs)
     lines += _section("at each root", [_definition(recursion, tensor) for tensor in recursion.root_computes])
     heads = [f"{name} = {recursion.name(body)}" for name, body in recursion.heads.items()]
-    return "\n".join(lines + _section("outputs of roots", heads))
+    lines += _section("outputs of roots", heads)
+    lines += _section("after the recursion", [_definition(recursion, t) for t in recursion.after_computes])
+    after = [f"{name} = {recursion.name(body)}" for name, body in recursion.after.items()]
+    return "\n".join(lines + _section("outputs of structures", after))
 
 
 def _section(title: str, lines: list[str]) -> list[str]:

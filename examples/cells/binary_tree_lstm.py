@@ -28,19 +28,12 @@ class BinaryTreeLSTM(nn.Module):
 
 def binary_tree_lstm(embed, hidden):
     N, H = ra.N, hidden
-    x, W = ra.node_input("x", (embed,)), ra.input_tensor("W_iou.weight", (3 * H, embed))
-    U, b = ra.input_tensor("U_iou.weight", (3 * H, 2 * H)), ra.input_tensor("b_iou", (3 * H,))
-    F, g = ra.input_tensor("U_f.weight", (2 * H, 2 * H)), ra.input_tensor("U_f.bias", (2 * H,))
-    h_ph, c_ph = ra.placeholder((N, H), default=0.0), ra.placeholder((N, H), default=0.0)
-
-    def both(M, rows):  # M [h_l; h_r]
-        left = ra.compute((N, rows), lambda n, i: ra.sum(H, lambda j: M[i, j] * h_ph[n.left, j]))
-        right = ra.compute((N, rows), lambda n, i: ra.sum(H, lambda j: M[i, j + H] * h_ph[n.right, j]))
-        return lambda n, i: left[n, i] + right[n, i]
-
-    Uh, Fh, Wx = both(U, 3 * H), both(F, 2 * H), ra.linear(x, W, b)
-    z = ra.compute((N, 3 * H), lambda n, i: Wx[n, i] + Uh(n, i))
-    f = ra.compute((N, 2 * H), lambda n, i: ra.sigmoid(Fh(n, i) + g[i]))
+    h_ph, c_ph = (ra.placeholder((N, H), default=0.0) for _ in "hc")
+    below, b = ra.concat_children(h_ph, 2), ra.input_tensor("b_iou", (3 * H,))
+    Wx = ra.linear(ra.node_input("x", (embed,)), "W_iou", out=3 * H, bias=False)
+    Uh, Fh = ra.linear(below, "U_iou", out=3 * H, bias=False), ra.linear(below, "U_f", out=2 * H)
+    z = ra.compute((N, 3 * H), lambda n, i: Wx[n, i] + Uh[n, i] + b[i])
+    f = ra.compute((N, 2 * H), lambda n, i: ra.sigmoid(Fh[n, i]))
     fc = ra.compute((N, H), lambda n, i: f[n, i] * c_ph[n.left, i] + f[n, i + H] * c_ph[n.right, i])
     c = ra.compute((N, H), lambda n, i: ra.sigmoid(z[n, i]) * ra.tanh(z[n, i + 2 * H]) + fc[n, i])
     h = ra.compute((N, H), lambda n, i: ra.sigmoid(z[n, i + H]) * ra.tanh(c[n, i]))

@@ -22,19 +22,9 @@ class DAGNN(nn.Module):
 
 
 def dagnn(embed, hidden):
-    N, K, H = ra.N, ra.K, hidden
-    x, h_ph = ra.node_input("x", (embed,)), ra.placeholder((N, H))
-    Q, q = ra.input_tensor("query.weight", (1, embed)), ra.input_tensor("query.bias", (1,))
-    query, key = ra.linear(x, Q, q), ra.linear(h_ph, ra.input_tensor("key.weight", (1, H)))
-    s = ra.compute((N, K), lambda n, k: query[n, 0] + key[n, k, 0])
-    top = ra.compute((N,), lambda n: ra.max_children(n, lambda k: s[n, k]))
-    e = ra.compute((N, K), lambda n, k: ra.exp(s[n, k] - top[n]))
-    total = ra.compute((N,), lambda n: ra.sum_children(n, lambda k: e[n, k]))
-    m = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: e[n, k] / total[n] * h_ph[k, i]))
-    W, b = ra.input_tensor("cell.weight_ih", (3 * H, embed)), ra.input_tensor("cell.bias_ih", (3 * H,))
-    U, d = ra.input_tensor("cell.weight_hh", (3 * H, H)), ra.input_tensor("cell.bias_hh", (3 * H,))
-    Wx, Um = ra.linear(x, W, b), ra.linear(m, U, d)
-    r, z = (ra.compute((N, H), lambda n, i, s=s: ra.sigmoid(Wx[n, i + s] + Um[n, i + s])) for s in (0, H))
-    g = ra.compute((N, H), lambda n, i: ra.tanh(Wx[n, i + 2 * H] + r[n, i] * Um[n, i + 2 * H]))
-    h = ra.compute((N, H), lambda n, i: z[n, i] * m[n, i] + (1 - z[n, i]) * g[n, i])
-    return ra.recursion_op(h_ph, h, structure=ra.Dag())
+    N, K, H, x = ra.N, ra.K, hidden, ra.node_input("x", (embed,))
+    h_ph = ra.placeholder((N, H))
+    query, key = ra.linear(x, "query", out=1), ra.linear(h_ph, "key", out=1, bias=False)
+    a = ra.softmax_children(ra.compute((N, K), lambda n, k: query[n, 0] + key[n, k, 0], name="score"))
+    m = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: a[n, k] * h_ph[k, i]))
+    return ra.recursion_op(h_ph, ra.gru_cell(x, m, "cell"), structure=ra.Dag())

@@ -21,12 +21,10 @@ class LabelledTree(nn.Module):
 
 
 def labelled_tree(labels, embed, hidden):
-    N, K, H = ra.N, ra.K, hidden
-    M, label = ra.input_tensor("label.weight", (labels, H)), ra.node_input("label", dtype="int32")
-    x, h_ph = ra.node_input("x", (embed,)), ra.placeholder((N, H))
-    own = ra.linear(x, ra.input_tensor("x.weight", (H, embed)), ra.input_tensor("x.bias", (H,)))
+    N, K, H, label = ra.N, ra.K, hidden, ra.node_input("label", dtype="int32")
+    M, h_ph = ra.input_tensor("label.weight", (labels, H)), ra.placeholder((N, H))
+    own = ra.linear(ra.node_input("x", (embed,)), "x", out=H)
     scaled = ra.compute((N, K, H), lambda n, k, i: h_ph[k, i] * M[label[k], i])
-    m = ra.linear(scaled, ra.input_tensor("message.weight", (H, H)), ra.input_tensor("message.bias", (H,)))
+    m = ra.linear(scaled, "message", out=H)
     total = ra.compute((N, H), lambda n, i: own[n, i] + ra.sum_children(n, lambda k: ra.gelu(m[n, k, i])))
-    h = ra.layer_norm(total, ra.input_tensor("norm.weight", (H,)), ra.input_tensor("norm.bias", (H,)))
-    return ra.recursion_op(h_ph, h)
+    return ra.recursion_op(h_ph, ra.layer_norm(total, "norm"))

@@ -21,22 +21,11 @@ class RNTN(nn.Module):
 
 
 def rntn(vocab, hidden):
-    N, H = ra.N, hidden
-    emb, word = ra.input_tensor("emb.weight", (vocab, H)), ra.node_input("word", dtype="int32")
-    V, h_ph = ra.input_tensor("V", (H, 2 * H, 2 * H)), ra.placeholder((N, H))
-    W, w = ra.input_tensor("W.weight", (H, 2 * H)), ra.input_tensor("W.bias", (H,))
-    leaf = ra.compute((N, H), lambda n, i: emb[word[n], i])
-
-    def both(f):  # the sum over left and right child of f(first column, child)
-        return lambda n, *at: f(0, n.left, *at) + f(H, n.right, *at)
-
-    Vb = ra.compute(
-        (N, H, 2 * H), both(lambda s, c, i, j: ra.sum(H, lambda q: V[i, j, q + s] * h_ph[c, q])), name="Vb"
-    )
-    Wb = ra.compute((N, H), both(lambda s, c, i: ra.sum(H, lambda q: W[i, q + s] * h_ph[c, q])), name="Wb")
-    bVb = ra.compute(
-        (N, H), lambda n, i: both(lambda s, c: ra.sum(H, lambda q: Vb[n, i, q + s] * h_ph[c, q]))(n)
-    )
-    inner = ra.compute((N, H), lambda n, i: ra.tanh(bVb[n, i] + Wb[n, i] + w[i]))
+    N, H, word, h_ph = ra.N, hidden, ra.node_input("word", dtype="int32"), ra.placeholder((ra.N, hidden))
+    V, b = ra.input_tensor("V", (H, 2 * H, 2 * H)), ra.concat_children(h_ph, 2)
+    Vb = ra.compute((N, H, 2 * H), lambda n, i, j: ra.sum(2 * H, lambda q: V[i, j, q] * b[n, q]))
+    bVb = ra.compute((N, H), lambda n, i: ra.sum(2 * H, lambda j: Vb[n, i, j] * b[n, j]))
+    leaf, Wb = ra.embedding(word, "emb", (vocab, H)), ra.linear(b, "W", out=H)
+    inner = ra.compute((N, H), lambda n, i: ra.tanh(bVb[n, i] + Wb[n, i]))
     h = ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, inner))
     return ra.recursion_op(h_ph, h, structure=ra.Tree(max_children=2))

@@ -29,26 +29,10 @@ class TreeConvolution(nn.Module):
 
 
 def tree_convolution(embed, hidden):
-    N, H = ra.N, hidden
-    x, a_ph, pool_ph = ra.node_input("x", (embed,)), ra.placeholder((N, H)), ra.placeholder((N, H))
-
-    def convolve(name, own, at_child, size):  # relu(W [own; left; right] + b)
-        W, b = ra.input_tensor(f"{name}.weight", (H, 3 * size)), ra.input_tensor(f"{name}.bias", (H,))
-
-        def part(rows, shift):
-            return lambda n, i: ra.sum(size, lambda j: W[i, j + shift] * rows(n, j))
-
-        alone = ra.compute((N, H), part(lambda n, j: own[n, j], 0), name=f"{name}_own")
-        left = ra.compute((N, H), part(lambda n, j: at_child[n.left, j], size), name=f"{name}_left")
-        right = ra.compute((N, H), part(lambda n, j: at_child[n.right, j], 2 * size), name=f"{name}_right")
-        leaf = ra.compute((N, H), lambda n, i: ra.relu(alone[n, i] + b[i]))
-        inner = ra.compute((N, H), lambda n, i: ra.relu(alone[n, i] + left[n, i] + right[n, i] + b[i]))
-        return ra.if_then_else((N, H), lambda n, i: (ra.isleaf(n), leaf, inner), name=name)
-
-    a = convolve("first", x, x, embed)
-    c = convolve("second", a, a_ph, H)
-    below = ra.compute((N, H), lambda n, i: ra.max_children(n, lambda k: pool_ph[k, i]))
-    pooled = ra.compute((N, H), lambda n, i: ra.maximum(c[n, i], below[n, i]))
-    score = ra.linear(pooled, ra.input_tensor("head.weight", (1, H)), ra.input_tensor("head.bias", (1,)))
-    outputs, tree = {"a": (a_ph, a), "pooled": (pool_ph, pooled)}, ra.Tree(max_children=2)
-    return ra.recursion_op(outputs, structure=tree, roots={"score": score})
+    N, S, H, rows = ra.N, ra.S, hidden, ra.node_input("x", (embed,))
+    for name in ("first", "second"):
+        z = ra.linear(ra.concat(rows, ra.concat_children(rows, 2)), name, out=H)
+        rows = ra.compute((N, H), lambda n, i, z=z: ra.relu(z[n, i]))
+    pooled = ra.compute((S, H), lambda s, i: ra.max_nodes(s, lambda n: rows[n, i]))
+    results = {"pooled": pooled, "score": ra.linear(pooled, "head", out=1)}
+    return ra.recursion_op({}, structure=ra.Tree(max_children=2), after=results)

@@ -28,20 +28,18 @@ class TreeLSTM(nn.Module):
 
 
 def tree_lstm(vocab, embed, hidden, classes):
-    N, H = ra.N, hidden
-    emb, word = ra.input_tensor("emb.weight", (vocab, embed)), ra.node_input("word", dtype="int32")
-    W, b = ra.input_tensor("x.weight", (4 * H, embed)), ra.input_tensor("x.bias", (4 * H,))
-    U, V = ra.input_tensor("iou.weight", (3 * H, H)), ra.input_tensor("f.weight", (H, H))
-    R, r = ra.input_tensor("out.weight", (classes, H)), ra.input_tensor("out.bias", (classes,))
+    N, H, word = ra.N, hidden, ra.node_input("word", dtype="int32")
     h_ph, c_ph = ra.placeholder((N, H)), ra.placeholder((N, H))
-    z = ra.linear(ra.compute((N, embed), lambda n, i: emb[word[n], i], name="x"), W, b)
-    iou = ra.linear(ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]), name="hs"), U)
-    f = ra.linear(h_ph, V)
-    fc = ra.compute(
-        (N, H),
-        lambda n, i: ra.sum_children(n, lambda k: ra.sigmoid(z[n, i + 3 * H] + f[n, k, i]) * c_ph[k, i]),
+    z, f = (
+        ra.linear(ra.embedding(word, "emb", (vocab, embed)), "x", out=4 * H),
+        ra.linear(h_ph, "f", out=H, bias=False),
     )
+    hs = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
+    iou = ra.linear(hs, "iou", out=3 * H, bias=False)
+    gate = ra.compute((N, ra.K, H), lambda n, k, i: ra.sigmoid(z[n, i + 3 * H] + f[n, k, i]))
+    fc = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: gate[n, k, i] * c_ph[k, i]))
     u = ra.compute((N, H), lambda n, i: ra.tanh(z[n, i + 2 * H] + iou[n, i + 2 * H]))
     c = ra.compute((N, H), lambda n, i: ra.sigmoid(z[n, i] + iou[n, i]) * u[n, i] + fc[n, i])
     h = ra.compute((N, H), lambda n, i: ra.sigmoid(z[n, i + H] + iou[n, i + H]) * ra.tanh(c[n, i]))
-    return ra.recursion_op({"h": (h_ph, h), "c": (c_ph, c), "log_p": ra.log_softmax(ra.linear(h, R, r))})
+    log_p = ra.log_softmax(ra.linear(h, "out", out=classes))
+    return ra.recursion_op({"h": (h_ph, h), "c": (c_ph, c), "log_p": log_p})

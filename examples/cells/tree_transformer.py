@@ -24,38 +24,14 @@ class TreeTransformer(nn.Module):
 
 
 def tree_transformer(embed, hidden, ff):
-    N, K, H = ra.N, ra.K, hidden
-
-    def dense(name, x, rows, columns):
-        return ra.linear(
-            x,
-            ra.input_tensor(f"{name}.weight", (rows, columns)),
-            ra.input_tensor(f"{name}.bias", (rows,)),
-            name,
-        )
-
-    def norm(name, x):
-        return ra.layer_norm(
-            x, *(ra.input_tensor(f"{name}.{part}", (H,)) for part in ("weight", "bias")), name=name
-        )
-
-    h_ph, x = ra.placeholder((N, H)), dense("x", ra.node_input("x", (embed,)), H, embed)
-    q, k_, v = (dense(name, h_ph, H, H) for name in "qkv")
-
-    def score(n, k, s):
-        return ra.sum(H, lambda j: q[n, k, j] * k_[n, s, j]) / H**0.5
-
-    top = ra.compute((N, K), lambda n, k: ra.max_children(n, lambda s: score(n, k, s)))
-    total = ra.compute((N, K), lambda n, k: ra.sum_children(n, lambda s: ra.exp(score(n, k, s) - top[n, k])))
-    a = ra.compute(
-        (N, K, H),
-        lambda n, k, i: ra.sum_children(
-            n, lambda s: ra.exp(score(n, k, s) - top[n, k]) / total[n, k] * v[n, s, i]
-        ),
+    N, H, h_ph = ra.N, hidden, ra.placeholder((ra.N, hidden))
+    x = ra.linear(ra.node_input("x", (embed,)), "x", out=H)
+    a = ra.attention_children(*(ra.linear(h_ph, name, out=H, name=name) for name in "qkv"))
+    total = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: a[n, k, i]))
+    z = ra.compute((N, H), lambda n, i: x[n, i] + total[n, i] / ra.maximum(ra.num_children(n), 1))
+    y = ra.layer_norm(z, "norm1")
+    up = ra.linear(y, "up", out=ff)
+    down = ra.linear(ra.compute((N, ff), lambda n, i: ra.gelu(up[n, i]), name="act"), "down", out=H)
+    return ra.recursion_op(
+        h_ph, ra.layer_norm(ra.compute((N, H), lambda n, i: y[n, i] + down[n, i]), "norm2")
     )
-    siblings = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: a[n, k, i]))
-    z = ra.compute((N, H), lambda n, i: x[n, i] + siblings[n, i] / ra.maximum(ra.num_children(n), 1))
-    y = norm("norm1", z)
-    up = dense("up", y, ff, H)
-    down = dense("down", ra.compute((N, ff), lambda n, i: ra.gelu(up[n, i]), name="act"), H, ff)
-    return ra.recursion_op(h_ph, norm("norm2", ra.compute((N, H), lambda n, i: y[n, i] + down[n, i])))

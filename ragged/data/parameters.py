@@ -67,7 +67,8 @@ def as_numpy(value: Any) -> NDArray[Any]:
 
 
 def _widened(array: NDArray[Any], tensor: Declared) -> NDArray[Any]:
-    return array.astype(np.float32) if (array.dtype, tensor.dtype.value) == (np.float16, "float32") else array
+    narrow = array.dtype == np.float16 and tensor.dtype.value == "float32"
+    return array.astype(np.float32) if narrow else array
 
 
 def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:

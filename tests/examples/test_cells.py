@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from examples.cells import (
     binary_tree_lstm,
     dagnn,
     labelled_tree,
+    normalized_tree_convolution,
     rntn,
     tree_convolution,
     tree_lstm_classifier,
@@ -28,7 +30,13 @@ CASES: dict[str, tuple[Any, Any, tuple[int, ...], bool]] = {
     "binary_tree_lstm": (binary_tree_lstm.BinaryTreeLSTM, binary_tree_lstm.binary_tree_lstm, (E, 4), True),
     "dagnn": (dagnn.DAGNN, dagnn.dagnn, (E, 4), False),
     "labelled_tree": (labelled_tree.LabelledTree, labelled_tree.labelled_tree, (L, E, 5), False),
-    "rntn": (rntn.RNTN, rntn.rntn, (V, 3), True),
+    "normalized_tree_convolution": (
+        normalized_tree_convolution.TreeConvolution,
+        normalized_tree_convolution.tree_convolution,
+        (E, 4),
+        True,
+    ),
+    "rntn": (rntn.RNTN, rntn.rntn, (V, 4), True),
     "tree_convolution": (tree_convolution.TreeConvolution, tree_convolution.tree_convolution, (E, 4), True),
     "tree_lstm_classifier": (
         tree_lstm_classifier.TreeLSTM,
@@ -78,6 +86,18 @@ def test_a_cell_is_its_module(name):
         for output, value in want.items():
             np.testing.assert_allclose(oracle[output][-1], value.numpy(), atol=2e-6)
             np.testing.assert_allclose(out[output][number], value.numpy(), atol=2e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_port_is_shorter_than_the_module(name):
+    text = (CELLS / f"{name}.py").read_text(encoding="utf-8")
+    module, port = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    lines = text.splitlines()
+    sizes = [
+        sum(bool(line.strip()) for line in lines[each.lineno - 1 : each.end_lineno])
+        for each in (module, port)
+    ]
+    assert isinstance(module, ast.ClassDef) and sizes[1] < sizes[0], sizes
 
 
 @pytest.mark.parametrize("name", CASES)

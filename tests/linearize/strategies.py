@@ -78,6 +78,7 @@ def plans(draw: st.DrawFn, strict: bool = True) -> Plan:
         unrolled,
         classes,
         recycled=draw(st.booleans()),
+        members=draw(st.booleans()),
         widest=widest,
     )
 

@@ -160,6 +160,18 @@ nb::object number_roots(const Rows& rows, const std::int32_t* ids, Arrays& array
   return array;
 }
 
+// The structure of each node.
+nb::object structure_of(const Rows& rows, const std::int32_t* ids, Arrays& arrays) {
+  std::int32_t* structures = nullptr;
+  nb::object array = arrays.ints(rows.count(), structures);
+  for (std::size_t s = 0; s < rows.structures(); ++s) {
+    for (std::int32_t row = rows.row_begin[s]; row < rows.row_begin[s + 1]; ++row) {
+      structures[ids[row]] = static_cast<std::int32_t>(s);
+    }
+  }
+  return array;
+}
+
 // All that requests are made of, once nodes have their ids.
 struct Numbering {
   const Rows& rows;
@@ -170,6 +182,7 @@ struct Numbering {
   const Steps& steps;
   const Storage& storage;
   const std::int32_t* ids;
+  const nb::object& members;  // the same as an array of Python's
   Arrays& arrays;
   std::vector<std::optional<Carriers>> carriers;  // of the payloads that were asked for so far
 
@@ -207,6 +220,10 @@ struct Numbering {
       case K::Height: return arrays.copy(steps.height);
       case K::StepGroup: return arrays.copy(steps.group);
       case K::ClassLength: return arrays.copy(class_lengths[static_cast<std::size_t>(request.number)]);
+      case K::StructureCount: return nb::int_(rows.structures());
+      case K::MemberBegin: return arrays.copy(rows.row_begin);
+      case K::Member: return members;
+      case K::StructureOf: return structure_of(rows, ids, arrays);
       case K::StorageRows: return nb::int_(storage.rows);
       case K::StorageBegin: return storage.begin;
       case K::StorageRow: return storage.of_node;
@@ -238,7 +255,7 @@ Numbered number(const PlanSpec& plan, const std::vector<Request>& requests, Rows
   std::vector<NumberedPayload> payloads = number_payloads(plan, rows, ids, arrays, borrowing);
   Steps steps = number_steps(plan, rows, ids);
   Storage storage = plan.recycled ? store(batches.begin, batches.length, last, ids, arrays) : Storage{};
-  Numbering numbering{rows, batches, lengths, edges, payloads, steps, storage, ids, arrays, {}};
+  Numbering numbering{rows, batches, lengths, edges, payloads, steps, storage, ids, by_row, arrays, {}};
   numbering.carriers.resize(payloads.size());
   Numbered numbered;
   numbered.structures = rows.structures();

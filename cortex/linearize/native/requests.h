@@ -31,6 +31,10 @@ namespace cortex {
   X(HEIGHT, Height) \
   X(STEP_GROUP, StepGroup) \
   X(CLASS_LENGTH, ClassLength) \
+  X(STRUCTURE_COUNT, StructureCount) \
+  X(MEMBER_BEGIN, MemberBegin) \
+  X(MEMBER, Member) \
+  X(STRUCTURE_OF, StructureOf) \
   X(STORAGE_ROWS, StorageRows) \
   X(STORAGE_BEGIN, StorageBegin) \
   X(STORAGE_ROW, StorageRow) \

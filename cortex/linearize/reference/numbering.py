@@ -60,6 +60,8 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
     class_length = _class_lengths(plan, [batch[node] for node in nodes], classes, len(length))
     roots = _ints([node_id[root] for structure in structures for root in structure.roots])
 
+    owner = {node: number for number, structure in enumerate(structures) for node in structure.nodes}
+
     def carried(array: IndexArray) -> list[int]:
         return [node for node, value in enumerate(payloads[array.payload or ""]) if value >= 0]
 
@@ -96,6 +98,10 @@ def number(plan: Plan, structures: list[Structure], values: Values) -> Linearize
         _K.HEIGHT: lambda array: _ints([height[node] for node in sorted_nodes]),
         _K.STEP_GROUP: lambda array: _ints(_groups(top_nodes, sorted_nodes, node_id)),
         _K.CLASS_LENGTH: lambda array: class_length[array.number or 0],
+        _K.STRUCTURE_COUNT: lambda array: len(structures),
+        _K.MEMBER_BEGIN: lambda array: _offsets([structure.nodes for structure in structures]),
+        _K.MEMBER: lambda array: _ints([node_id[node] for node in nodes]),
+        _K.STRUCTURE_OF: lambda array: _ints([owner[node] for node in sorted_nodes]),
         _K.STORAGE_ROWS: lambda array: storage[0],
         _K.STORAGE_BEGIN: lambda array: _ints(storage[1]),
         _K.STORAGE_ROW: storage_row,

@@ -6,6 +6,7 @@ alone; recursive calls are made at a node's children, before its own work; sibli
 
 from __future__ import annotations
 
+from cortex.ra.check.after import check_after_computes, check_structures_after
 from cortex.ra.check.arity import (
     check_no_child_at_leaf,
     check_positions_in_arity,
@@ -57,6 +58,8 @@ CHECKS = (
     check_computes_at_own_node,
     check_recursive,
     check_heads_at_roots,
+    check_structures_after,
+    check_after_computes,
     # ... and what needs to know at which nodes an expression is evaluated.
     check_positions_in_arity,
     check_no_child_at_leaf,

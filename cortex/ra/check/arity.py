@@ -12,7 +12,7 @@ from ragged.errors import ModelError
 def check_positions_in_arity(recursion: Recursion) -> None:
     """No child is read at a position beyond the structure's arity."""
     most, kind = _max_children(recursion.structure), type(recursion.structure).__name__
-    for body in recursion.computes:
+    for body in recursion.at_nodes:
         for site, child in child_reads(body):
             if most is not None and child.position >= most:
                 raise ModelError(
@@ -28,7 +28,7 @@ def check_positions_in_arity(recursion: Recursion) -> None:
 def check_no_child_at_leaf(recursion: Recursion) -> None:
     """A child is read by its position only where the node is known to have children."""
     analysis = CaseAnalysis(recursion)
-    for body in recursion.computes:
+    for body in recursion.at_nodes:
         for site, child in needed_children(body):
             if 0 in analysis.at(site):
                 raise ModelError(

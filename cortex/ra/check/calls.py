@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cortex.ra.cases import handles
+from cortex.ra.check.after import at_children
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr
 from cortex.ra.node import NodeVar
@@ -13,7 +14,7 @@ from ragged.errors import ModelError
 
 def check_siblings_independent(recursion: Recursion) -> None:
     """P.3: the indices at which a child's result is read do not depend on another child's result."""
-    for site, read in all_reads(recursion.computes):
+    for site, read in all_reads(recursion.at_nodes):
         if isinstance(read.tensor, Placeholder) and any(
             isinstance(i, Expr) and i.calls for i in read.indices
         ):
@@ -27,7 +28,7 @@ def check_siblings_independent(recursion: Recursion) -> None:
 
 def check_calls_at_children(recursion: Recursion) -> None:
     """P.2: recursive calls are made at children only."""
-    for _, read in all_reads(recursion.computes):
+    for _, read in all_reads(recursion.at_nodes):
         if isinstance(read.tensor, Placeholder) and isinstance(read.indices[0], NodeVar):
             raise ModelError(
                 f"'{recursion.text(read)}': a recursive call at the node itself (P.2)",
@@ -39,7 +40,7 @@ def check_calls_at_children(recursion: Recursion) -> None:
 
 def check_no_grandchildren(recursion: Recursion) -> None:
     """P.2: a node reads its children and none of their children."""
-    for body in recursion.computes:
+    for body in recursion.at_nodes:
         for site in sites(body):
             for handle in handles(site.expr):
                 if not isinstance(handle, NodeVar) and not isinstance(handle.node, NodeVar):
@@ -54,8 +55,12 @@ def check_no_grandchildren(recursion: Recursion) -> None:
 
 def check_computes_at_own_node(recursion: Recursion) -> None:
     """A compute is read at its own node; a parent reads its child's results only."""
-    for _, read in all_reads(recursion.bodies):
-        if isinstance(read.tensor, Body) and not isinstance(read.indices[0], NodeVar):
+    for site, read in all_reads(recursion.bodies):
+        if (
+            isinstance(read.tensor, Body)
+            and not isinstance(read.indices[0], NodeVar)
+            and not at_children(recursion, site.owner, read.tensor)
+        ):
             name = recursion.name(read.tensor)
             raise ModelError(
                 f"'{recursion.text(read)}': '{name}' is read at a child",

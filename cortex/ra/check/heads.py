@@ -13,13 +13,13 @@ from ragged.errors import ModelError
 
 def check_heads_named(recursion: Recursion) -> None:
     """A head has a name that no output has, and the recursion does not compute it."""
-    for name, body in recursion.heads.items():
-        if name in recursion.outputs:
+    for name, body in [*recursion.heads.items(), *recursion.after.items()]:
+        if name in recursion.outputs or (name in recursion.heads and name in recursion.after):
             raise ModelError(
-                f"recursion_op: '{name}' is an output and a head",
+                f"recursion_op: two results are called '{name}'",
                 at=body.at,
                 because="a call returns one array under each name",
-                fix="name the head otherwise",
+                fix="name one otherwise",
             )
         if body in recursion.computes:
             raise ModelError(

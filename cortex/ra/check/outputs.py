@@ -12,7 +12,7 @@ from ragged.ir.dtype import DType
 
 def check_any_output(recursion: Recursion) -> None:
     """A recursion has an output."""
-    if not recursion.outputs:
+    if not recursion.outputs and not recursion.after:
         raise ModelError("recursion_op: no outputs", at=Location.capture(), fix='{"h": (h_ph, h)}')
 
 
@@ -32,7 +32,7 @@ def check_placeholders_distinct(recursion: Recursion) -> None:
 
 def check_placeholders_known(recursion: Recursion) -> None:
     """Each placeholder that is read belongs to an output."""
-    for _, read in all_reads(recursion.computes):
+    for _, read in all_reads(recursion.at_nodes):
         if isinstance(read.tensor, Placeholder) and read.tensor not in recursion.placeholders:
             raise ModelError(
                 f"'{recursion.text(read)}' reads a placeholder that the recursion does not define",
@@ -70,7 +70,7 @@ def check_computes_are_numbers(recursion: Recursion) -> None:
                 fix="use the condition where it is needed, or ra.where(condition, 1.0, 0.0)",
             )
     outputs = {name: body for name, (_, body) in recursion.outputs.items()}
-    for name, body in (outputs | dict(recursion.heads)).items():
+    for name, body in (outputs | recursion.heads | recursion.after).items():
         if not body.dtype.is_float:
             raise ModelError(
                 f"output '{name}' computes integers",

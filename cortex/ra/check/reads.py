@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Never
 
-from cortex.ra.base import K, N, StructureDim
+from cortex.ra.base import K, N, S, StructureDim
 from cortex.ra.cases import handles
 from cortex.ra.collect import Recursion
 from cortex.ra.expr import Expr, Index, IndexVar, Read
@@ -36,6 +36,13 @@ def check_index_kinds(recursion: Recursion) -> None:
 
 
 def _check_index_kind(recursion: Recursion, read: Read, index: Index, dim: StructureDim | int) -> None:
+    if dim is S and not isinstance(index, NodeVar):
+        raise ModelError(
+            f"'{recursion.text(read)}': '{index.text()}' is neither the structure nor the node of the compute",
+            at=read.at,
+            because=f"'{recursion.name(read.tensor)}' has a value for each structure (ra.S)",
+            fix="read it at the n, or the s, of the compute",
+        )
     if dim is N and isinstance(index, Expr):
         _refuse_computed_node(recursion, read, index)
     if dim is K and not (isinstance(index, ChildVar) and index.node is read.indices[0]):

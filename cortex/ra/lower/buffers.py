@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cortex.ilir.structure import CHILD, NODE, PLACE, ROOT, StructureFunctions
-from cortex.ra.base import ModelTensor
+from cortex.ilir.structure import CHILD, NODE, PLACE, ROOT, STRUCTURE, StructureFunctions
+from cortex.ra.base import ModelTensor, S
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
 from ragged.ir.build import add
@@ -47,6 +47,7 @@ class Buffers:
     outputs: dict[Placeholder, Buffer] = field(init=False)
     roots: dict[Buffer, Buffer] = field(default_factory=dict)
     heads: dict[ModelTensor, Buffer] = field(init=False)
+    after: dict[ModelTensor, Buffer] = field(init=False)
     root_temporaries: list[Buffer] = field(default_factory=list)
     temporaries: dict[ModelTensor, Buffer] = field(default_factory=dict)
     leaves: dict[ModelTensor, Buffer] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Buffers:
         functions = self.functions
         self.names |= {function.name for function in functions.all()}
         self.names |= {*self.model.inputs, *self.model.payloads, *self.model.outputs, *self.model.heads}
+        self.names |= {*self.model.after}
         self.parameters = {
             tensor: Buffer(name, tensor.dtype, _extents(tensor.shape), Role.PARAMETER)
             for name, tensor in self.model.inputs.items()
@@ -77,6 +79,10 @@ class Buffers:
         for name, body in self.model.heads.items():
             self.heads[body] = self._roots(name, body.dtype, _extents(body.shape), Role.OUTPUT)
             self.listed[self.heads[body]] = None
+        self.after = {
+            body: self._structures(name, body.dtype, _extents(body.shape), Role.OUTPUT)
+            for name, body in self.model.after.items()
+        }
 
     def _output(self, name: str, placeholder: Placeholder) -> Buffer:
         """Return the buffer of an output at each node; with `roots_alone`, create the result's buffer as well."""
@@ -92,6 +98,11 @@ class Buffers:
     def _roots(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
         dims: tuple[Dim | None, ...] = (ROOT, *(None for _ in rest))
         return Buffer(name, dtype, (Call(self.functions.num_roots), *rest), role, dims)
+
+    def _structures(self, name: str, dtype: DType, rest: tuple[Expr, ...], role: Role) -> Buffer:
+        assert self.functions.members is not None
+        dims: tuple[Dim | None, ...] = (STRUCTURE, *(None for _ in rest))
+        return Buffer(name, dtype, (Call(self.functions.members.structures), *rest), role, dims)
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, with a number appended if it is taken."""
@@ -128,6 +139,20 @@ class Buffers:
         """Return a new temporary with a row for each edge from a node to a child."""
         dims: tuple[Dim | None, ...] = (CHILD, *(None for _ in rest))
         return Buffer(self.name(name), dtype, (Call(self.functions.num_edges), *rest), Role.WORKSPACE, dims)
+
+    def structures(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
+        """Return a new temporary with a row for each structure."""
+        return self._structures(self.name(name), dtype, rest, Role.WORKSPACE)
+
+    def after_of(self, compute: Compute) -> Buffer:
+        """Return the buffer of what is computed after the recursion, of structures, at nodes or for their children."""
+        if compute not in self.after:
+            rest = tuple(Const(index.extent) for index in compute.indices)
+            make = (
+                self.structures if S in compute.shape else self.nodes if compute.child is None else self.edges
+            )
+            self.after[compute] = make(self.model.names[compute], compute.dtype, rest)
+        return self.after[compute]
 
     def bound(self, name: str, dtype: DType, rest: tuple[Expr, ...]) -> Buffer:
         """Return a new buffer of one row, filled when parameters are bound."""
@@ -174,6 +199,7 @@ class Buffers:
             self.outputs.values(),
             self.roots.values(),
             self.heads.values(),
+            self.after.values(),
             self.root_temporaries,
             self.temporaries.values(),
             self.leaves.values(),

@@ -21,6 +21,7 @@ from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
 from cortex.ra.tensor import Body, Compute, IfThenElse
+from cortex.ra.walk import subexpressions
 from ragged.ir.expr import Buffer, Expr, Unary
 from ragged.ir.ops import Combiner, UnaryOp
 from ragged.ir.stmt import If, Stmt, block
@@ -204,10 +205,10 @@ class Case:
             return True
         if self.tables.holds(tensor):  # which has rows for what nodes with children carry alone
             return True
-        exprs = tuple(ra.subexpressions(tensor.body))
+        exprs = tuple(subexpressions(tensor.body))
         looks_up = (index for expr in exprs if isinstance(expr, ra.Read) for index in expr.indices)
         return any(isinstance(handle, ChildAt) for expr in exprs for handle in handles(expr)) or any(
-            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in ra.subexpressions(index))
+            isinstance(index, ra.Expr) and any(isinstance(e, ra.Read) for e in subexpressions(index))
             for index in looks_up
         )
 

@@ -17,12 +17,12 @@ from cortex.ra.expr import (
     Read,
     UnaryExpr,
     operands,
-    subexpressions,
 )
 from cortex.ra.facts import truth
 from cortex.ra.intervals import INVERSE, MIRROR, bound, compare, hull, meet
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import NodeInput
+from cortex.ra.walk import subexpressions
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp, UnaryOp
 

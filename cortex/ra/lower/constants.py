@@ -9,10 +9,12 @@ from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
-from cortex.ra.lower.nests import Axis, Nests, Reduction
+from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.saved_reduction import Axis
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildAt
 from cortex.ra.tensor import Compute, InputTensor, NodeInput, Placeholder
+from cortex.ra.walk import subexpressions
 from ragged.ir.expr import Buffer, Const
 from ragged.ir.stmt import Stmt
 
@@ -43,7 +45,7 @@ class UniformValues:
         """Return whether computing it in advance saves arithmetic: copies of parameters and zeros do not count."""
         arithmetic = (ra.UnaryExpr, ra.BinaryExpr, ra.DenseReduce)
         zero = self.zeros is not None and self.zeros.holds(compute.body)
-        return not zero and any(isinstance(expr, arithmetic) for expr in ra.subexpressions(compute.body))
+        return not zero and any(isinstance(expr, arithmetic) for expr in subexpressions(compute.body))
 
     def _expr(self, expr: ra.Expr) -> bool:
         if (self.zeros is not None and self.zeros.holds(expr)) or self.known.constant(expr) is not None:
@@ -96,6 +98,6 @@ class Constants:
 class _Once(Nests):
     """Writes the nests of a compute with one value for all nodes."""
 
-    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+    def accumulator(self, reduction: ra.Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
         return self.buffers.bound(name, reduction.dtype, extents)

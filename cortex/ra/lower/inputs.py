@@ -29,6 +29,7 @@ from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
 from cortex.ra.structure import Tree
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
+from cortex.ra.walk import subexpressions
 from ragged.ir.build import add, sub
 from ragged.ir.expr import Buffer, Call, Const, Expr, Ref, Var
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
@@ -69,7 +70,7 @@ def without(
     """
     kept: dict[Compute, None] = {}
     for compute in computes:
-        found = (subject(expr) for expr in ra.subexpressions(compute.body))
+        found = (subject(expr) for expr in subexpressions(compute.body))
         own = {name for name, is_one in found if is_one}
         if own.isdisjoint(asked) and all(
             t in kept or t in tabulated for t in reads(compute) if isinstance(t, Compute)
@@ -82,7 +83,7 @@ def _is_alone(compute: Compute, alone: set[ModelTensor]) -> bool:
     """Return whether a compute reads parameters, its own node's payloads and computes in `alone` only."""
     if compute.child is not None or compute.calls or compute.body.calls:
         return False
-    for expr in ra.subexpressions(compute.body):
+    for expr in subexpressions(compute.body):
         if isinstance(expr, ra.IsLeaf | ra.NumChildren | ra.ChildReduce):
             return False
         if any(not isinstance(node, NodeVar) for node in handles(expr)):
@@ -95,7 +96,7 @@ def _is_alone(compute: Compute, alone: set[ModelTensor]) -> bool:
 
 def _reduces(body: ModelTensor) -> bool:
     return isinstance(body, Compute) and any(
-        isinstance(expr, ra.DenseReduce) for expr in ra.subexpressions(body.body)
+        isinstance(expr, ra.DenseReduce) for expr in subexpressions(body.body)
     )
 
 
@@ -175,7 +176,7 @@ class Inputs:
 
     def _over_nodes(self, domain: Domain, computes: list[Compute]) -> Stmt:
         """Return the loop over nodes with the nests of each of `computes`."""
-        begin, extent = _part(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
+        begin, extent = part_of_nodes(domain, Call(self.functions.num_inner), Call(self.functions.num_nodes))
         step, node = Var("n"), Var("node")
         body = block(*(self._nests(node).compute(each, self.buffer(each)) for each in computes))
         return For(step, extent, Let(node, add(begin, Ref(step)), body), LoopKind.PARALLEL, NODE)
@@ -190,7 +191,7 @@ class Inputs:
     def _over_carriers(self, domain: Domain, payload: str, computes: list[Compute]) -> Stmt:
         """Return the loop over the nodes that carry a payload with the nests of each of `computes`."""
         carriers = self.functions.carriers[payload]
-        begin, extent = _part(domain, Call(carriers.inner), Call(carriers.count))
+        begin, extent = part_of_nodes(domain, Call(carriers.inner), Call(carriers.count))
         step, place, node = Var("n"), Var("place"), Var("node")
         number, own = add(begin, Ref(step)), Carrier(payload, Ref(place))
         body = block(*(self._nests(node, own).compute(each, self.buffer(each)) for each in computes))
@@ -223,7 +224,7 @@ def _decided_without(payload: str, condition: ra.Expr) -> bool | None:
     return False if carried is not None and carried.name == payload else None
 
 
-def _part(domain: Domain, inner: Expr, total: Expr) -> tuple[Expr, Expr]:
+def part_of_nodes(domain: Domain, inner: Expr, total: Expr) -> tuple[Expr, Expr]:
     """Return the first node and the number of nodes of a domain: inner nodes are numbered first."""
     match sorted(domain):
         case [False]:

@@ -11,6 +11,7 @@ from cortex.ra.intervals import hull
 from cortex.ra.lower.buffers import TableKeys
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, NodeInput
+from cortex.ra.walk import subexpressions
 from ragged.ir.build import add
 from ragged.ir.expr import Const, Expr
 
@@ -43,7 +44,7 @@ def _with_sources(compute: Compute) -> Iterator[Compute]:
 
 
 def _read(compute: Compute) -> Iterator[ModelTensor]:
-    return (part.tensor for part in ra.subexpressions(compute.body) if isinstance(part, ra.Read))
+    return (part.tensor for part in subexpressions(compute.body) if isinstance(part, ra.Read))
 
 
 def shifted(value: Expr, by: int) -> Expr:

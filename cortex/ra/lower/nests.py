@@ -11,52 +11,24 @@ from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
+from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, within
 from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
-from cortex.ra.sites import Guard
 from cortex.ra.tensor import Compute
-from ragged.ir.build import both
+from ragged.ir.build import add, both
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Unary, Var
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.stmt import For, If, Label, Let, Reduce, Stmt, Store, block
-
-Reduction = ra.DenseReduce | ra.ChildReduce
-Axis = ra.IndexVar | ChildVar
-Guards = tuple[Guard, ...]
-"""Conditions around an expression, each with the value under which it is evaluated."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedReduction:
-    """The buffer of a reduction's value: one for each of `axes`, computed where `guards` hold.
-
-    A reduction that depends on several children at once is `nested`: recomputed inside the loops of the reduction that
-    reads it. One in a loop over children that does not depend on the child is computed before that loop, at nodes with
-    children only: `inner`.
-    """
-
-    buffer: Buffer
-    axes: tuple[Axis, ...]
-    guards: Guards = ()
-    nested: bool = False
-    inner: bool = False
-
-    def serves(self, guards: Guards, *, inner: bool) -> bool:
-        """Return whether the value is available wherever `guards` hold, in a loop over children if `inner`."""
-        if self.inner and not inner:
-            return False
-        return len(self.guards) <= len(guards) and all(
-            own[0] is other[0] and own[1] is other[1] for own, other in zip(self.guards, guards, strict=False)
-        )
 
 
 @dataclass
 class Nests:
     """Writes the nests of one case's computes, in order, at the node `node`.
 
-    With a `carrier`, its place among those that carry a payload or among roots, buffers have rows for these only.
+    With a `carrier`, its place among those that carry a payload or among roots, buffers have rows for these only. With
+    `of_structures` the `node` is a structure, and so are rows.
     """
 
     buffers: Buffers
@@ -65,7 +37,8 @@ class Nests:
     node: Expr
     zeros: Zeros | None = None
     carrier: Carrier | None = None
-    saved: dict[Reduction, list[SavedReduction]] = field(default_factory=dict)
+    of_structures: bool = False
+    saved: dict[ra.Reduction, list[SavedReduction]] = field(default_factory=dict)
     translator: ExprLowering = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,8 +53,8 @@ class Nests:
         """
         axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
         body = compute.body
-        if isinstance(body, ra.DenseReduce | ra.ChildReduce) and not self.empty(body):
-            inner = list(self.hoist(body.body, (*axes, _axis(body)), (), target.name))
+        if isinstance(body, ra.Reduction) and not self.empty(body):
+            inner = list(self.hoist(body.body, within(axes, body), (), target.name))
             return block(*inner, self.accumulate(body, SavedReduction(target, axes), Point(self.node)))
         before = list(self.hoist(body, axes, (), target.name))
 
@@ -133,6 +106,15 @@ class Nests:
         count = Call(functions.num_children, (parent,)) if known is None else Const(known)
         return For(place, count, Let(node, pointer, body(inner)), dim=CHILD)
 
+    def over_nodes(self, reduction: ra.NodeReduce, at: Point, body: Callable[[Var, Point], Stmt]) -> Stmt:
+        """Return the loop over the nodes of a structure, in post-order."""
+        members = self.buffers.functions.members
+        assert members is not None
+        place, node = Var(reduction.node.name), Var(f"{reduction.node.name}_node")
+        pointer = Call(members.node, (add(Call(members.begin, (at.node,)), Ref(place)),))
+        inner = body(place, replace(at, node=Ref(node)))
+        return For(place, Call(members.nodes, (at.node,)), Let(node, pointer, inner))
+
     def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:
         """Return the indices of a buffer element: the row of the node or edge, then the dense axes."""
         row: Expr = at.node if self.carrier is None else self.carrier.place
@@ -144,7 +126,7 @@ class Nests:
                 rest.append(at.indices[axis])
         return (row, *rest)
 
-    def reduced(self, reduction: Reduction, at: Point) -> Expr:
+    def reduced(self, reduction: ra.Reduction, at: Point) -> Expr:
         """Return the value of a reduction that an earlier nest computed."""
         if self.empty(reduction):
             return Const(reduction.combiner.identity, reduction.dtype)
@@ -152,13 +134,13 @@ class Nests:
         assert saved is not None, "hoist has been there"
         return Load(saved.buffer, self.element(saved.axes, at), reduction.at)
 
-    def empty(self, reduction: Reduction) -> bool:
+    def empty(self, reduction: ra.Reduction) -> bool:
         """Return whether the reduction is known to be over no children, or over zeros."""
         if self.translator.is_zero(reduction):
             return True
         return isinstance(reduction, ra.ChildReduce) and self.known.leaf is True
 
-    def find(self, reduction: Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
+    def find(self, reduction: ra.Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
         """Return the saved value of a reduction that is available where `guards` hold, or None."""
         saved = self.saved.get(reduction, ())
         return next((one for one in saved if one.serves(guards, inner=inner)), None)
@@ -171,10 +153,10 @@ class Nests:
             case ra.Where():
                 for part, holds in self.branches(expr, guards):
                     yield from self.hoist(part, scope, holds, name)
-            case ra.DenseReduce() | ra.ChildReduce():
+            case ra.DenseReduce() | ra.ChildReduce() | ra.NodeReduce():
                 inner = any(isinstance(axis, ChildVar) for axis in scope)
                 if not self.empty(expr) and self.find(expr, guards, inner=inner) is None:
-                    yield from self.hoist(expr.body, (*scope, _axis(expr)), guards, name)
+                    yield from self.hoist(expr.body, within(scope, expr), guards, name)
                     saved = self.keep(expr, scope, guards, name)
                     if not saved.nested:
                         yield self.accumulate(expr, saved, Point(self.node))
@@ -193,10 +175,10 @@ class Nests:
         yield expr.if_false, (*guards, (condition, False))
 
     def keep(
-        self, reduction: Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
+        self, reduction: ra.Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
     ) -> SavedReduction:
         """Return a new buffer for a reduction's value, over those axes in scope that it depends on."""
-        used = set(_free(reduction)).union(*(_free(condition) for condition, _ in guards))
+        used = set(free_axes(reduction)).union(*(free_axes(condition) for condition, _ in guards))
         axes = tuple(axis for axis in scope if axis in used)
         around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
         nested = over > 1
@@ -207,7 +189,7 @@ class Nests:
         self.saved.setdefault(reduction, []).append(saved)
         return saved
 
-    def accumulate(self, reduction: Reduction, saved: SavedReduction, at: Point) -> Stmt:
+    def accumulate(self, reduction: ra.Reduction, saved: SavedReduction, at: Point) -> Stmt:
         """Return the nest that reduces for each of the axes; where a guard fails, the identity remains."""
         buffer, start = saved.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
@@ -226,6 +208,8 @@ class Nests:
             if isinstance(reduction, ra.ChildReduce):
                 child = reduction.child
                 loop = self.over_children(child, given, lambda p: step(p.children[child][0], p))
+            elif isinstance(reduction, ra.NodeReduce):
+                loop = self.over_nodes(reduction, given, step)
             else:
                 index, var = reduction.index, Var(reduction.index.name)
                 loop = For(var, Const(index.extent), step(var, given.with_index(index, var)))
@@ -243,13 +227,13 @@ class Nests:
         for reduction, saved in found.values():
             yield self.accumulate(reduction, saved, replace(at, guards=()))
 
-    def nested(self, expr: ra.Expr, at: Guards, inner: bool) -> Iterator[tuple[Reduction, SavedReduction]]:
+    def nested(self, expr: ra.Expr, at: Guards, inner: bool) -> Iterator[tuple[ra.Reduction, SavedReduction]]:
         """Yield the nested reductions that `expr` reads."""
         match expr:
             case ra.Where():
                 for part, holds in self.branches(expr, at):
                     yield from self.nested(part, holds, inner)
-            case ra.DenseReduce() | ra.ChildReduce():
+            case ra.DenseReduce() | ra.ChildReduce() | ra.NodeReduce():
                 saved = self.find(expr, at, inner=inner)
                 if saved is not None and saved.nested:
                     yield expr, saved
@@ -257,10 +241,12 @@ class Nests:
                 for operand in ra.operands(expr):
                     yield from self.nested(operand, at, inner)
 
-    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+    def accumulator(self, reduction: ra.Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         """Return a new temporary over the node, or its edges, and the dense axes."""
         rest = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
-        if self.carrier is not None:
+        if self.of_structures:
+            buffer = self.buffers.structures(name, reduction.dtype, rest)
+        elif self.carrier is not None:
             buffer = self.buffers.carriers(name, reduction.dtype, rest, self.carrier.payload)
         elif any(isinstance(axis, ChildVar) for axis in axes):
             buffer = self.buffers.edges(name, reduction.dtype, rest)
@@ -268,31 +254,3 @@ class Nests:
             buffer = self.buffers.nodes(name, reduction.dtype, rest)
         self.buffers.reductions.append(buffer)
         return buffer
-
-
-def _axis(reduction: Reduction) -> Axis:
-    return reduction.child if isinstance(reduction, ra.ChildReduce) else reduction.index
-
-
-def _free(expr: ra.Expr) -> Iterator[Axis]:
-    """Yield the axes that an expression's value depends on, except those that it binds."""
-    match expr:
-        case ra.IndexVar():
-            yield expr
-        case ra.DenseReduce() | ra.ChildReduce():
-            bound = _axis(expr)
-            yield from (axis for axis in _free(expr.body) if axis is not bound)
-        case ra.IsLeaf(node=node) | ra.NumChildren(node=node):
-            yield from (node,) if isinstance(node, ChildVar) else ()
-        case ra.Read(indices=indices):
-            for index in indices:
-                yield from (
-                    (index,)
-                    if isinstance(index, ChildVar)
-                    else _free(index)
-                    if isinstance(index, ra.Expr)
-                    else ()
-                )
-        case _:
-            for operand in ra.operands(expr):
-                yield from _free(operand)

@@ -13,6 +13,7 @@ from cortex.ilir.structure import StructureFunctions
 from cortex.ilir.structure_functions import structure_functions
 from cortex.ra.base import ModelTensor
 from cortex.ra.cases import CaseAnalysis
+from cortex.ra.lower.after import computed_after
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case import Case
 from cortex.ra.lower.case_facts import LEAF, CaseFacts, condition_key, node_values, separates_leaves
@@ -107,7 +108,7 @@ def table_bytes(model: Model, computes: Iterable[Compute]) -> int:
 
 def scheduled_plan(model: Model, options: LoweringOptions) -> Plan:
     """Return the program's requirements on structures: the model's, the steps of unrolling, and classes."""
-    recycled = options.roots_alone and options.batched and not options.unrolled
+    recycled = options.roots_alone and options.batched and not options.unrolled and not model.after
     widest = None if options.unrolled else options.max_batch_nodes
     plan = replace(model.plan(), unrolled=options.unrolled, recycled=recycled, widest=widest)
     if not options.batched or not options.checks:
@@ -155,7 +156,8 @@ class _ModelLowering:
         recursion = self.by_class() if self.options.batched and self.options.checks else self.by_leaf()
         copies = gathered_roots(self.functions, self.buffers.roots)
         heads = computed_at_roots(self.model, self.buffers)
-        return block(self.inputs.stmts(), recursion, *copies, *heads)
+        after = computed_after(self.model, self.buffers)
+        return block(self.inputs.stmts(), recursion, *copies, *heads, *after)
 
     def by_leaf(self) -> Stmt:
         """Return the loops over nodes with at most two cases: leaves and inner nodes."""

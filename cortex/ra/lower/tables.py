@@ -15,9 +15,11 @@ from cortex.ra.lower.buffers import Buffers, TableKeys
 from cortex.ra.lower.case_facts import CaseFacts, IntegerSet
 from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.keys import shifted
-from cortex.ra.lower.nests import Axis, Nests, Reduction
+from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.saved_reduction import Axis
 from cortex.ra.lower.translate import ExprLowering, Point
 from cortex.ra.tensor import Compute, InputTensor, NodeInput
+from cortex.ra.walk import subexpressions
 from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
@@ -32,7 +34,7 @@ def only_looks_up(expr: ra.Expr) -> bool:
         case ra.Read(tensor=Compute(body=body)):
             return only_looks_up(body)
         case ra.Where(condition=condition, if_true=if_true, if_false=if_false):
-            reduces = any(isinstance(part, ra.DenseReduce) for part in ra.subexpressions(condition))
+            reduces = any(isinstance(part, ra.DenseReduce) for part in subexpressions(condition))
             return not reduces and only_looks_up(if_true) and only_looks_up(if_false)
         case _:
             return False
@@ -109,7 +111,7 @@ class _TableRows:
     keys: TableKeys
     compute: Compute
     target: Buffer
-    accumulators: dict[tuple[Reduction, tuple[Axis, ...]], Buffer] = field(default_factory=dict)
+    accumulators: dict[tuple[ra.Reduction, tuple[Axis, ...]], Buffer] = field(default_factory=dict)
 
     def result(self, tensor: ModelTensor) -> Buffer:
         """Return the buffer of another compute's values."""
@@ -119,7 +121,7 @@ class _TableRows:
             return constants.buffer(constants.everywhere, tensor)
         return self.tables.buffer(tensor, self.keys)
 
-    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+    def accumulator(self, reduction: ra.Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         """Return the accumulator of a reduction inside the compute: a buffer with as many rows."""
         if (reduction, axes) not in self.accumulators:
             extents = tuple(Const(axis.extent) for axis in axes if isinstance(axis, ra.IndexVar))
@@ -168,7 +170,7 @@ class _TableRowNests(Nests):
             self.buffers, self.known, self.results, self.reduced, self.zeros, value=self.value
         )
 
-    def accumulator(self, reduction: Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
+    def accumulator(self, reduction: ra.Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:
         if not self.taken and axes == self.own.compute.indices:
             self.taken = True
             return self.own.target

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from cortex.ilir.loops import is_leaf
 from cortex.ra import expr as ra
-from cortex.ra.base import ModelTensor
+from cortex.ra.base import ModelTensor, S
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.keys import shifted
 from cortex.ra.lower.zeros import Zeros
-from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar
+from cortex.ra.node import ChildAt, ChildVar, Node, NodeVar, StructureVar
 from cortex.ra.sites import Guard
 from cortex.ra.tensor import InputTensor, NodeInput, Placeholder
 from ragged.errors import InternalError
@@ -50,7 +50,7 @@ class Point:
         return replace(self, guards=(*self.guards, *guards))
 
 
-Reduced = Callable[["ra.DenseReduce | ra.ChildReduce", Point], Expr]
+Reduced = Callable[["ra.Reduction", Point], Expr]
 """Returns the value of a reduction, which has its own nest, at a point."""
 
 
@@ -115,7 +115,7 @@ class ExprLowering:
                     self.expr(if_false, at.given((condition, False))),
                     where,
                 )
-            case ra.DenseReduce() | ra.ChildReduce():
+            case ra.DenseReduce() | ra.ChildReduce() | ra.NodeReduce():
                 return self.reduced(expr, at)
             case ra.IsLeaf(node=node):
                 return is_leaf(self.buffers.functions, self.node(node, at))
@@ -222,6 +222,9 @@ class ExprLowering:
             after_node = place > 0 and isinstance(read.indices[place - 1], NodeVar)
             if isinstance(index, ChildVar) and after_node:
                 found[-1] = self.edge(index, at)
+            elif read.tensor.shape[place] is S and not isinstance(index, StructureVar):
+                assert self.buffers.functions.members is not None
+                found.append(Call(self.buffers.functions.members.of, (at.node,)))
             elif isinstance(index, Node):
                 found.append(self.node(index, at))
             else:

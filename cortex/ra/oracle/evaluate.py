@@ -14,6 +14,7 @@ from cortex.linearize.reference import Structure, StructureNode, payload_value, 
 from cortex.linearize.vocab import Vocab
 from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
+from cortex.ra.oracle.after import StructureRun
 from cortex.ra.oracle.node import NodeRun, Results
 from cortex.ra.structure import Dag, Sequence, Tree
 from cortex.ra.tensor import NodeInput, dense
@@ -21,7 +22,7 @@ from ragged.data.parameters import check_params
 from ragged.errors import DataError
 
 Outputs = dict[str, NDArray[np.float64]]
-"""A structure's results by name: (nodes, ...) in post-order rows, heads (roots, ...)."""
+"""A structure's results by name: (nodes, ...) in post-order rows, heads (roots, ...), of the structure (1, ...)."""
 
 
 def evaluate(
@@ -44,8 +45,9 @@ def evaluate(
         payloads: the attribute or key of a payload that has another name in the model.
 
     Returns:
-        The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller, and heads
-        (roots, ...); for a list or a `Forest`, a list of such results, one for each structure.
+        The results by name, each (nodes, ...) in float64, in post-order rows, owned by the caller, heads (roots, ...)
+        and what is computed of the structure (1, ...); for a list or a `Forest`, a list of such results, one for each
+        structure.
 
     Raises:
         ModelError: parameters are missing, extra, or of another shape.
@@ -91,18 +93,26 @@ class _Run:
         for root in structure.roots:
             self.call(root)
         rows = [self.results[node] for node in structure.nodes]
+        run = StructureRun(
+            self.parameters, self.payload, self.results, structure.nodes[-1], nodes=structure.nodes
+        )
         heads = {
             name: np.array([rows[at] for rows in self.roots.values()], np.float64).reshape(
                 len(self.roots), *dense(body)
             )
             for at, (name, body) in enumerate(self.model.heads.items())
         }
-        return heads | {
-            name: np.array([row[placeholder] for row in rows], np.float64).reshape(
-                len(rows), *dense(placeholder)
-            )
-            for name, (placeholder, _) in self.model.results.items()
-        }
+        after = {name: run.tensor(body)[None] for name, body in self.model.after.items()}
+        return (
+            heads
+            | after
+            | {
+                name: np.array([row[placeholder] for row in rows], np.float64).reshape(
+                    len(rows), *dense(placeholder)
+                )
+                for name, (placeholder, _) in self.model.results.items()
+            }
+        )
 
     def call(self, root: StructureNode) -> None:
         """Compute a node's results after those of its children; each node once, however many parents it has."""

@@ -19,6 +19,7 @@ from cortex.ra.expr import (
     IndexVar,
     IsLeaf,
     Literal,
+    NodeReduce,
     NumChildren,
     Read,
     ToFloat,
@@ -126,6 +127,8 @@ class NodeRun:
                 return arrays.largest(self.value(body, inner), inner.depth)
             case ChildReduce():
                 return self._over_children(expr, scope)
+            case NodeReduce():
+                raise AssertionError("what is computed of structures")
             case IsLeaf(node=node):
                 return not self._at(node, scope).children
             case NumChildren(node=node):

@@ -16,6 +16,7 @@ from cortex.ra.expr import (
     IndexVar,
     IsLeaf,
     Literal,
+    NodeReduce,
     NumChildren,
     Read,
     ToFloat,
@@ -44,7 +45,7 @@ def with_operands(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             return replace(expr, lhs=parts[0], rhs=parts[1])
         case Where():
             return replace(expr, condition=parts[0], if_true=parts[1], if_false=parts[2])
-        case DenseReduce() | ChildReduce():
+        case DenseReduce() | ChildReduce() | NodeReduce():
             return replace(expr, body=parts[0])
         case _:
             assert_never(expr)

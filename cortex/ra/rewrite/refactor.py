@@ -110,7 +110,7 @@ def _moved(
         )
     default, finite = _without_child(compute, of, found.reads, refuse)
     state = f"{name}_up"
-    while state in (*model.inputs, *model.payloads, *model.outputs, *model.heads):
+    while state in (*model.inputs, *model.payloads, *model.outputs, *model.heads, *model.after):
         state += "_up"
     placeholder = Placeholder(f"{state}_ph", (N, *dense(compute)), compute.dtype, default, at=at)
     current = with_tensors(model, {compute: _reading(compute, placeholder, of)})
@@ -119,7 +119,8 @@ def _moved(
     outputs[state] = (placeholder, moved)
     try:
         heads = {key: current[body] for key, body in model.heads.items()}
-        changed = Model(outputs, model.structure, model.states | {state}, heads)
+        after = {key: current[body] for key, body in model.after.items()}
+        changed = Model(outputs, model.structure, model.states | {state}, heads, after)
     except ModelError as error:
         raise refuse(None, f"the model would be illegal: {error.what}") from error
     return Refactored(changed, current, frozenset(finite))

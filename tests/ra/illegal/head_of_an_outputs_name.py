@@ -8,8 +8,8 @@ y = ra.compute((N, 3), lambda n, i: ra.sum(H, lambda j: W[i, j] * h[n, j]))
 ra.recursion_op({"h": (h_ph, h)}, roots={"h": y})
 
 MESSAGE = """\
-ModelError: recursion_op: 'h' is an output and a head
+ModelError: recursion_op: two results are called 'h'
   at head_of_an_outputs_name.py:7
   because: a call returns one array under each name
-  fix: name the head otherwise
+  fix: name one otherwise
 """

@@ -1,0 +1,71 @@
+"""Reductions with a nest of their own: where their values are kept, and the axes that these depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cortex.ra import expr as ra
+from cortex.ra.node import ChildVar
+from cortex.ra.sites import Guard
+from ragged.ir.expr import Buffer
+
+Axis = ra.IndexVar | ChildVar
+Guards = tuple[Guard, ...]
+"""Conditions around an expression, each with the value under which it is evaluated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedReduction:
+    """The buffer of a reduction's value: one for each of `axes`, computed where `guards` hold.
+
+    A reduction that depends on several children at once is `nested`: recomputed inside the loops of the reduction that
+    reads it. One in a loop over children that does not depend on the child is computed before that loop, at nodes with
+    children only: `inner`.
+    """
+
+    buffer: Buffer
+    axes: tuple[Axis, ...]
+    guards: Guards = ()
+    nested: bool = False
+    inner: bool = False
+
+    def serves(self, guards: Guards, *, inner: bool) -> bool:
+        """Return whether the value is available wherever `guards` hold, in a loop over children if `inner`."""
+        if self.inner and not inner:
+            return False
+        return len(self.guards) <= len(guards) and all(
+            own[0] is other[0] and own[1] is other[1] for own, other in zip(self.guards, guards, strict=False)
+        )
+
+
+def within(scope: tuple[Axis, ...], reduction: ra.Reduction) -> tuple[Axis, ...]:
+    """Return the axes in the body of a reduction; the nodes of a structure are none."""
+    match reduction:
+        case ra.ChildReduce(child=child):
+            return (*scope, child)
+        case ra.DenseReduce(index=index):
+            return (*scope, index)
+        case ra.NodeReduce():
+            return scope
+
+
+def free_axes(expr: ra.Expr) -> Iterator[Axis]:
+    """Yield the axes that an expression's value depends on, except those that it binds."""
+    match expr:
+        case ra.IndexVar():
+            yield expr
+        case ra.DenseReduce() | ra.ChildReduce() | ra.NodeReduce():
+            bound = within((), expr)
+            yield from (axis for axis in free_axes(expr.body) if all(axis is not each for each in bound))
+        case ra.IsLeaf(node=node) | ra.NumChildren(node=node):
+            yield from (node,) if isinstance(node, ChildVar) else ()
+        case ra.Read(indices=indices):
+            for index in indices:
+                if isinstance(index, ChildVar):
+                    yield index
+                elif isinstance(index, ra.Expr):
+                    yield from free_axes(index)
+        case _:
+            for operand in ra.operands(expr):
+                yield from free_axes(operand)
