@@ -18,7 +18,7 @@ N, K, S, H = ra.N, ra.K, ra.S, 5
 
 
 def model_of(structure: ra.Structure, *, recursive: bool = True) -> ra.Model:
-    """Return a model whose results are normalized over their structure, read at children, and pooled."""
+    """Return a model of results that are normalized over their structure, read at children, and pooled."""
     x, U = ra.node_input("x", (H,)), ra.input_tensor("U", (H, H))
     h_ph = ra.placeholder((N, H))
     h = ra.compute((N, H), lambda n, i: ra.tanh(x[n, i] + ra.sum_children(n, lambda k: h_ph[k, i])))
