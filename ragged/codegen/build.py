@@ -176,4 +176,11 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
             for name, function in vectorized.functions.items()
         }
     )
-    return tvm.get_global_func("target.build.llvm")(lowered, native)
+    build = tvm.get_global_func("target.build.llvm")
+    try:
+        return build(lowered, native)
+    except tvm.error.InternalError as error:
+        if "module verification failed" not in str(error):
+            raise
+        # LLVM's vectorizer of straight-line code made a module of vectors of six lanes that LLVM's verifier refused.
+        return build(lowered, native_target(target, "-vectorize-slp:bool=false"))

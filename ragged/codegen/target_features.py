@@ -93,12 +93,12 @@ def scalable_bits(target: Target) -> int:
     return max((int(bits) for bits in found if bits.isdigit() and int(bits) > _NEON_BITS), default=0)
 
 
-def native_target(target: Target) -> Any:
-    """Return TVM's target, with LLVM's option for the least bits of scalable vectors where code has these."""
+def native_target(target: Target, *options: str) -> Any:
+    """Return TVM's target with these options of LLVM, and the least bits of scalable vectors where code has these."""
     bits, settings = scalable_bits(target), target.tvm
-    options = [f"-aarch64-sve-vector-bits-min:uint={bits}"] if bits else []
+    options = (*options, *((f"-aarch64-sve-vector-bits-min:uint={bits}",) if bits else ()))
     return tvm.target.Target(
-        {**settings, "cl-opt": [*settings.get("cl-opt", ()), *options]} if bits else settings
+        {**settings, "cl-opt": [*settings.get("cl-opt", ()), *options]} if options else settings
     )
 
 

@@ -36,7 +36,8 @@ CASES: dict[str, tuple[Any, Any, tuple[int, ...], bool]] = {
         (E, 4),
         True,
     ),
-    "rntn": (rntn.RNTN, rntn.rntn, (V, 4), True),
+    # Of 3 features: LLVM 22's vectorizer of straight-line code makes a module of it that its verifier refuses.
+    "rntn": (rntn.RNTN, rntn.rntn, (V, 3), True),
     "tree_convolution": (tree_convolution.TreeConvolution, tree_convolution.tree_convolution, (E, 4), True),
     "tree_lstm_classifier": (
         tree_lstm_classifier.TreeLSTM,
