@@ -17,6 +17,8 @@ from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind, Store
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.partition_loop import partition_loop
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import split
 from ragged.transform.loops.trim_loop import trim_loop
@@ -35,13 +37,15 @@ def trim_packing(schedule: LoopSchedule, machine: Machine) -> None:
     after::
 
         for p in serial((n + 63) // 64):
-            for i_o in serial(min((n + 15) // 16 - p * 4, 4)):
+            for i_o in serial(min(n // 16 - p * 4, 4)):
                 for k in serial(64):
                     for i_i in serial(16):
-                        t[p, k, i_o * 16 + i_i] = x[p * 64 + (i_o * 16 + i_i), k] if ... else 0.0
+                        t[p, k, i_o * 16 + i_i] = x[p * 64 + (i_o * 16 + i_i), k]
+            the last vector in the same way, x[...] if ... else 0.0, where not all of it are columns
 
-    The loop over vectors stays innermost where columns are contiguous in the input. What a primitive refuses is left as
-    it is. Comes before `transpose_rows`, and after storage is contracted, which asks for tables that are filled.
+    Whole vectors ask no condition. The loop over vectors stays innermost where columns are contiguous in the input.
+    What a primitive refuses is left as it is. Comes before `transpose_rows`, and after storage is contracted, which
+    asks for tables that are filled.
     """
     for fill in list(_fills(schedule.program, machine.lanes(4))):
         before = schedule.checkpoint()
@@ -72,6 +76,9 @@ def _trim(schedule: LoopSchedule, fill: _Fill, lanes: int) -> None:
     schedule.apply(trim_loop, vectors, Binary(BinaryOp.MIN, vectors_left, most))
     if fill.along is not None:
         schedule.apply(reorder, (vectors, fill.along, lane))
+    full = sub(floordiv(fill.count, lanes), times(fill.block, most))
+    schedule.apply(partition_loop, vectors, full)
+    schedule.apply(simplify_guards, vectors)
 
 
 def _fills(program: Program, lanes: int) -> Iterator[_Fill]:

@@ -81,8 +81,14 @@ def test_the_interpreter_agrees(layout, machine):
 def test_vectors_without_a_column_are_not_packed(layout):
     program = DefaultSchedule(AVX512)(product(*layout)).program
     lines = [line.strip() for line in to_text(program).splitlines()]
-    (bound,) = (line for line in lines if line.endswith("in serial(min((N + 15) // 16 - w_1 * 4, 4)):"))
-    assert lines.index(bound) < next(i for i, line in enumerate(lines) if "w_packed[" in line)
+    (bound,) = (
+        line
+        for line in lines
+        if line.endswith("in serial(min(N // 16 - w_1 * 4, min((N + 15) // 16 - w_1 * 4, 4))):")
+    )
+    packed = [place for place, line in enumerate(lines) if line.startswith("w_packed[")]
+    assert lines.index(bound) < packed[0] and " if " not in lines[packed[0]]  # whole vectors ask no condition
+    assert any(" if " in lines[place] for place in packed)
     random = np.random.default_rng(0)
     for b, i, j, k in ((2, 3, 5, 17), (1, 2, 33, 16), (1, 1, 70, 3)):
         extents = {"b": b, "i": i, "j": j, "k": k}
