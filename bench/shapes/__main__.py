@@ -42,7 +42,7 @@ from bench.shapes.workloads import (
 from ragged.runtime.cores import usable_cores
 
 _WIDTH = 130
-EXTRA = ("predictions", "best", "remainders", "tuning", "stream", "bits", "memory")
+EXTRA = ("predictions", "best", "remainders", "figures", "tuning", "stream", "bits", "memory")
 """What is measured besides times of shapes."""
 
 
@@ -90,6 +90,7 @@ def run(options: Options, console: Console) -> ShapesResult:
         found.grown,
         found.tuned,
         found.refused,
+        found.figures,
     )
 
 
@@ -123,6 +124,8 @@ def _measure_tiles(options: Options, found: Measurements) -> None:
     if "remainders" in options.workloads:
         with _started(tuple(REMAINDERS), threads, found) as peers:
             found.sweep(remainders(extent, threads), peers)
+    if "figures" in options.workloads:
+        found.paper_figures(extent.lengths, threads)
     if "bits" in options.workloads and OWN in options.peers:
         forced = [name for name in REMAINDERS if name != "padded"]
         with _started(forced, threads, found) as peers:

@@ -8,9 +8,20 @@ from typing import Protocol
 
 from bench.process import PeerFailed
 from bench.results import spread
+from bench.shapes.figures import measure_figures
 from bench.shapes.problems import ShapesProblem
 from bench.shapes.process import ShapesProcess
-from bench.shapes.results import Bits, Fresh, Grown, Served, ShapeRow, ShapesRefused, ShapeTimes, Tuned
+from bench.shapes.results import (
+    Bits,
+    Figures,
+    Fresh,
+    Grown,
+    Served,
+    ShapeRow,
+    ShapesRefused,
+    ShapeTimes,
+    Tuned,
+)
 from bench.shapes.tuning import tune_dense
 from bench.turns import in_turns
 
@@ -52,6 +63,7 @@ class Measurements:
     grown: list[Grown] = field(default_factory=list)
     tuned: list[Tuned] = field(default_factory=list)
     refused: list[ShapesRefused] = field(default_factory=list)
+    figures: Figures | None = None
 
     def sweep(self, problem: ShapesProblem, peers: Sequence[ShapesProcess]) -> None:
         """Time every shape of a problem in every peer that has it and gives the right answers."""
@@ -119,6 +131,11 @@ class Measurements:
         """Search for what is faster than what was predicted, by measuring."""
         self.say(f"tuning for {seconds:.0f} seconds", lasting=True)
         self.tuned.append(tune_dense(problem, seconds))
+
+    def paper_figures(self, lengths: Sequence[int], threads: int) -> None:
+        """Measure what the paper's figures 12 to 14 show."""
+        self.say("the paper's figures 12 to 14", lasting=True)
+        self.figures = measure_figures(lengths, threads, self.pace.seconds)
 
     def _checked(self, problem: ShapesProblem, peer: ShapesProcess) -> list[float] | None:
         """Make the problem and compare all answers; return the errors, or None if the peer is not to be timed."""

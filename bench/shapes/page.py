@@ -12,6 +12,7 @@ from bench.goals import geometric_mean
 from bench.machine import date_of
 from bench.markdown import markdown_table
 from bench.peers.shapes import OWN, find
+from bench.shapes.figure_tables import figure_tables
 from bench.shapes.goals import ahead_of, goals_of, microseconds, rows_of, shares_of_peak
 from bench.shapes.results import Searched, ShapeRow, ShapesResult
 
@@ -36,6 +37,7 @@ def page_of(
         _tuned(result),
         _searched(result, searched),
         *_sweeps(result),
+        *figure_tables(result.figures),
         _fresh(result),
         _bits(result),
         _served(result),

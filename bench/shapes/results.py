@@ -113,6 +113,49 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class Category:
+    """Predicted: variants, bytes of code, and the share of the best tile's throughput; `choices` is the paper's k."""
+
+    choices: int | None
+    variants: int
+    code_bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class GridPoint:
+    """A grid of so many tiles: GFLOP/s as measured, and as the plan predicts."""
+
+    tiles: int
+    gflops: float
+    predicted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """DietCode's equation 3 for so many rows: f_local in GFLOP/s of all workers, f_spatial, f_pad, what follows."""
+
+    rows: int
+    local: float
+    spatial: float
+    padding: float
+    predicted: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """DietCode's figures 12 (categories by votes, and chosen jointly), 13 (grids of one tile) and 14 (factors)."""
+
+    tile: str
+    threads: int
+    voted: list[Category]
+    joint: list[Category]
+    grid: list[GridPoint]
+    factors: list[Factors]
+
+
+@dataclass(frozen=True, slots=True)
 class ShapesRefused:
     """A peer that is not timed on a workload, and why."""
 
@@ -144,3 +187,4 @@ class ShapesResult:
     grown: list[Grown]
     tuned: list[Tuned]
     refused: list[ShapesRefused]
+    figures: Figures | None = None

@@ -82,18 +82,19 @@ def voted_covers(
     """
     return curve(
         each
-        for each in _voted(machine, candidates, products, rows, best)
+        for _, each in voted_by_choices(machine, candidates, products, rows, best)
         if len(each.variants) <= most + 1  # one more for rows that a tile does not fit
     )
 
 
-def _voted(
+def voted_by_choices(
     machine: Machine,
     candidates: Sequence[Candidate],
     products: Sequence[Product],
     rows: Weights,
     best: Mapping[int, float],
-) -> Iterator[Cover]:
+) -> Iterator[tuple[int, Cover]]:
+    """Yield each number of choices, the paper's k, and the cover by votes for it. Arguments as of `voted_covers`."""
     counts = sorted(count for count, weight in rows.items() if count > 0 and weight > 0)
     operations = np.array([2.0 * count * sum(p.columns * p.depth for p in products) for count in counts])
     weights = operations * [rows[count] for count in counts]
@@ -105,4 +106,4 @@ def _voted(
         chosen = vote(scores, weights.tolist(), choices)
         loss = exp(float((np.log(times[chosen, range(len(counts))] / least) * shares).sum()))
         ranges = [(count, candidates[index]) for count, index in zip(counts, chosen, strict=True)]
-        yield cover_of(machine, ranges, loss)
+        yield choices, cover_of(machine, ranges, loss)

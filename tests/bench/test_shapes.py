@@ -9,13 +9,16 @@ from bench.peers.shapes import OWN, SHAPES_PEERS, STRONGEST, compiled
 from bench.peers.shapes.compiled_tiles import Exact, Padded, full_tiles, tile_of
 from bench.results import Spread
 from bench.shapes.__main__ import Options, parse, run
+from bench.shapes.figures import measure_figures
 from bench.shapes.goals import goals_of
 from bench.shapes.measure import Pace, _fresh
 from bench.shapes.page import page_of, read_searched
+from bench.shapes.plots import plot
 from bench.shapes.problems import BatchedProduct, Convolution, Dense, ShapesProblem, reference
 from bench.shapes.report import document, print_report
 from bench.shapes.results import Bits, Served, ShapeRow, ShapesResult, ShapesSettings, ShapeTimes
 from bench.shapes.workloads import Extent, stream, tiny_extent, workloads
+from ragged.machine import this_machine
 from ragged.processors import PROCESSORS
 
 WRONG, BLOCKED = "tests.bench.planted.shapes_wrong", "tests.bench.planted.shapes_blocked"
@@ -126,6 +129,24 @@ def test_a_first_call_is_over_the_bound_or_not():
     fresh = _fresh("one", [[1_000_000, 1_000_000, 999_000], [1_200_000, 1_000_000, 1_000_000]])
     assert fresh.over == 0.5 and fresh.noise == 0 and fresh.extra.low < fresh.extra.high
     assert _fresh("one", [[1_000_000, 1_100_000, 1_000_000]]).noise == 1
+
+
+def test_the_papers_figures_are_of_one_tile_and_of_all_rows(tmp_path):
+    figures = measure_figures((1, 2), 1, 0.0)
+    rows, _ = tile_of(this_machine())
+    tiles = [each.tiles for each in figures.grid]
+    assert tiles == sorted(set(tiles)) and all(each.gflops > 0 for each in figures.grid)
+    padded = {each.rows: each.padding for each in figures.factors}
+    assert padded[rows] == 1 and padded[3 * rows // 2] == pytest.approx(4 / 3)
+    for each in figures.factors:
+        assert each.predicted == pytest.approx(each.local / each.spatial / each.padding)
+    shares = [each.share for each in figures.joint]
+    assert shares == sorted(shares) and figures.voted[0].choices == 1
+    result = planned([], figures=figures)
+    page = page_of(document(result, []), result)
+    assert all(f"## DietCode, figure {number}" in page for number in (12, 13, 14))
+    plot(result, tmp_path / "p.png")
+    assert (tmp_path / "p.png").stat().st_size > 1000
 
 
 def test_the_reference_of_a_convolution_is_its_definition():
