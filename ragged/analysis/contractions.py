@@ -94,14 +94,14 @@ def row_operand_bytes(program: Program) -> int:
     return sum(map(bytes_of, {load.buffer for load in loads}))
 
 
-def with_shared_columns(program: Program, loop: Var) -> set[Label]:
-    """Return the updates of the contractions with a matrix that is the same in all iterations of a loop.
+def with_shared_columns(found: Iterable[Contraction], loop: Var) -> set[Label]:
+    """Return the updates of those contractions with a matrix that is the same in all iterations of a loop.
 
     It is a parameter, or does not depend on the loop; and no loop inside is one over rows that share it.
     """
     return {
         each.update
-        for each in contractions(program)
+        for each in found
         if each.rows is None and (each.packed is not None or _is_invariant(each, loop))
     }
 

@@ -230,11 +230,12 @@ def _objective(chosen: Sequence[tuple[float, Cover]]) -> tuple[float, int]:
 
 def _row_loops(program: Program) -> Iterator[tuple[For, list[Contraction]]]:
     """Yield the outermost parallel loops of unknown extent, and the products with parameters in each."""
+    found = list(contractions(program))
     for loop in outermost(program):
         if isinstance(loop.extent, Const) or may_be_short(program, loop.var):
             continue
-        updates = set(direct_updates(loop.body)) & with_shared_columns(program, loop.var)
-        inside = [each for each in contractions(program) if each.update in updates]
+        updates = set(direct_updates(loop.body)) & with_shared_columns(found, loop.var)
+        inside = [each for each in found if each.update in updates]
         if inside and all(map(_is_planned, inside)):
             yield loop, inside
 
@@ -246,13 +247,14 @@ def _is_planned(contraction: Contraction) -> bool:
 
 def _over_rows(schedule: LoopSchedule, plan: RowPlan) -> list[Var]:
     """Return the loops over rows that a planned loop has become: those directly around its products."""
-    found = (loop_of(schedule.program, loop) for loop in schedule.forwarding.loops[plan.loop])
+    products = list(contractions(schedule.program))
+    loops = (loop_of(schedule.program, loop) for loop in schedule.forwarding.loops[plan.loop])
     return [
         loop.var
-        for loop in found
+        for loop in loops
         if loop.kind is LoopKind.SERIAL
         and not isinstance(loop.extent, Const)
-        and set(direct_updates(loop.body)) & with_shared_columns(schedule.program, loop.var)
+        and set(direct_updates(loop.body)) & with_shared_columns(products, loop.var)
     ]
 
 

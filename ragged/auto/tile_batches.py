@@ -77,7 +77,7 @@ def _batches(program: Program, machine: Machine, options: ScheduleOptions) -> It
         if isinstance(loop.extent, Const):
             continue
         updates = set(direct_updates(loop.body))
-        here = updates & with_shared_columns(program, loop.var)
+        here = updates & with_shared_columns(found, loop.var)
         if not here:
             continue
         matrices = {packed[update] for update in updates if update in packed}

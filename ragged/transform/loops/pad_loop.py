@@ -114,6 +114,10 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
             if access.buffer is not write.buffer:
                 continue
             if id(other.stmt) in mine:
+                if any(
+                    one == two == Ref(loop) for one, two in zip(write.indices, access.indices, strict=True)
+                ):
+                    continue  # elements of two iterations of the loop
                 real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
                 access = replace(access, conditions=(*access.conditions, real))
             depth = _depth_of(write.buffer, site)

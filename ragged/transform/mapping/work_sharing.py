@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.barrier_placement import BarrierPlacement, place_barriers
+from ragged.analysis.blocks import divided_into_blocks
 from ragged.analysis.dependence import Copies, find_conflict
 from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel
 from ragged.analysis.replicated_loops import ReplicatedLoops
@@ -65,7 +66,10 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
 
     # A failed check ends the program, in whatever order iterations run.
     inside = [site for site in region.inside if not isinstance(site.stmt, Check)]
-    conflict = find_conflict(program, inside, inside, region.depth, distinct)
+    blocks = divided_into_blocks(inside, var)
+    conflict = find_conflict(
+        program, inside, inside, region.depth, distinct, about=lambda buffer: buffer not in blocks
+    )
     if conflict is not None:
         raise ScheduleError(
             f"{primitive}: the iterations of loop '{var.name}' are not proven to be independent",
