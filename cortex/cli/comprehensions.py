@@ -15,6 +15,7 @@ from cortex.cli.failure import Failure
 from cortex.cli.report import INPUT_FILE, json_option, print_json
 from ragged import tc
 from ragged.tc import TcFunction, TcLibrary
+from ragged.tuning.result import point_text
 
 _REPEATS = 20
 
@@ -33,6 +34,13 @@ _REPEATS = 20
     "--show", "stage", metavar="STAGE", help="A stage to print: tc, ranges, checks, loops, tir, asm."
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Workers.  [as many as there are cores]")
+@click.option(
+    "--tune",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Look for faster options, for so long.",
+)
 @json_option
 def command(
     file: Path,
@@ -40,16 +48,17 @@ def command(
     sizes: tuple[str, ...],
     stage: str | None,
     threads: int | None,
+    seconds: float | None,
     as_json: bool,
 ) -> None:
-    """Check a text of Tensor Comprehensions, print the ranges of its indices, and run it.
+    """Check a text of Tensor Comprehensions, print the ranges of its indices, run and tune it.
 
-    FUNCTION is one of the text's functions; without it all are checked.
+    FUNCTION is one of the text's functions; without it all are checked. What tuning finds is kept in the cache.
     """
     lib = tc.define(file.read_text(encoding="utf-8"), name=file.name)
     chosen = _chosen(lib, function)
     numbers = dict(map(_number, sizes))
-    document = {each.name: _report(each, stage, numbers, threads, as_json) for each in chosen}
+    document = {each.name: _report(each, stage, numbers, threads, seconds, as_json) for each in chosen}
     if as_json:
         print_json(document)
 
@@ -66,7 +75,12 @@ def _number(text: str) -> tuple[str, int]:
 
 
 def _report(
-    function: TcFunction, stage: str | None, sizes: dict[str, int], threads: int | None, as_json: bool
+    function: TcFunction,
+    stage: str | None,
+    sizes: dict[str, int],
+    threads: int | None,
+    seconds: float | None,
+    as_json: bool,
 ) -> dict[str, Any]:
     """Print what is asked for of one function, and return it."""
     found: dict[str, Any] = {
@@ -77,7 +91,7 @@ def _report(
         found["text"] = function.show(stage)
     unknown = [name for name in function.sizes if name not in sizes]
     if sizes and not unknown:
-        found |= _run(function.compile(threads=threads), sizes)
+        found |= _run(function.compile(threads=threads), sizes, seconds)
     if as_json:
         return found
     click.echo(f"{function!r}".removeprefix("<TcFunction ").removesuffix(">"))
@@ -89,24 +103,37 @@ def _report(
         click.echo(f"  {name}: {', '.join(f'{low}:{low + extent}' for low, extent in domain) or 'a number'}")
     if "milliseconds" in found:
         click.echo(f"  {found['milliseconds']:.3f} ms a call, the median of {_REPEATS}")
+    if "tuned" in found:
+        tuned = found["tuned"]
+        click.echo(
+            f"  {tuned['points']} points timed; the best is {tuned['gain']:.2f} times as fast: {tuned['best']}"
+        )
     return found
 
 
-def _run(function: TcFunction, sizes: dict[str, int]) -> dict[str, Any]:
-    """Return the domains of the outputs, and the time of a call on random numbers; indices are read from zeros."""
+def _run(function: TcFunction, sizes: dict[str, int], seconds: float | None) -> dict[str, Any]:
+    """Return the domains of the outputs, and the time of a call on random numbers; indices are read from zeros.
+
+    With `seconds` the function is tuned for them before.
+    """
     rng = np.random.default_rng(0)
-    given: dict[str, object] = {name: sizes[name] for name in function.sizes if name in function.scalars}
+    given: dict[str, Any] = {name: sizes[name] for name in function.sizes if name in function.scalars}
     shapes = function.shapes(sizes)
     for name, (dtype, _) in function.parameters.items():
         given[name] = _numbers(rng, np.dtype(dtype), shapes[name])
     outputs = function.infer(**{name: getattr(value, "shape", value) for name, value in given.items()})
     out = {name: np.ones([extent for _, extent in outputs[name]], np.float32) for name in function.read_first}
+    tuned: dict[str, Any] = {}
+    if seconds is not None:
+        found = function.tune(seconds=seconds, **given)
+        best = point_text(found.best)
+        tuned = {"tuned": {"points": len(found.timed), "gain": found.gain, "best": best}}
     times = []
     for _ in range(_REPEATS + 1):
         begin = perf_counter()
         function(**given, out=out or None)
         times.append(perf_counter() - begin)
-    return {"outputs": outputs, "milliseconds": 1e3 * median(times[1:])}
+    return {"outputs": outputs, "milliseconds": 1e3 * median(times[1:]), **tuned}
 
 
 def _numbers(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -31,7 +31,8 @@ class ScheduleOptions:
     Attributes:
         tile: rows and vectors of a contraction's register tile; rows * vectors accumulators. None: (4, 4); (6, 4) for
             matrices larger than the first cache; (12, 2) for matrices larger than the second cache with few columns;
-            up to 8 rows where no operand is a parameter and there are one or two vectors.
+            up to 8 rows where no operand is a parameter and there are one or two vectors. Of a product of two inputs
+            the vectors are those of a packed panel; None: four with 32 registers, else two, and as many rows as fit.
         remainder: what computes the rows that fill no tile, in a loop over rows of a number that is known at the call:
             "exact" tiles of fewer rows, the last two tiles "balanced", or a full tile "overlapping" the one before.
             None: as is predicted to be fastest; where `tile` is set, one row at a time.

@@ -35,7 +35,7 @@ class PlannedPanels:
     """A dense product in panels of `vectors` and a last one of fewer: its loops, and when the columns are packed.
 
     `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
-    the operand, an input; else it was packed when parameters were bound.
+    the operand, an input; else it was packed when parameters were bound. `tile` is the full tile that was asked for.
     """
 
     name: str
@@ -46,6 +46,7 @@ class PlannedPanels:
     columns: SizeSum
     vectors: int
     per_call: bool
+    tile: tuple[int, int] | None = None
 
     def at(self, sizes: Mapping[str, int]) -> PanelExtents:
         """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""
@@ -69,7 +70,7 @@ class PlannedPanels:
         once = panels_ns(
             machine,
             self.vectors,
-            lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors), rows),
+            lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors, self.tile), rows),
             extents.rows,
             self.product(extents, workers),
         )
@@ -79,7 +80,7 @@ class PlannedPanels:
     def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
         """Return the number of tiles of the widest panel for each number of rows."""
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
-        most = rows_of_panel(machine, max(1, min(self.vectors, vectors)))
+        most = rows_of_panel(machine, max(1, min(self.vectors, vectors)), self.tile)
         return _tiles_of(most, extents.rows)
 
     def panels(self, machine: Machine, columns: int) -> str:
@@ -93,7 +94,7 @@ class PlannedPanels:
         shape = [" * ".join(map(str, each)) or "1" for each in (self.rows, (self.columns,), self.depth)]
         around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
         kinds = range(self.vectors, 0, -1)
-        tiles = ", ".join(f"{rows_of_panel(machine, each)}x{each}" for each in kinds)
+        tiles = ", ".join(f"{rows_of_panel(machine, each, self.tile)}x{each}" for each in kinds)
         packed = "packed in each call" if self.per_call else "packed with the parameters"
         return (
             f"columns {self.name}: {' x '.join(shape)}{''.join(around)}, panels of {self.vectors} vectors {packed}, "

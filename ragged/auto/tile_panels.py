@@ -37,7 +37,9 @@ from ragged.transform.storage.expand_storage import expand_storage
 from ragged.transform.storage.pack import pack
 
 
-def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels, ...]:
+def tile_panels(
+    schedule: LoopSchedule, machine: Machine, tile: tuple[int, int] | None = None
+) -> tuple[PlannedPanels, ...]:
     """Give each dense product that is left scalar register tiles, and pack the operand that has its columns.
 
     before::
@@ -64,8 +66,8 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
     iteration of the first loop. What follows the sum of an element in its loop, as an activation, is computed as the
     tile is stored. The last vector of a packed operand is filled up with zeros, so that sums are computed for whole
     vectors, and stored as far as there are columns. The order of each sum stays. Products that `tile_products` suits
-    are left to it, and so are those in which a primitive refuses a step. Comes while loops are parallel. Returns what
-    is planned for each.
+    are left to it, and so are those in which a primitive refuses a step. Comes while loops are parallel. `tile` is the
+    rows and vectors of a full tile, as many as fit by default. Returns what is planned for each.
     """
     planned = []
     batches = bool(
@@ -79,7 +81,7 @@ def tile_panels(schedule: LoopSchedule, machine: Machine) -> tuple[PlannedPanels
     for label in [each.update for each in dense_products(schedule.program) if each.update not in tiled]:
         before = schedule.checkpoint()
         try:
-            planned.append(_tile(schedule, machine, label))
+            planned.append(_tile(schedule, machine, label, tile))
         except ScheduleError:
             schedule.restore(before)
     if planned:
@@ -95,14 +97,16 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
     return columns % lanes == 0 or columns <= panel_vectors(machine) * lanes
 
 
-def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPanels:
+def _tile(
+    schedule: LoopSchedule, machine: Machine, update: Label, tile: tuple[int, int] | None
+) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it."""
     product = _product(schedule, update)
     if isinstance(product.other, Select) and len(product.rows) > 1:
         product = _without_condition(schedule, product)
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
-    counts = _vector_counts(columns, lanes, panel_vectors(machine))
+    counts = _vector_counts(columns, lanes, panel_vectors(machine, tile))
     most = counts[0]
     vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
     panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
@@ -124,8 +128,9 @@ def _tile(schedule: LoopSchedule, machine: Machine, update: Label) -> PlannedPan
         *own, vectors, lane = nest
         if len(counts) > 1 and own:
             schedule.apply(reorder, (*own, vectors, lane))
-        _tile_rows(schedule, _one_loop(schedule, own), vectors, lane, rows_of_panel(machine, count))
-    return _planned(product, most, per_call=bool(fill))
+        most_rows = rows_of_panel(machine, count, tile)
+        _tile_rows(schedule, _one_loop(schedule, own), vectors, lane, most_rows)
+    return _planned(product, most, tile, per_call=bool(fill))
 
 
 def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
@@ -147,7 +152,9 @@ def _without_condition(schedule: LoopSchedule, product: DenseProduct) -> DensePr
     return _product(schedule, product.update)
 
 
-def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedPanels:
+def _planned(
+    product: DenseProduct, vectors: int, tile: tuple[int, int] | None, *, per_call: bool
+) -> PlannedPanels:
     """Return the plan of a product with panels of so many vectors; `per_call`: each call packs its operand."""
     outer, rows = _arrange(product)
     name, extents = product.columns.var.name, {each.var: each.extent for each in product.rows}
@@ -165,6 +172,7 @@ def _planned(product: DenseProduct, vectors: int, *, per_call: bool) -> PlannedP
         SizeSum.of(product.columns.extent),
         vectors,
         per_call,
+        tile,
     )
 
 

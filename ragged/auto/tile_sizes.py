@@ -59,16 +59,20 @@ def loop_over_gates(contraction: Contraction, columns: For, sums: int, machine: 
     return others[0] if count > 1 and held <= machine.vector_registers else None
 
 
-def panel_vectors(machine: Machine) -> int:
-    """Return the vectors of a panel, the columns of a packed operand that a tile computes at once."""
+def panel_vectors(machine: Machine, tile: tuple[int, int] | None = None) -> int:
+    """Return the vectors of a panel, the columns of a packed operand that a tile computes at once: those of `tile`."""
+    if tile is not None:
+        return tile[1]
     return 4 if machine.vector_registers >= 32 else 2
 
 
-def rows_of_panel(machine: Machine, vectors: int) -> int:
-    """Return the rows of a tile of so many vectors.
+def rows_of_panel(machine: Machine, vectors: int, tile: tuple[int, int] | None = None) -> int:
+    """Return the rows of a tile of so many vectors: those of `tile` if it has as many, else as many as fit.
 
     Its accumulators, a vector of each column block and a broadcast element of the other operand stay in registers.
     """
+    if tile is not None and vectors == tile[1]:
+        return tile[0]
     fitting = (rows for rows in _PANEL_ROWS if rows * vectors + vectors < machine.vector_registers)
     return next(fitting, 1)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ragged.auto.options import ScheduleOptions
-from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
+from ragged.runtime.team import check_workers
 from ragged.tc.analyse import analyse
 from ragged.tc.arguments import fix_sizes, named, read_arguments, read_parameter, refuse
 from ragged.tc.callable import TcCallable
@@ -19,7 +19,9 @@ from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
 from ragged.tc.torch_operator import torch_operator
+from ragged.tc.tuned import record_key, tuned_file
 from ragged.tuning import Tuning, tune
+from ragged.tuning.space import Grid
 from ragged.tuning.strategies import StrategyLike
 
 _COMPILED = ("tree", "loops", "schedule", "tir", "asm", "cuda")
@@ -63,16 +65,24 @@ class TcFunction(TcCallable):
         return specialized
 
     def tune(
-        self, *args: object, seconds: float = 60.0, strategy: StrategyLike = "genetic", **arrays: object
+        self,
+        *args: object,
+        seconds: float = 60.0,
+        strategy: StrategyLike = "genetic",
+        space: Grid | None = None,
+        **arrays: object,
     ) -> Tuning[ScheduleOptions]:
         """Look for options that make calls with arguments like these faster, use the best, and return all results.
 
-        Results are kept in this user's cache on disk: a point is timed once. See `ragged.tune`.
+        Results are kept in this user's cache on disk, for all functions of the same text, whatever its names: a point
+        is timed once, and a search begins with the best that is known. Ctrl-C ends it with the best so far. See
+        `ragged.tune`, and `ragged.tc.export_tuned` and `import_tuned` to share results.
 
         Args:
             args: arguments as of a call, in the order of the parameters.
             seconds: the duration of the search.
             strategy: as for `ragged.tune`.
+            space: as for `ragged.tune`.
             arrays: arguments by name.
 
         Raises:
@@ -82,16 +92,20 @@ class TcFunction(TcCallable):
             self._function, named(self._function, args, arrays, self._options.parameters)
         )
         self._domains(sizes)
-        _, schedule, params = scheduled(self._analysed, self._options)
-        folder = cache_folder()
+        options = self._options
+        _, schedule, params = scheduled(self._analysed, options)
+        threads = options.compile.get("threads")
+        workers = check_workers(threads)
         found = tune(
             schedule,
             params,
             calls=[self._ready().passed(inputs, sizes)],
             seconds=seconds,
             strategy=strategy,
-            records=None if folder is None else folder / "tuned.jsonl",
-            threads=self._options.compile.get("threads"),
+            space=space,
+            records=tuned_file(),
+            key=record_key(self._function, options.sizes, options.parameters, sizes, workers),
+            threads=threads,
         )
         with self._lock:
             self._options = replace(self._options, compile={**self._options.compile, "options": found.best})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import assert_never
 
 from ragged.tc import tree as tc
+from ragged.tc.builtins import builtin
+from ragged.tc.types import canonical
 
 _LEVELS = {
     "||": 1,
@@ -21,6 +25,8 @@ _LEVELS = {
     "/": 5,
     "%": 5,
 }
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_KEPT = re.compile(r"where|in|exists|bool|u?int\d*|b?float\d*|double")
 _CONDITIONAL, _PREFIX, _ATOM = 0, 6, 7
 
 
@@ -30,6 +36,25 @@ def definition_text(definition: tc.Definition) -> str:
     outputs = ", ".join(map(_declaration, definition.outputs))
     body = "".join(f"  {statement_text(each)}\n" for each in definition.statements)
     return f"def {definition.name}({parameters}) -> ({outputs}) {{\n{body}}}\n"
+
+
+def erased_text(
+    parameters: Sequence[tc.Declaration], outputs: Sequence[str], body: Sequence[tc.Statement]
+) -> str:
+    """Return parameters, names of outputs and statements as a text in which names are numbers, by first appearance.
+
+    Texts that differ in names alone have one such text: types, keywords and functions of numbers stay.
+    """
+    numbers: dict[str, str] = {}
+
+    def erased(found: re.Match[str]) -> str:
+        name = found[0]
+        if _KEPT.fullmatch(name) or builtin(name):
+            return canonical(name)
+        return numbers.setdefault(name, f"v{len(numbers)}")
+
+    parts = [*map(_declaration, parameters), *map(statement_text, body), *outputs]
+    return _NAME.sub(erased, "\n".join(parts))
 
 
 def statement_text(statement: tc.Statement) -> str:

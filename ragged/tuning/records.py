@@ -56,7 +56,12 @@ class Record(msgspec.Struct, frozen=True):
 def key_for(programs: Iterable[Program], threads: int, shapes: Iterable[Shape] | str) -> RecordKey:
     """Return the key of programs, their threads, and the shapes that are timed."""
     text = shapes if isinstance(shapes, str) else "; ".join(map(_shape_text, shapes))
-    return RecordKey(_digest("\n".join(map(to_text, programs))), _digest(processor.identity()), threads, text)
+    return key_of_text("\n".join(map(to_text, programs)), threads, text)
+
+
+def key_of_text(program: str, threads: int, shapes: str) -> RecordKey:
+    """Return the key of what has this text, on this machine."""
+    return RecordKey(_digest(program), _digest(processor.identity()), threads, shapes)
 
 
 def changed_options(options: ScheduleOptions) -> dict[str, Any]:

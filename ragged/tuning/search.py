@@ -40,6 +40,7 @@ def tune(
     strategy: StrategyLike = "genetic",
     space: Grid | None = None,
     records: str | os.PathLike[str] | None = None,
+    key: RecordKey | None = None,
     threads: int | None = None,
     code_bytes: int | None = None,
     precision: Precision = "float32",
@@ -66,6 +67,7 @@ def tune(
         space: the values to try besides the defaults, by the name of an option of `ragged.ScheduleOptions`.
         records: a file to keep each point's result in. Points that it has for this program, processor, number of
             threads and shapes are not timed again, but for the best. Files are merged by concatenation.
+        key: what the program and its shapes are called in `records`, rather than by their text.
         threads: as for `ragged.compile`.
         code_bytes: as for `ragged.compile`.
         precision: as for `ragged.compile`.
@@ -96,11 +98,10 @@ def tune(
     workers, jobs = check_workers(threads), usable_cores()
     with CompileAhead(jobs if cache else 0) as ahead:
         subject = RaggedSubject(schedule, params or {}, options, threads, cache=cache, ahead=ahead)
-        key = _give_calls(subject, schedule, options, calls, workers, seed)
+        found = _give_calls(subject, schedule, options, calls, workers, seed)
         search_strategy = strategy_of(strategy, points.extents, seed)
-        search = _Search(
-            subject, points, search_strategy, None if records is None else Path(records), key, advance
-        )
+        path = None if records is None else Path(records)
+        search = _Search(subject, points, search_strategy, path, key or found, advance)
         return search.run(seconds, _POINTS_PER_CORE * jobs)
 
 

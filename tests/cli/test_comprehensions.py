@@ -38,6 +38,14 @@ def test_a_function_is_run_when_its_sizes_are_given(cortex, cortex_json, file):
     assert "not run: K not given with --size" in result.stdout
 
 
+def test_a_function_is_tuned_for_its_sizes(cortex, cortex_json, file, tmp_path, monkeypatch):
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
+    document = cortex_json("tc", file, "shift", "--size", "N=9", "--size", "s=2", "--tune", "0")
+    assert document["shift"]["tuned"]["points"] == 1 and document["shift"]["milliseconds"] > 0
+    result = cortex("tc", file, "shift", "--size", "N=9", "--size", "s=2", "--tune", "0")
+    assert "1 points timed; the best is 1.00 times as fast: default" in result.stdout
+
+
 def test_a_stage(cortex, file):
     assert "def conv(float(H) x, float(K) w) -> (y) {" in cortex("tc", file, "conv", "--show", "tc").stdout
 

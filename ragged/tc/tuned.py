@@ -1,0 +1,84 @@
+"""Results of tuning: this user's file of them, what names a function there, and files to share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ragged.compiled.kernel_cache import cache_folder
+from ragged.errors import UserError
+from ragged.ir.expr import Var
+from ragged.tc.checked import CheckedFunction
+from ragged.tc.text import erased_text
+from ragged.tuning.records import Record, RecordKey, append_record, key_of_text, merge_records, read_records
+
+
+def tuned_file() -> Path | None:
+    """Return the file in this user's cache that keeps results of tuning; None without a cache."""
+    folder = cache_folder()
+    return None if folder is None else folder / "tuned.jsonl"
+
+
+def record_key(
+    function: CheckedFunction,
+    fixed: Mapping[str, int],
+    bound: Iterable[str],
+    sizes: Mapping[Var, int],
+    threads: int,
+) -> RecordKey:
+    """Return what names a function's results: its text with names erased, types, sizes, the processor and threads.
+
+    `fixed` sizes are part of the function, and so is which arguments are `bound`; without fixed ones it is "symbolic".
+    `sizes` are those of the calls that are timed.
+    """
+    parameters, values = function.definition.parameters, dict(enumerate(function.values))
+    body = [each.source for each in function.statements]
+    places = {each.name: place for place, each in enumerate(parameters)}
+    known = {place: fixed[name] for place, name in values.items() if name in fixed}
+    parts = [
+        erased_text(parameters, tuple(function.outputs), body),
+        f"sizes: {known or 'symbolic'}",
+        f"bound: {sorted(places[name] for name in bound)}",
+    ]
+    return key_of_text("\n".join(parts), threads, ", ".join(map(str, sizes.values())))
+
+
+def export_tuned(path: str | os.PathLike[str]) -> int:
+    """Write this user's results of tuning to a file, the last one of each point; return how many there are.
+
+    Raises:
+        UserError: there is no cache.
+    """
+    found = merge_records(read_records(_required()))
+    Path(path).unlink(missing_ok=True)
+    return _append(Path(path), found)
+
+
+def import_tuned(path: str | os.PathLike[str]) -> int:
+    """Add the results of tuning of a file to this user's; return how many were new.
+
+    They serve functions of the same text, whatever its names, on the same processor: `f.tune` goes on from them.
+
+    Raises:
+        DataError: it is no file of results.
+        UserError: there is no cache.
+    """
+    own = _required()
+    known = set(map(repr, read_records(own)))
+    return _append(own, [each for each in merge_records(read_records(path)) if repr(each) not in known])
+
+
+def _required() -> Path:
+    own = tuned_file()
+    if own is None:
+        raise UserError(
+            "results of tuning are not kept: there is no cache", fix="set RAGGED_CACHE_DIR to a folder"
+        )
+    return own
+
+
+def _append(path: Path, records: Sequence[Record]) -> int:
+    for each in records:
+        append_record(path, each)
+    return len(records)

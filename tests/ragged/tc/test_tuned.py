@@ -1,0 +1,92 @@
+"""Tuning functions of texts: what names their results, where they are kept and how they are shared."""
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from ragged.errors import UserError
+from ragged.ir.expr import Var
+from ragged.tc.tuned import record_key
+from ragged.tuning import contest, read_records
+from ragged.tuning.subject import RaggedSubject
+
+TMM = "def tmm(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }"
+SPACE = {"tile": [(2, 1), (4, 1)]}
+RNG = np.random.default_rng(0)
+A, B = (RNG.standard_normal(shape, np.float32) for shape in ((9, 5), (7, 5)))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    for name in ("RAGGED_CACHE_DIR", "CORTEX_CACHE_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Tiles of two rows take half the time."""
+    compiled = RaggedSubject.compile
+
+    def pretend(subject, options):
+        kernel = compiled(subject, options)
+        time = 500.0 if options.tile is not None and options.tile[0] == 2 else 1000.0
+        return contest.TunedKernel(options, kernel.loops, kernel.answers, lambda: [time])
+
+    monkeypatch.setattr(RaggedSubject, "compile", pretend)
+
+
+def key(text, fixed=None, bound=(), sizes=(1, 2, 3), threads=2):
+    (function,) = tc.define(text)._functions.values()
+    numbers = {Var(f"s{place}"): size for place, size in enumerate(sizes)}
+    return record_key(function._function, fixed or {}, bound, numbers, threads)
+
+
+def test_texts_that_differ_in_names_have_one_key():
+    same = "def f(float(R,Q) in1, float32(S,Q) e5) -> (out) { out(i,j) +=! in1(i,q)*e5(j,q) }  # a comment"
+    assert key(TMM) == key(same)
+    for other in (
+        TMM.replace("float(M,K)", "double(M,K)").replace("float(N,K)", "double(N,K)"),
+        TMM.replace("B(n,k)", "B(n,K - 1 - k)"),
+        TMM.replace("+=!", "max=!"),
+        TMM.replace("A(m,k) *", "1e-5 * A(m,k) *"),
+        TMM.replace("float(N,K)", "float(M,K)"),
+    ):
+        assert key(other) != key(TMM)
+
+
+def test_a_called_function_is_part_of_the_key():
+    def calling(factor):
+        inner = f"def inner(float(N) x) -> (y) {{ y(i) = {factor} * x(i) }}"
+        lib = tc.define(f"{inner} def f(float(N) x) -> (z) {{ y = inner(x) z(i) = y(i) + x(i) }}")
+        return record_key(lib.f._function, {}, (), {}, 1)
+
+    assert calling(2) == calling(2) != calling(3)
+
+
+def test_fixed_sizes_bound_arguments_shapes_and_threads_are_part_of_the_key():
+    keys = [key(TMM), key(TMM, {"K": 5}), key(TMM, {"M": 5}), key(TMM, bound=("B",)), key(TMM, threads=1)]
+    keys.append(key(TMM, sizes=(1, 2, 4)))
+    assert len(set(keys)) == len(keys)
+
+
+def test_tiles_of_products_of_two_inputs_are_searched_and_known_results_shared(pretended, tmp_path):
+    found = tc.define(TMM).tmm.tune(A, B, seconds=60, strategy="grid", space=SPACE)
+    assert found.best.tile == (2, 1) and found.gain == pytest.approx(2.0)
+    exported = tmp_path / "shared.jsonl"
+    count = tc.export_tuned(exported)
+    assert count == len(read_records(exported)) == len(read_records(tmp_path / "cache" / "tuned.jsonl"))
+    # With other names and an empty cache, a search begins with the best: nothing else is timed.
+    (tmp_path / "cache" / "tuned.jsonl").unlink()
+    assert tc.import_tuned(exported) == count and tc.import_tuned(exported) == 0
+    other = tc.define(TMM.replace("A(", "x(").replace(" A,", " x,").replace("tmm", "f")).f
+    again = other.tune(A, B, seconds=0, space=SPACE)
+    assert again.best == found.best and len(again.timed) == 2
+    np.testing.assert_allclose(other(A, B), A @ B.T, rtol=1e-5, atol=1e-5)
+
+
+def test_without_a_cache_nothing_is_shared(monkeypatch, tmp_path):
+    for name in ("RAGGED_CACHE_DIR", "CORTEX_CACHE_DIR"):
+        monkeypatch.setenv(name, "")
+    for share in (tc.export_tuned, tc.import_tuned):
+        with pytest.raises(UserError, match="there is no cache"):
+            share(tmp_path / "x.jsonl")
