@@ -36,7 +36,7 @@ SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png 
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged ragged-batches ragged-widths \
 	linearizing memory optimizations gains prelude padding
 
-.PHONY: help demo test thorough arm lint bench bench-shapes bench-tc performance soak fuzz sanitize mutants format clean
+.PHONY: help demo test thorough arm lint bench bench-shapes bench-tc performance soak fuzz fuzz-tc sanitize mutants format clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grow
 
 fuzz: $(VENV)/ready-to-test ## Draw 10,000 models, structures and schedules (FUZZ_ARGS='--seed 1 --jobs 8 --minutes 60')
 	@$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+fuzz-tc: $(VENV)/ready-to-test ## Draw 10,000 Tensor Comprehensions (FUZZ_ARGS='--seed 1 --jobs 8 --minutes 60')
+	@$(BIN)/python -m tests.ragged.tc.fuzz $(FUZZ_ARGS)
 
 sanitize: $(VENV)/ready-to-test ## Run native code under AddressSanitizer, UBSan and ThreadSanitizer (needs g++)
 	@$(BIN)/python -m tests.sanitize
