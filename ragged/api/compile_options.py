@@ -104,7 +104,7 @@ def _values(own: SizeRange, most: int) -> tuple[int, ...]:
 
 
 def _check_names(schedule: RaggedSchedule, names: Iterable[str]) -> None:
-    sizes = schedule.signature.sizes
+    sizes = schedule.lowered.signature.sizes  # without the texts of the operators
     for name in names:
         if name not in sizes:
             raise UserError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from ragged.api.dims import RaggedDim, size
 from ragged.api.reductions import Scoped, normal_form
@@ -103,7 +104,7 @@ class _FunctionLowering:
         """Return a fresh name, and note it as used."""
         base = f"{wanted}_" if wanted in _RESERVED else wanted
         found = next(
-            each for each in (base, *(f"{base}_{k}" for k in range(2, 1000))) if each not in self.taken
+            each for each in chain((base,), (f"{base}_{k}" for k in count(2))) if each not in self.taken
         )
         self.taken.add(found)
         return found
