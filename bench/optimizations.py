@@ -45,6 +45,7 @@ _LOOPS: dict[str, Any] = {
     "replicate_rows": False,
     "serpentine": False,
     "rolling_buffers": False,
+    "fuse_nests": False,
     "per_node_matrices": False,
     "reroll": False,
     "tile": (1, 1),

@@ -9,6 +9,7 @@ from ragged.analysis.contractions import contractions, packed_bytes, row_operand
 from ragged.auto.columns import Columns, share_columns
 from ragged.auto.cover import covers
 from ragged.auto.fuse_child_loops import fuse_child_loops
+from ragged.auto.fuse_nests import fuse_nests
 from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
@@ -180,6 +181,12 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: order_loops(s.schedule),
         "innermost loops run over contiguous elements",
         "per_node_matrices",
+    ),
+    Rule(
+        "fuse_nests",
+        lambda s: fuse_nests(s.schedule),
+        "rows pass from nest to nest in caches, without a barrier; before products are tiled",
+        "fuse_nests",
     ),
     Rule(
         "tile_panels",

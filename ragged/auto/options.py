@@ -48,6 +48,7 @@ class ScheduleOptions:
         rolling_buffers: whether temporaries of a batch hold the rows of the longest batch instead of all rows, where
             that adds no barrier.
         gather_block_rows: rows per worker of an outermost loop that are gathered (copied) together before use.
+        fuse_nests: whether dense nests that follow each other are fused at their common outer loops.
         per_node_matrices: whether contractions of parameter matrices with a row's own matrix use the layouts, fused
             row loops and slices of `order_storage`, `fuse_row_loops` and `fuse_slices`.
         tensorize: whether contractions of pairs of bfloat16 run on the processor's matrix unit, where it has one.
@@ -91,6 +92,9 @@ class ScheduleOptions:
     )
     gather_block_rows: int = field(
         default=24, metadata={_WHY: "gathered rows and their results fit into the second cache"}
+    )
+    fuse_nests: bool = field(
+        default=True, metadata={_WHY: "rows pass from nest to nest in caches, without a barrier"}
     )
     per_node_matrices: bool = field(
         default=True,
@@ -142,6 +146,7 @@ class ScheduleOptions:
             "replicate_rows",
             "serpentine",
             "rolling_buffers",
+            "fuse_nests",
             "per_node_matrices",
             "tensorize",
             "reroll",

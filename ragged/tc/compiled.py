@@ -13,6 +13,8 @@ from ragged.api.function import RaggedFunction
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.ir.expr import Var
+from ragged.passes.hoist_checks import hoist_checks
+from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
@@ -66,6 +68,8 @@ def scheduled(
     for part, rows in lowered.attached:
         if part in needed:
             schedule.compute_at(part, rows.loops[len(rows.dims) - 1])
+    schedule.apply(hoist_checks)
+    schedule.apply(scatter_sums)
     for tensor in (each for each in lowered.columns if each in needed):
         rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
         for block in COLUMNS:

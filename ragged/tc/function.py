@@ -196,6 +196,15 @@ class TcFunction(TcCallable):
                 names = ", ".join(("tc", "ranges", "checks", *_COMPILED))
                 raise UserError(f"show: no stage is called {stage!r}", fix=f"one of {names}")
 
+    def explain(self) -> str:
+        """Return what each rule of the default schedule did to the compiled function, and what it left, with reasons.
+
+        Example::
+
+            print(lib.softmax.explain())  # fuse_nests: ... applied s.apply(fuse_siblings, ...)
+        """
+        return self._ready().function.explain()
+
     def __str__(self) -> str:
         return definition_text(self._function.definition)
 

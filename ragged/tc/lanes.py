@@ -73,13 +73,20 @@ def has_columns(result: RaggedTensor) -> bool:
 
 
 def _read(body: Reduction) -> list[ir.Load]:
-    """Return the reads of a reduction that its axes change; none if one is where data says, which the kernel checks."""
-    axes = [each.var for each in body.axes]
+    """Return the reads of a reduction that its axes change, but for those of indices of others.
+
+    None if an index is read from a computed tensor: the kernel checks it each time, and other indices before
+    (`hoist_checks`).
+    """
+    axes, value = [each.var for each in body.axes], body.body
     loads = [
-        each for each in subexpressions(body.body.expr) if isinstance(each, ir.Load) and mentions(each, axes)
+        each for each in subexpressions(value.expr) if isinstance(each, ir.Load) and mentions(each, axes)
     ]
-    inside = (part for load in loads for index in load.indices for part in subexpressions(index))
-    return [] if any(isinstance(part, ir.Load) for part in inside) else loads
+    inside = {part for load in loads for index in load.indices for part in subexpressions(index)}
+    tensors = (value.sources[part.buffer] for part in inside if isinstance(part, ir.Load))
+    if any(isinstance(each, RaggedTensor) and each.kind is Kind.COMPUTED for each in tensors):
+        return []
+    return [each for each in loads if each not in inside]
 
 
 @dataclass

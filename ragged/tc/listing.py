@@ -20,7 +20,7 @@ def ranges_text(analysed: AnalysedFunction) -> str:
 
 
 def checks_text(analysed: AnalysedFunction) -> str:
-    """Return each access with how it is kept in bounds: proven, checked once a call, or checked in the kernel."""
+    """Return each access with how it is kept in bounds: proven, checked once a call, or checked for each element."""
     counts = {each: sum(check.outcome is each for check in analysed.checks) for each in Outcome}
     total = ", ".join(f"{count} {each.value}" for each, count in counts.items())
     lines = [f"{len(analysed.checks)} accesses: {total}"]

@@ -22,7 +22,7 @@ class Outcome(Enum):
 
     PROVEN = "proven"
     SIZES = "checked once a call"
-    DATA = "checked in the kernel"
+    DATA = "checked for each element"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ragged.ir.build import both
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.walk import variables
+from ragged.ir.walk import subexpressions, variables
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.inverse import AccessInverse
@@ -55,6 +55,7 @@ class PullBack:
                 [*conditions, *(each for each in inner if not self.holds(each[1]))],
                 value.if_true,
             )
+        conditions.sort(key=lambda each: any(isinstance(part, Load) for part in subexpressions(each[1])))
         opened = {var for var, _ in conditions if var is not None}
         bounds = self._padded_ranges(opened, value)
         if bounds is not None:

@@ -27,6 +27,7 @@ LOOPS: Grid = {
     "share_columns": (False,),
     "replicate_rows": (False,),
     "serpentine": (False,),
+    "fuse_nests": (False,),
     "per_node_matrices": (False,),
     "prefetch": (False,),
     "min_rows_per_worker": (4, 64),

@@ -23,11 +23,11 @@ def test_ranges_of_all_functions(cortex, file):
         "  y(h) +=! x(h + k) * w(k)\n"
         "    h in 0:H - K + 1\n"
         "    k in 0:K\n"
-        "  2 accesses: 2 proven, 0 checked once a call, 0 checked in the kernel\n"
+        "  2 accesses: 2 proven, 0 checked once a call, 0 checked for each element\n"
         "def shift(int s, float(N) x) -> (y)\n"
         "  y(i) = x(i + s) where i in 0:N - s\n"
         "    i in 0:N - s\n"
-        "  1 accesses: 0 proven, 1 checked once a call, 0 checked in the kernel\n"
+        "  1 accesses: 0 proven, 1 checked once a call, 0 checked for each element\n"
     )
 
 

@@ -70,5 +70,5 @@ def test_only_rows_that_data_name_are_checked_in_kernels(name):
     unproven = [
         line for line in FUNCTIONS[name].show("checks").splitlines()[1:] if not line.startswith("proven")
     ]
-    assert all(line.startswith("checked in the kernel: 0 <= I") for line in unproven)
+    assert all(line.startswith("checked for each element: 0 <= I") for line in unproven)
     assert len(unproven) == {"lookup": 1, "two_lookups": 2}.get(name, 0)

@@ -158,7 +158,7 @@ def test_compile_fixes_sizes_and_binds_arguments():
 def test_show():
     assert LIB.mlp1.show("tc") == str(LIB.mlp1) and LIB.mlp1.show("tc").startswith("def mlp1(float(B,M) I")
     assert LIB.lookup.show("checks").splitlines()[0] == (
-        "4 accesses: 3 proven, 0 checked once a call, 1 checked in the kernel"
+        "4 accesses: 3 proven, 0 checked once a call, 1 checked for each element"
     )
     assert "with kernel:" in LIB.mlp1.show("loops")
     assert LIB.lookup.show("tree").startswith('domain: "[')

@@ -92,4 +92,6 @@ def test_which_examples_are_reduced_so():
         "layer_norm": (["mean", "var"], []),
         "group_norm": (["mean", "var"], []),
         "softmax": (["top", "total"], []),
+        "lookup": ([], ["O"]),
+        "two_lookups": ([], ["O1", "O2"]),
     }

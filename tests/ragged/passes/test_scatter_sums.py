@@ -1,0 +1,88 @@
+"""Sums of selected terms are additions where an index says: the same bits, in the time of the terms."""
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from ragged.ir.parser import parse
+from ragged.passes.scatter_sums import scatter_sums
+from ragged.tc.compiled import TcOptions, scheduled
+
+LIB = tc.define("""
+def lookup(float(E,D) T, int32(B,L) at) -> (O) { O(b,d) +=! T(at(b,l),d) }
+def planes(float(E,G,D) T, int32(B) at) -> (O) { O(b,g,d) = T(at(b),g,d) * T(at(b),g,d) }
+def counts(float(E) T, int64(N) at) -> (O) { O +=! T(at(n)) }
+def shifted(float(E,D) T, int32(N) at) -> (O) {
+  O(n,d) +=! (n - k >= 0 ? T(at(n - k),d) : 0) where n in 0:N, k in 0:2
+}
+""")
+
+
+def arguments(name, random):
+    sizes = {"E": 7, "D": 19, "B": 5, "L": 3, "G": 2, "N": 11}
+    inputs = {}
+    gradient = LIB[name].gradient(("T",))
+    for each, shape in gradient.shapes({size: sizes[size] for size in gradient.sizes}).items():
+        floats = random.standard_normal(shape).astype(np.float32)
+        kind = gradient.parameters[each][0]
+        inputs[each] = floats if kind == "float32" else random.integers(0, 7, shape).astype(kind)
+    return gradient, inputs
+
+
+@pytest.mark.parametrize("name", LIB.functions)
+def test_the_gradient_of_a_look_up_has_the_bits_of_the_comparisons(name, monkeypatch):
+    gradient, inputs = arguments(name, np.random.default_rng(0))
+    text = str(scheduled(gradient._analysed, TcOptions())[1].lower())
+    assert "== e" not in text.partition("with kernel:")[2]
+    found = [gradient.compile(threads=threads)(**inputs).tobytes() for threads in (1, 2)]
+    monkeypatch.setattr("ragged.tc.compiled.scatter_sums", lambda program: scatter_nothing(program))
+    assert "== e" in str(scheduled(gradient._analysed, TcOptions())[1].lower())
+    compared = gradient.compile(schedule=None, cache=False)(**inputs)
+    assert found == [compared.tobytes()] * 2
+
+
+def scatter_nothing(program):
+    from ragged.ir.rewrite import Rewriter
+
+    return Rewriter().finish(program, program)
+
+
+def test_an_index_out_of_range_selects_nothing():
+    gradient, inputs = arguments("lookup", np.random.default_rng(1))
+    inputs["at"][:] = [[-1, 7, 0]] * 5
+    rows = gradient(**inputs)
+    assert not rows[1:].any()
+    assert rows[0].any()
+
+
+PROGRAM = """\
+program("p")
+
+N: call()
+E: call()
+rows: payload(int64[N])
+x: payload(float32[N, E])
+y: output(float32[E])
+
+with kernel:
+    for e in parallel(E):
+        y[e] = {start}
+        for n in serial({extent}):
+            y[e] += {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "extent", "value"),
+    [
+        ("1.0", "N", "x[n, e] if rows[n] == e else 0.0"),
+        ("0.0", "e", "x[n, e] if rows[n] == e else 0.0"),
+        ("0.0", "N", "x[n, e] if rows[n] == e else 1.0"),
+        ("0.0", "N", "x[n, e] if n == e else 0.0"),
+        ("0.0", "N", "x[n, e] if rows[e] == e else 0.0"),
+        ("0.0", "N", "x[n, e] if rows[n] < e else 0.0"),
+    ],
+)
+def test_other_sums_stay(start, extent, value):
+    program = parse(PROGRAM.format(start=start, extent=extent, value=value))
+    assert scatter_sums(program).program == program
