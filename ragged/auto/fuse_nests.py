@@ -45,7 +45,7 @@ def fuse_nests(schedule: LoopSchedule) -> None:
                 y[n, k] = x[n, k] - mean[n]
 
     Loops are aligned by their names, or else their places, where their extents are equal (Tensor Comprehensions,
-    section 5.1). isl proposes the outermost ones whose dependent iterations are equal (coincident); the
+    section 5.1). isl proposes the outermost ones in which dependent iterations are equal (coincident); the
     most of them that leave products their register tiles and reductions their vectors are fused, by `reorder` and
     `fuse_siblings`, which prove it again. What is refused, or beyond isl's limit, stays as it is written. This is for
     dense nests of parallel loops. Comes before products are tiled, and while loops are parallel.

@@ -45,7 +45,7 @@ def hoist_checks(program: Program) -> Rewritten:
                         y[b, d] += table[rows[b, l], d]
 
     The same data are checked, and nothing is written before all of them are. Checks that depend on what the kernel
-    computes stay, and so do those in loops whose extents read what it writes.
+    computes stay, and so do those in loops with extents that read what it writes.
     """
     changed = written(program.kernel)
     nests: list[Stmt] = []
