@@ -14,6 +14,7 @@ from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.ir.expr import Var
 from ragged.passes.hoist_checks import hoist_checks
+from ragged.passes.run_once import run_once
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.lanes import COLUMNS
@@ -25,10 +26,14 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TcOptions:
-    """Options of a compilation: fixed sizes, bound arrays, and arguments of `ragged.compile` by name."""
+    """Options of a compilation: fixed sizes, bound arrays, and arguments of `ragged.compile` by name.
+
+    `split` has the iterations of a partial result for each tensor with a reduction in two stages.
+    """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, Array] = field(default_factory=dict)
+    split: Mapping[str, int] = field(default_factory=dict)
     compile: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -62,7 +67,7 @@ def scheduled(
     analysed: AnalysedFunction, options: TcOptions
 ) -> tuple[LoweredFunction, RaggedSchedule, dict[str, Array]]:
     """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
-    lowered = lower(analysed, options.sizes, options.parameters)
+    lowered = lower(analysed, options.sizes, options.parameters, options.split)
     schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
     needed = set(schedule.tensors)
     for part, rows in lowered.attached:
@@ -70,6 +75,7 @@ def scheduled(
             schedule.compute_at(part, rows.loops[len(rows.dims) - 1])
     schedule.apply(hoist_checks)
     schedule.apply(scatter_sums)
+    schedule.apply(run_once)
     for tensor in (each for each in lowered.columns if each in needed):
         rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
         for block in COLUMNS:

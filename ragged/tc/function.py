@@ -38,6 +38,7 @@ class TcFunction(TcCallable):
         *,
         sizes: Mapping[str, int] | None = None,
         parameters: Mapping[str, object] | None = None,
+        split_reductions: Mapping[str, int] | None = None,
         **options: Any,
     ) -> TcFunction:
         """Return this function compiled now, for a target, with sizes fixed and arguments bound.
@@ -45,10 +46,18 @@ class TcFunction(TcCallable):
         Args:
             sizes: sizes by name, and integer scalars; calls with others are refused.
             parameters: arrays that all calls share. They are copied, their sizes are fixed, and calls do not give them.
+            split_reductions: for each tensor that it names, the iterations of a partial result: its reduction over the
+                outermost index is of parts of so many, which workers share, and of what these give. That is another
+                order, so other bits of floats, the same for any number of workers.
             options: those of `ragged.compile`: target, threads, shapes, code_bytes, precision, schedule, cache.
 
         Raises:
-            TcError: a size or a parameter is not of the function, or they do not fit together.
+            TcError: a size, a parameter or a reduction is not of the function, or they do not fit together.
+
+        Example::
+
+            lib = tc.define("def total(float(N) x) -> (s) { s +=! x(i) }")
+            lib.total.compile(split_reductions={"s": 4096})(x)
         """
         function = self._function
         fixed, bound = dict(sizes or {}), {}
@@ -60,7 +69,17 @@ class TcFunction(TcCallable):
                 raise refuse(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
             fix_sizes(function, fixed, name, bound[name].shape)
-        specialized = TcFunction(self._analysed, TcOptions(fixed, bound, options))
+        split = dict(split_reductions or {})
+        reduced = {each.target.name for each in function.statements if each.reduced}
+        for name, size in split.items():
+            if name not in reduced:
+                names = ", ".join(sorted(reduced)) or "no other"
+                raise refuse(function, f"has no reduction '{name}' to split", fix=f"{names} is one")
+            if type(size) is not int or size < 1:
+                raise refuse(
+                    function, f"cannot split '{name}' into parts of {size!r}", fix="an integer from 1 up"
+                )
+        specialized = TcFunction(self._analysed, TcOptions(fixed, bound, split, options))
         specialized._ready()
         return specialized
 

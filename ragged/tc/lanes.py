@@ -11,6 +11,7 @@ from ragged.api.values import Value
 from ragged.arith.affine import growth
 from ragged.arith.fold import floordiv, modulo, plus, times
 from ragged.ir import expr as ir
+from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, subexpressions
 
@@ -23,26 +24,43 @@ COLUMNS = (64, 16)
 """Columns that are summed side by side, and those of the rest: a row of them is a cache line, or four."""
 
 
-def reduce_in_lanes(result: RaggedTensor, name: Callable[[str], str]) -> tuple[RaggedTensor, ...]:
+def reduce_in_lanes(
+    result: RaggedTensor, name: Callable[[str], str], *, in_parts: bool = False
+) -> tuple[RaggedTensor, ...]:
     """Have a tensor reduce rows of contiguous elements in lanes; return what is computed in its rows, readers first.
 
     Element j of a row of n is in lane j % 32 where j < n // 32 * 32, in lane j % 4 of four others up to n // 4 * 4, and
     the last ones are added one by one. Nothing is returned, and nothing changed, where the tensor has no such
     reduction, or elements of several rows are reduced from one that is read. `name` gives names to tensors.
+    `in_parts` says that the last index is that of a part (`split_reduction`): parts share no element.
     """
     body = result.body
     if not isinstance(body, Reduction) or not result.indices:
         return ()
-    axis = next((each for each in body.axes if _is_contiguous(result, body, each)), None)
+    rows = result.indices[:-1] if in_parts else result.indices
+    axis = next((each for each in body.axes if _is_contiguous(result, body, each, rows)), None)
     return () if axis is None else _Lanes(result, body, axis, name).lowered()
 
 
-def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis) -> bool:
-    """Return whether an axis goes over the last dimension of all that is read along it, each element once."""
+def split_reduction(result: RaggedTensor, size: int, name: Callable[[str], str]) -> RaggedTensor:
+    """Have a tensor combine partial results of `size` iterations of its first axis each; return the tensor of those.
+
+    They are another order of the reduction, of independent parts. `name` gives names to tensors.
+    """
+    body = result.body
+    assert isinstance(body, Reduction), "the caller asks about reductions alone"
+    return _Lanes(result, body, body.axes[0], name).split(size)
+
+
+def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis, rows: Sequence[ir.Var]) -> bool:
+    """Return whether an axis goes over the last dimension of all that is read along it, each element once.
+
+    Elements are of different rows where one of the indices `rows` differs.
+    """
     extent, read = axis.extent.expr, _read(body)
     if isinstance(extent, ir.Const) and int(extent.value) < LANES:
         return False
-    others = [*result.indices, *(each.var for each in body.axes if each is not axis)]
+    others = [*rows, *(each.var for each in body.axes if each is not axis)]
     return bool(read) and all(
         growth(load.indices[-1], axis.var) == 1
         and all(mentions(load, (index,)) for index in result.indices)
@@ -112,6 +130,20 @@ class _Lanes:
         )
         return whole, fours, folded, lanes
 
+    def split(self, size: int) -> RaggedTensor:
+        """Return partial results of blocks of `size` elements, the last one of what is left, and combine them."""
+        length, width = self.axis.extent.expr, ir.Const(size)
+        rows, block, own = self.indices("part")
+        begin = times(ir.Ref(block), width)  # over the new index: `own` leaves it
+        extent = ir.Binary(BinaryOp.MIN, ir.Binary(BinaryOp.SUB, length, begin), width)
+        body = self.reduction(own, extent, lambda k: plus(begin, k), None)
+        count = floordiv(plus(length, ir.Const(size - 1)), size)
+        parts = self.tensor("parts", count, (*rows, block), body)
+        axis = Axis(ir.Var("part"), Value(count, self.axis.extent.sources))
+        at = [*map(ir.Ref, self.result.indices), ir.Ref(axis.var)]
+        self.result.body = self.reduced((axis,), _load(parts, at), self.body.init)
+        return parts
+
     def part(
         self, name: str, lanes: int, extent: ir.Expr, begin: ir.Expr, start: Sequence[RaggedTensor]
     ) -> RaggedTensor:
@@ -120,7 +152,7 @@ class _Lanes:
         body = self.reduction(
             own,
             extent,
-            lambda k: plus(begin, plus(times(k, ir.Const(lanes)), ir.Ref(lane))),
+            lambda k: plus(substitute(begin, own), plus(times(k, ir.Const(lanes)), ir.Ref(lane))),
             _load(start[0], [*own.values(), ir.Ref(lane)]) if start else None,
         )
         return self.tensor(name, lanes, (*rows, lane), body)
@@ -138,18 +170,20 @@ class _Lanes:
         body = self.reduced((axis,), _load(side, [*own.values(), place]), start)
         return self.tensor(name, lanes, rows if lanes is None else (*rows, lane), body)
 
-    def indices(self) -> tuple[tuple[ir.Var, ...], ir.Var, dict[ir.Var, ir.Expr]]:
-        """Return new indices of a row and of a lane, and the former as what stands for those of the result."""
+    def indices(self, last: str = "lane") -> tuple[tuple[ir.Var, ...], ir.Var, dict[ir.Var, ir.Expr]]:
+        """Return new indices of a row and of what is `last`, and the former as what stands for those of the result."""
         rows = tuple(ir.Var(each.name) for each in self.result.indices)
-        return rows, ir.Var("lane"), dict(zip(self.result.indices, map(ir.Ref, rows), strict=True))
+        return rows, ir.Var(last), dict(zip(self.result.indices, map(ir.Ref, rows), strict=True))
 
     def tensor(
-        self, name: str, lanes: int | None, indices: tuple[ir.Var, ...], body: Reduction
+        self, name: str, lanes: int | ir.Expr | None, indices: tuple[ir.Var, ...], body: Reduction
     ) -> RaggedTensor:
         own, dims = self.name(f"{self.result.name}_{name}"), self.result.dims
         if lanes is not None:
-            dim = RaggedDim("lane", ir.Var("lane"), ir.Dim("lane"))
-            dims = (*dims, TensorDim(dim, Value(ir.Const(lanes))))
+            last = indices[-1].name
+            dim = RaggedDim(last, ir.Var(last), ir.Dim(last))
+            extent = ir.Const(lanes) if isinstance(lanes, int) else lanes
+            dims = (*dims, TensorDim(dim, Value(extent, self.axis.extent.sources)))
         return RaggedTensor(own, Kind.COMPUTED, self.result.dtype, dims, indices, body, self.result.at)
 
     def reduction(
@@ -161,12 +195,16 @@ class _Lanes:
     ) -> Reduction:
         """Return the reduction over so many elements of each row, which `place` gives the places of."""
         others = [each for each in self.body.axes if each is not self.axis]
-        new = {each.var: Axis(ir.Var(each.var.name), each.extent) for each in others}
-        last = Axis(ir.Var(self.axis.var.name), Value(extent, self.axis.extent.sources))
+        new = {each.var: self.renamed(each, each.extent.expr, own) for each in others}
+        last = self.renamed(self.axis, extent, own)
         values = {**own, **{var: ir.Ref(axis.var) for var, axis in new.items()}}
         values[self.axis.var] = place(ir.Ref(last.var))
         body = self.body.body
         return self.reduced((*new.values(), last), Value(substitute(body.expr, values), body.sources), init)
+
+    def renamed(self, axis: Axis, extent: ir.Expr, own: dict[ir.Var, ir.Expr]) -> Axis:
+        """Return an axis like another one, of a tensor with the indices `own`."""
+        return Axis(ir.Var(axis.var.name), Value(substitute(extent, own), axis.extent.sources))
 
     def reduced(self, axes: tuple[Axis, ...], body: Value, init: Value | None) -> Reduction:
         buffer = ir.Buffer(self.body.combiner.value, self.body.buffer.dtype, (), ir.Role.WORKSPACE)

@@ -24,13 +24,12 @@ from ragged.ir.ops import Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
-from ragged.tc.lanes import has_columns, reduce_in_lanes
+from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.types import computed, converted
 
-_RESERVED = frozenset(
-    (*keyword.kwlist, *FUNCTIONS, "abs", "check", "facts", "fma", "max", "min", "sum", "workers")
-)
+_OWN = ("abs", "check", "facts", "fma", "max", "min", "sum", "workers")
+_RESERVED = frozenset((*keyword.kwlist, *FUNCTIONS, *_OWN))
 """Reserved names in the text of programs."""
 
 
@@ -57,10 +56,16 @@ def stored(type_: str) -> DType:
 
 
 def lower(
-    analysed: AnalysedFunction, sizes: Mapping[str, int], parameters: Iterable[str] = ()
+    analysed: AnalysedFunction,
+    sizes: Mapping[str, int],
+    parameters: Iterable[str] = (),
+    split: Mapping[str, int] | None = None,
 ) -> LoweredFunction:
-    """Return the tensors of a function; `sizes` are fixed, and `parameters` are bound when it is compiled."""
-    return _FunctionLowering(analysed, dict(sizes), frozenset(parameters)).lowered()
+    """Return the tensors of a function for fixed `sizes` and `parameters` that are bound when it is compiled.
+
+    Reductions of tensors that `split` names are of partial results of so many iterations.
+    """
+    return _FunctionLowering(analysed, dict(sizes), frozenset(parameters), dict(split or {})).lowered()
 
 
 @dataclass
@@ -68,6 +73,7 @@ class _FunctionLowering:
     analysed: AnalysedFunction
     fixed: dict[str, int]
     parameters: frozenset[str]
+    split: dict[str, int]
     taken: set[str] = field(default_factory=set)
     tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
     values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
@@ -127,8 +133,6 @@ class _FunctionLowering:
     def dim(self, name: str, own: IndexRange) -> TensorDim:
         return TensorDim(RaggedDim(name, ir.Var(name), ir.Dim(name)), Value(self.placed(extent_of(own))))
 
-    # --- statements ----------------------------------------------------------------------------------------
-
     def computed(self, statement: CheckedStatement) -> RaggedTensor:
         """Return the tensor that a statement writes."""
         version = statement.target
@@ -143,14 +147,17 @@ class _FunctionLowering:
             for var, new, each in zip(statement.indices, indices, version.domain, strict=True)
         }
         value = self.written(statement, at)
-        scope = tuple(Scoped(each, index) for each, index in zip(dims, indices, strict=True))
+        scope = tuple(map(Scoped, dims, indices))
         dtype = stored(version.type)
         if value.dtype is not dtype:
             value = Value(ir.Cast(dtype, value.expr), value.sources)
         body = normal_form(own, value, scope)
         tensor = RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
-        self.attached += [(part, tensor) for part in reduce_in_lanes(tensor, self.name)]
-        self.columns += [tensor] if has_columns(tensor) else []
+        size = self.split.get(version.name) if isinstance(body, Reduction) else None
+        reduced = tensor if size is None else split_reduction(tensor, size, self.name)
+        lanes = reduce_in_lanes(reduced, self.name, in_parts=size is not None)
+        self.attached += [(part, reduced) for part in lanes]
+        self.columns += [reduced] if has_columns(reduced) else []
         return tensor
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:
@@ -280,8 +287,7 @@ def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedS
         for version in filter(None, (statement.previous, statement.earlier if statement.partial else None)):
             readers.setdefault(version, set()).add(statement)
             plain[version] = plain.get(version, True) and not statement.partial
-    outputs = set(function.outputs.values())
-    found = {}
+    outputs, found = set(function.outputs.values()), {}
     for statement in function.statements:
         target = statement.target
         if target in outputs or len(readers.get(target, ())) != 1 or not plain[target]:

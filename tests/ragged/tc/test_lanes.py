@@ -17,6 +17,7 @@ def rows(float(N,K) x, float(N) start) -> (total, top, least, square) {
   least(n) min=! x(n,k)
   square(n) +=! (x(n,k) - start(n)) * (x(n,k) - start(n))
 }
+def whole32(float(N,K) x) -> (total) { total(n) +=! x(n,k) }
 def whole(int32(N,K) x) -> (total) { total(n) +=! x(n,k) }
 def planes(float(N,D,K) x) -> (total) { total(n) +=! x(n,d,k) }
 def columns(float(N,K) x, float(N,K) y) -> (total) { total(k) +=! x(n,k) * y(n,k) }
@@ -95,3 +96,47 @@ def test_which_examples_are_reduced_so():
         "lookup": ([], ["O"]),
         "two_lookups": ([], ["O1", "O2"]),
     }
+
+
+@pytest.mark.parametrize("length", [1, 3, 31, 32, 33, 64, 65, 200])
+def test_split_reductions_are_of_parts(length):
+    lib = tc.define("""
+    def total(float(N) x) -> (s) { s +=! x(i) }
+    def least(float(N,K) x, float start) -> (m) { m = start  m min= x(i,j) }
+    def squares(float(N,K) x) -> (q) { q(k) +=! x(n,k) * x(n,k) }
+    def inner(float(N) x, float(M,N) y) -> (d) { d(m) +=! (x(n) - y(m,n)) * x(n) }
+    """)
+    x, y = data(length), data(5, length)
+    total = [lib.total.compile(threads=n, split_reductions={"s": 32})(x).tobytes() for n in (1, 2)]
+    parts = [LIB.whole32(x[begin : begin + 32][None])[0] for begin in range(0, length, 32)]
+    wanted = np.float32(0)
+    for each in parts:
+        wanted += each
+    assert total == [wanted.tobytes()] * 2
+    least = lib.least.compile(split_reductions={"m": 2})
+    assert least(y, -1.0) == min(-1, y.min())
+    squares = lib.squares.compile(split_reductions={"q": 2})
+    np.testing.assert_allclose(squares(y), (y.astype(np.float64) ** 2).sum(0), rtol=1e-5)
+    inner = lib.inner.compile(split_reductions={"d": 50})
+    exact = ((x - y).astype(np.float64) * x).sum(1)
+    np.testing.assert_allclose(inner(x, y), exact, rtol=1e-4, atol=1e-4)
+
+
+def test_workers_share_the_parts():
+    function = tc.define("def total(float(N) x) -> (s) { s +=! x(i) }").total
+    kernel = function.compile(threads=2, split_reductions={"s": 32}).show("loops")
+    assert "for w in team(workers):" in kernel and "barrier(team)" in kernel
+    assert "team" not in function.compile(threads=2).show("loops")
+
+
+@pytest.mark.parametrize(
+    ("split", "what"),
+    [
+        ({"y": 3}, "has no reduction 'y' to split\n  fix: total is one"),
+        ({"total": 0}, "cannot split 'total' into parts of 0\n  fix: an integer from 1 up"),
+        ({"total": 2.0}, "cannot split 'total' into parts of 2.0"),
+    ],
+)
+def test_splits_that_are_refused(split, what):
+    with pytest.raises(tc.TcError, match=what):
+        LIB.planes.compile(split_reductions=split)
