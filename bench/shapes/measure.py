@@ -44,10 +44,10 @@ class Say(Protocol):
 class Pace:
     """How often a shape is called: for so many seconds, between two numbers of calls; `pause` is before each turn."""
 
-    seconds: float = 0.08
+    seconds: float = 0.05
     least: int = 3
     most: int = 25
-    pause: float = 0.03
+    pause: float = 0.02
 
 
 @dataclass(slots=True)
