@@ -17,7 +17,6 @@ from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.pair_products_bf16 import PairProductsBf16
-from ragged.auto.prefetch_rows import prefetch_rows
 from ragged.codegen.target import TargetLike, grid_for
 from ragged.codegen.target_features import has_matrix_unit, parse_target
 from ragged.compiled import generate
@@ -79,7 +78,6 @@ def passes_for(
             (
                 Pass(recycle_states, "when all is scheduled: no two nodes have one row before"),
                 Pass(read_vectors_in_place, "when all is scheduled: rows follow one another before"),
-                *((Pass(prefetch_rows, "when rows are where they are read"),) if options.prefetch else ()),
             )
             if grid is None
             else ()
@@ -145,7 +143,6 @@ _SCHEDULED = (
     "default_schedule",
     "recycle_states",
     "read_vectors_in_place",
-    "prefetch_rows",
 )
 """The passes that note the schedule primitives they apply to loops."""
 

@@ -15,7 +15,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import ElementAccess, Regions, Site, path_to, regions, regions_of
-from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, Reduce, Store
+from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, Reduce, Store
 from ragged.prove import Proof, Prover, Unproven, prover_of
 
 Copies = Mapping[Var, Expr]
@@ -286,4 +286,4 @@ def _looks_at(site: Site, buffer: Buffer) -> bool:
 
 
 def _label(site: Site) -> Label | None:
-    return site.stmt.label if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic) else None
+    return site.stmt.label if isinstance(site.stmt, Store | Reduce | Check | Barrier) else None

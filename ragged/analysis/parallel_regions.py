@@ -13,7 +13,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Label,
     Let,
     LoopKind,
@@ -68,9 +67,7 @@ class ParallelRegion:
     def labels(self) -> set[Label]:
         """The labels of the statements in it."""
         return {
-            site.stmt.label
-            for site in self.inside
-            if isinstance(site.stmt, Store | Reduce | Check | Barrier | Intrinsic)
+            site.stmt.label for site in self.inside if isinstance(site.stmt, Store | Reduce | Check | Barrier)
         }
 
     @property

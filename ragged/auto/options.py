@@ -53,7 +53,6 @@ class ScheduleOptions:
             row loops and slices of `order_storage`, `fuse_row_loops` and `fuse_slices`.
         tensorize: whether contractions of pairs of bfloat16 run on the processor's matrix unit, where it has one.
         reroll: whether contractions of one operand with several parameters (gates) become one nest over one table.
-        prefetch: whether other operands of a tile's rows are prefetched while its sums are computed.
         reduction_unroll: elements per iteration of a reduction loop; fewer where they do not divide its length. None:
             4 for 64 elements or more, else 1.
         scalar_reduction_unroll: the same for reductions that have no vectorizable columns.
@@ -104,9 +103,6 @@ class ScheduleOptions:
         default=True, metadata={_WHY: "one instruction adds 16 pairs for each of 16 rows and columns"}
     )
     reroll: bool = field(default=True, metadata={_WHY: "gates in one nest are one pass over one table"})
-    prefetch: bool = field(
-        default=True, metadata={_WHY: "loads of a tile's other operands overlap with its sums"}
-    )
     reduction_unroll: int | None = field(
         default=None, metadata={_WHY: "a long reduction branches less often; code of a short one stays small"}
     )
@@ -150,7 +146,6 @@ class ScheduleOptions:
             "per_node_matrices",
             "tensorize",
             "reroll",
-            "prefetch",
         ):
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"options: {name}={getattr(self, name)!r} is neither True nor False")

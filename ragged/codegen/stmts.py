@@ -33,8 +33,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
-    IntrinsicOp,
     Label,
     Let,
     LoopKind,
@@ -94,8 +92,6 @@ class Statements:
             case Barrier():
                 assert self.team is not None, "a barrier stands in a team's loop"
                 return [self.team.barrier()]
-            case Intrinsic(op=IntrinsicOp.PREFETCH, args=args):
-                return [self._prefetch(args)]
             case For():
                 return self._loop(stmt, team)
             case Let(var=var, value=value, body=body):
@@ -168,13 +164,6 @@ class Statements:
         if value.dtype.is_float:
             return tirx.reinterpret("int64", cast(emitted, value.dtype, DType.FLOAT64))
         return cast(emitted, value.dtype, DType.INT64)
-
-    def _prefetch(self, args: tuple[Expr, ...]) -> TirStmt:
-        (element,) = args
-        assert isinstance(element, Load)
-        address = tirx.address_of(self.expressions.element(element))
-        read, keep, data = (tirx.IntImm("int32", value) for value in (0, 3, 1))
-        return tirx.Evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, read, keep, data))
 
     def _allocate(self, buffer: Buffer) -> list[TirStmt]:
         if buffer.aliases is not None:

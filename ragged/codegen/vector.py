@@ -8,7 +8,7 @@ from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind
 from ragged.ir.sites import Site, regions_of, sites_in
-from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Intrinsic, Let, LoopKind, Stmt
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Let, LoopKind, Stmt
 from ragged.ir.walk import all_expressions, mentions, operands, statements, subexpressions
 
 
@@ -26,7 +26,7 @@ def can_vectorize(loop: For) -> bool:
 
 def _is_plain(stmt: Stmt) -> bool:
     match stmt:
-        case Alloc() | Check() | Barrier() | Intrinsic():
+        case Alloc() | Check() | Barrier():
             return False
         case For(kind=kind):
             return kind not in (LoopKind.TEAM, LoopKind.THREADS, LoopKind.VECTORIZED)

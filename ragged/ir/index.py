@@ -20,7 +20,6 @@ from ragged.ir.stmt import (
     Contents,
     For,
     If,
-    Intrinsic,
     Label,
     Let,
     Reduce,
@@ -90,7 +89,7 @@ def contents(stmt: Stmt) -> Contents:
         return stmt._index
     except AttributeError:
         match stmt:
-            case Store() | Reduce() | Check() | Barrier() | Intrinsic():
+            case Store() | Reduce() | Check() | Barrier():
                 found = Contents((stmt.label,), (), ())
             case For(body=body):
                 labels, loops, buffers = contents(body)

@@ -24,7 +24,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Label,
     Let,
     Reduce,
@@ -207,11 +206,6 @@ class Rewriter:
         """Return what is read or written in place of an element of a buffer."""
         return self.buffer(buffer), self.exprs(indices)
 
-    def intrinsic(self, stmt: Intrinsic) -> Intrinsic:
-        """Rewrite where the elements of an intrinsic are: it does not take their values."""
-        elements = (arg for arg in stmt.args if isinstance(arg, Load))
-        return replace(stmt, args=tuple(replace(each, indices=self.exprs(each.indices)) for each in elements))
-
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement and what stands in it; one in which nothing changes stays the same."""
         match stmt:
@@ -233,9 +227,6 @@ class Rewriter:
                 return replace(stmt, condition=holds, witness=shown)
             case Barrier():
                 return stmt
-            case Intrinsic(args=args):
-                given = self.exprs(args)
-                return stmt if given is args else replace(stmt, args=given)
             case For(extent=extent, body=body):
                 count, inner = self.expr(extent), self.stmt(body)
                 same = count is extent and inner is body

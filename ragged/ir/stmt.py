@@ -121,22 +121,6 @@ class Barrier(_Node):
     at: Location | None = field(default=None, compare=False, repr=False)
 
 
-class IntrinsicOp(Enum):
-    """Statements that stand for instructions of the machine."""
-
-    PREFETCH = "prefetch"  # one argument, a Load: bring its cache line near; no effect on values
-
-
-@dataclass(frozen=True, slots=True)
-class Intrinsic(_Node):
-    """An instruction that no other statement says."""
-
-    label: Label
-    op: IntrinsicOp
-    args: tuple[Expr, ...]
-    at: Location | None = field(default=None, compare=False, repr=False)
-
-
 @dataclass(frozen=True, slots=True)
 class For(_Node):
     """Runs `body` for `var` = 0 .. extent - 1; `dim` names what is iterated."""
@@ -186,7 +170,7 @@ class Block(_Node):
     at: Location | None = field(default=None, compare=False, repr=False)
 
 
-Leaf: TypeAlias = Store | Reduce | Check | Barrier | Intrinsic
+Leaf: TypeAlias = Store | Reduce | Check | Barrier
 Stmt: TypeAlias = Leaf | For | Let | Alloc | If | Block
 
 

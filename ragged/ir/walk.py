@@ -26,7 +26,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Leaf,
     Let,
     Reduce,
@@ -90,8 +89,6 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (*indices, value)
         case Check(condition=condition, witness=witness):
             return (condition, *witness)
-        case Intrinsic(args=args):
-            return args
         case For(extent=extent):
             return (extent,)
         case Let(value=value):
@@ -114,7 +111,7 @@ def held(stmt: Stmt) -> tuple[Expr, ...]:
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements directly in a statement, in order."""
     match stmt:
-        case Store() | Reduce() | Check() | Barrier() | Intrinsic():
+        case Store() | Reduce() | Check() | Barrier():
             return ()
         case For(body=body) | Let(body=body) | Alloc(body=body):
             return (body,)
@@ -143,7 +140,7 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
 def leaves(stmt: Stmt) -> Iterator[Leaf]:
     """Yield the statements that carry a label, in the order of the text."""
     for inner in statements(stmt):
-        if isinstance(inner, Store | Reduce | Check | Barrier | Intrinsic):
+        if isinstance(inner, Store | Reduce | Check | Barrier):
             yield inner
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ragged.ir.expr import Buffer, Expr, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import ElementAccess, Site, path_to, regions, sites
-from ragged.ir.stmt import Alloc, Barrier, Check, For, Intrinsic, Label, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import children
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.polyhedral.formula_text import FormulaText
@@ -62,7 +62,7 @@ class Statement:
     @property
     def label(self) -> Label:
         """The statement's label."""
-        assert isinstance(self.site.stmt, Store | Reduce | Check | Intrinsic)
+        assert isinstance(self.site.stmt, Store | Reduce | Check)
         return self.site.stmt.label
 
     def point(self, mark: str = "i") -> str:
@@ -128,7 +128,7 @@ def labelled_statements(program: Program) -> tuple[Statement, ...]:
     found = [
         site
         for site in sites(program)
-        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Store | Reduce | Check | Intrinsic)
+        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Store | Reduce | Check)
     ]
     return tuple(
         Statement(f"S{number}", site, tuple(loop.var for loop in site.loops), places[id(site.stmt)])

@@ -6,7 +6,7 @@ from ragged.analysis.accesses import BufferAccess, UseKind, common_depth, uses_i
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.sites import Branch, Site, sites_in
-from ragged.ir.stmt import Alloc, Barrier, For, Intrinsic
+from ragged.ir.stmt import Alloc, Barrier, For
 from ragged.ir.walk import written
 
 
@@ -22,8 +22,8 @@ def require_repeatable(site: Site, what: str) -> None:
     loop = site.stmt
     assert isinstance(loop, For)
     for inner in sites_in(site):
-        if isinstance(inner.stmt, Barrier | Intrinsic):
-            raise ScheduleError(what, because=f"a {type(inner.stmt).__name__.lower()} stands in it")
+        if isinstance(inner.stmt, Barrier):
+            raise ScheduleError(what, because="a barrier stands in it")
     own = {inner.stmt.buffer for inner in sites_in(site) if isinstance(inner.stmt, Alloc)}
     for buffer in written(loop) - own:
         if buffer.aliases is not None or buffer.role is Role.LOCAL:

@@ -29,7 +29,6 @@ LOOPS: Grid = {
     "serpentine": (False,),
     "fuse_nests": (False,),
     "per_node_matrices": (False,),
-    "prefetch": (False,),
     "min_rows_per_worker": (4, 64),
 }
 """Values of options of loops, besides the defaults, for a search of one option after another."""
@@ -93,7 +92,6 @@ def default_space(machine: Machine) -> Grid:
         "reduction_unroll": (1, 2, 4, 8),
         "slice_vectors": (2, 4, 8),
         "row_vectors": (4, 8),
-        "prefetch": (True, False),
         "share_columns": (True, False),
         "min_rows_per_worker": (4, 16, 64),
     }

@@ -16,7 +16,6 @@ from ragged.ir.stmt import For, LoopKind, Reduce
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.lift_lets import lift_lets
-from ragged.transform.code.prefetch import prefetch
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards
 from ragged.transform.loops.declare_order import declare_order
@@ -137,14 +136,6 @@ def _cache_read(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.likely(read_in(loop), d.buffers), loop.var))
 
 
-def _prefetch(d: Places, attempt: Attempt) -> Asked:
-    """Draw a nest, mostly one that others stand before, and mostly what it reads."""
-    later = [s for body in d.blocks() for s in body[1:] if isinstance(s, For)]
-    loop = d.loop(lambda loop: any(loop is each for each in later))
-    found = d.find(loop)
-    return Asked((loop, d.pick(d.buffers) if found is None else d.likely(read_in(found), d.buffers)))
-
-
 def _cache_write(d: Places, attempt: Attempt) -> Asked:
     pairs = [(site.stmt.label, loop) for site, loop in d.around(lambda stmt: isinstance(stmt, Reduce))]
     return Asked(d.pick(pairs) if pairs and d.chance(8) else (d.label(), d.loop()))
@@ -232,7 +223,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     pack: _pack,
     pad_loop: _pad_loop,
     parallel: _of_kind(LoopKind.SERIAL),
-    prefetch: _prefetch,
     rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,

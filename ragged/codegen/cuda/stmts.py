@@ -19,7 +19,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Let,
     LoopKind,
     Reduce,
@@ -60,8 +59,6 @@ class CudaStatements:
                 )
             case Barrier(scope=scope):
                 yield _MEET[scope]
-            case Intrinsic():
-                return  # an instruction that has no effect on values
             case For():
                 yield from self._loop(stmt)
             case Let(var=var, value=value, body=body):

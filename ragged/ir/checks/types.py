@@ -22,7 +22,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Let,
     Reduce,
     Stmt,
@@ -100,9 +99,6 @@ def _stmt_faults(stmt: Stmt) -> Iterator[str]:
             yield from _typed(f"'{var.name}'", var.dtype, value)
         case Alloc(buffer=buffer):
             yield from _index_faults("a shape", *buffer.shape)
-        case Intrinsic(args=args):
-            if len(args) != 1 or not isinstance(args[0], Load):
-                yield "a prefetch takes one load, nothing else"
         case Barrier() | Block():
             return
         case _:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ragged.errors import InternalError
-from ragged.ir.expr import Buffer, Load
+from ragged.ir.expr import Buffer
 from ragged.ir.interpret import arithmetic
 from ragged.ir.interpret.evaluate import Evaluator, view_of
 from ragged.ir.interpret.faults import CheckFailed, NotWritable, Undefined
@@ -21,7 +21,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Let,
     LoopKind,
     Reduce,
@@ -49,8 +48,6 @@ class Executor:
                 return self._check(stmt)
             case Barrier(label=label):
                 raise InternalError(f"barrier '{label.name}' stands where no team walks together")
-            case Intrinsic():
-                return self._prefetch(stmt)
             case For(kind=LoopKind.PARALLEL):
                 return self._parallel(stmt)
             case For(kind=LoopKind.TEAM):
@@ -132,19 +129,6 @@ class Executor:
         def run(frame: Frame) -> None:
             if not condition(frame):
                 raise CheckFailed(stmt.label, stmt.message, witness(frame))
-
-        return run
-
-    def _prefetch(self, stmt: Intrinsic) -> Run:
-        """Evaluate the address alone: it may lie anywhere, but what it is computed from must be there."""
-        addresses = [
-            self.evaluator.indices(arg.indices if isinstance(arg, Load) else (arg,)) for arg in stmt.args
-        ]
-
-        def run(frame: Frame) -> None:
-            frame.place = stmt.label.name
-            for address in addresses:
-                address(frame)
 
         return run
 

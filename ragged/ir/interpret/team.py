@@ -25,7 +25,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Label,
     Let,
     LoopKind,
@@ -149,7 +148,7 @@ class TeamExecutor:
                         yield from part(frame)
 
                 return steps_block
-            case Store() | Reduce() | Check() | Intrinsic():
+            case Store() | Reduce() | Check():
                 raise InternalError("a statement without a barrier was taken for one with")
             case _:
                 assert_never(stmt)

@@ -14,8 +14,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
-    IntrinsicOp,
     Label,
     Let,
     LoopKind,
@@ -30,7 +28,6 @@ from ragged.ir.text.scope import NameScope, called, elements
 
 _KINDS = {kind.value: kind for kind in LoopKind}
 _COMBINERS = {combiner.value: combiner for combiner in Combiner}
-_INTRINSICS = {op.value: op for op in IntrinsicOp}
 _BARRIERS = {scope.value: scope for scope in BarrierScope}
 
 
@@ -171,7 +168,5 @@ def _command(scope: NameScope, call: ast.Call) -> Stmt:
                     fix=", ".join(_BARRIERS),
                 )
             return Barrier(label, _BARRIERS[scope_name.id], at)
-        case str() if name in _INTRINSICS:
-            return Intrinsic(label, _INTRINSICS[name], read_all(scope, call.args), at)
         case _:
             raise scope.error(call, f"'{ast.unparse(call.func)}' is no statement of a program")

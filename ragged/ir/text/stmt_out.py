@@ -15,7 +15,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
     Label,
     Leaf,
     Let,
@@ -149,8 +148,6 @@ class StmtPrinter:
                 return self.call("check", parts, leaf.label)
             case Barrier(scope=scope):
                 return self.call("barrier", [scope.value], leaf.label)
-            case Intrinsic(op=op, args=args):
-                return self.call(op.value, [show(self.names, arg) for arg in args], leaf.label)
             case _:
                 assert_never(leaf)
 

@@ -13,7 +13,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
-from ragged.ir.stmt import For, Intrinsic, Let, Stmt
+from ragged.ir.stmt import For, Let, Stmt
 from ragged.ir.walk import held, operands, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof, answer
@@ -75,7 +75,7 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
     found: dict[Expr, Var] = {}
     facts: frozenset[Fact] = frozenset()
     for stmt in statements(loop.body):
-        for expr in _values(stmt):
+        for expr in held(stmt):
             for part in _largest(expr, known, changed):
                 if part in found:
                     continue
@@ -99,12 +99,6 @@ def _runs(loop: For) -> Expr:
 def _where_it_runs(loop: For, expr: Expr) -> Expr:
     """Return the expression where the loop runs, and else zero, which nothing reads."""
     return Select(_runs(loop), expr, Const(expr.dtype.numpy.type(0).item(), expr.dtype))
-
-
-def _values(stmt: Stmt) -> Iterator[Expr]:
-    """Yield what a statement takes the value of: of the element that is prefetched only where it stands."""
-    for expr in held(stmt):
-        yield from operands(expr) if isinstance(stmt, Intrinsic) else (expr,)
 
 
 def _largest(expr: Expr, known: Set[Var], changed: Set[Buffer]) -> Iterator[Expr]:
@@ -139,9 +133,6 @@ class _Looked(Rewriter):
     """Puts variables in place of what they hold."""
 
     values: Mapping[Expr, Var] = field(kw_only=True)
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        return self.intrinsic(stmt) if isinstance(stmt, Intrinsic) else super().stmt(stmt)
 
     def expr(self, expr: Expr) -> Expr:
         found = self.values.get(expr)

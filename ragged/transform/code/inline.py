@@ -17,7 +17,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.sites import Site
-from ragged.ir.stmt import Alloc, Block, For, Intrinsic, IntrinsicOp, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Block, For, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, subexpressions
 
 
@@ -37,8 +37,7 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
             h[node, i_1] = tanh(h[left(node), i_1] + x[node, i_1])
 
     The temporary is a workspace or local, and one statement stores it, with indices that determine the iteration. The
-    expression is recomputed for each load, with the same rounding: results keep their bits. Prefetches of the temporary
-    are removed.
+    expression is recomputed for each load, with the same rounding: results keep their bits.
 
     Raises:
         ScheduleError: the buffer is no temporary, or more than one statement writes it, or a reduction does; it is not
@@ -58,8 +57,6 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     inlining = _Inlining(name, program, buffer, bindings(program), _store(name, found))
     values = {}
     for read in (use for use in found if use.kind is UseKind.READ):
-        if _fetches(read.site.stmt, buffer):
-            continue
         value = inlining.value(read)
         change = find_change(program, inlining.store, read, value)
         if change is not None:
@@ -125,15 +122,6 @@ class _Inlining:
         return substitute(value, iteration)
 
 
-def _fetches(stmt: Stmt, buffer: Buffer) -> bool:
-    """Return whether a statement brings an element of a buffer near, and does nothing else."""
-    match stmt:
-        case Intrinsic(op=IntrinsicOp.PREFETCH, args=(Load(buffer=fetched),)):
-            return fetched is buffer
-        case _:
-            return False
-
-
 def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
     """Return in which iteration the store writes the element that `index` names."""
     parts = [part for part in each.parts if part.extent != Const(1)]
@@ -161,8 +149,6 @@ class _Inline(Pruner):
         self._current = stmt  # its own expressions are rewritten before the statements in it
         match stmt:
             case Store(buffer=buffer) if buffer is self.old:
-                return Block()
-            case Intrinsic() if _fetches(stmt, self.old):
                 return Block()
             case Alloc(buffer=buffer, body=body) if buffer is self.old:
                 return self.stmt(body)

@@ -15,7 +15,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import Alloc, For, Intrinsic, Let, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, variables
 from ragged.prove import Context, Proof, Unproven
 from ragged.prove.context_rewriter import ContextRewriter
@@ -65,8 +65,6 @@ class PadExtent(ContextRewriter):
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
                 self.require_stored(buffer, indices)
                 return super().stmt(stmt)
-            case Intrinsic():  # what is prefetched may be anywhere: where that is needs a value alone
-                return self.intrinsic(stmt)
             case _:
                 return super().stmt(stmt)
 

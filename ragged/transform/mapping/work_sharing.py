@@ -18,7 +18,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site
-from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Reduce, Stmt, Store, block
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
 from ragged.ir.walk import leaves
 from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
@@ -36,7 +36,7 @@ def check_effects(
         raise ScheduleError(refusal, because="it has no parallel loop")
     inside = {label for region in regions for label in region.labels}
     for leaf in leaves(body):
-        if isinstance(leaf, Store | Reduce | Check | Barrier) and leaf.label not in inside:
+        if leaf.label not in inside:
             if isinstance(leaf, Barrier) and runner == "thread":
                 continue  # all threads of all blocks reach it
             raise ScheduleError(

@@ -10,13 +10,12 @@ from ragged.arith.fold import plus, times
 from ragged.errors import InternalError, ScheduleError
 from ragged.ir.build import add, sub, within
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Load, Param, Ref, Role, Source, Var
+from ragged.ir.expr import Buffer, Call, Const, Expr, Function, Param, Ref, Role, Source, Var
 from ragged.ir.facts import Range
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import Block, For, Intrinsic
-from ragged.ir.walk import subexpressions
+from ragged.ir.sites import Site
+from ragged.ir.stmt import Block, For
 from ragged.prove import holds
 
 
@@ -47,8 +46,7 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
 
     Raises:
         ScheduleError: the buffer is no payload, or shares its memory; it has one dimension, rows of an extent that is
-            not a constant, or another order in memory than row after row; some of it is prefetched, which may be of a
-            row that is none; or one of the names is taken.
+            not a constant, or another order in memory than row after row; or one of the names is taken.
     """
     what = f"read_in_place: cannot read rows of '{buffer.name}' where they are"
     check_known(program, buffer, "read_in_place")
@@ -69,12 +67,6 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
             because="they are not elements one after another, the same number in each",
             fix="name a payload with rows of constant extents, in the order of its dimensions",
         )
-    if not all(_is_row(program, site, buffer) for site in sites(program)):
-        raise ScheduleError(
-            what,
-            because="a prefetch of it may be beyond the last row, and no function gives its beginning",
-            fix="read_in_place first, then pad_loop",
-        )
     row = Var("n")
     memory = Function(size, (), Source.STRUCTURE)
     first = Function(begin, (Param(row, rows),), Source.STRUCTURE, storage=DType.INT64)
@@ -92,15 +84,6 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
     )
     _rely(declared, first, inside)
     return rewriter.finish(program, declared)
-
-
-def _is_row(program: Program, site: Site, buffer: Buffer) -> bool:
-    """Return whether what a statement prefetches of a buffer is surely of one of its rows."""
-    if not isinstance(site.stmt, Intrinsic):
-        return True
-    parts = (part for arg in site.stmt.args for part in subexpressions(arg))
-    read = [part.indices[0] for part in parts if isinstance(part, Load) and part.buffer is buffer]
-    return all(holds(program, site, within(row, Const(0), buffer.shape[0])) for row in read)
 
 
 def _rely(program: Program, begin: Function, inside: Range) -> None:

@@ -15,7 +15,6 @@ from ragged.codegen.entry import ArgumentKind
 from ragged.codegen.link import link
 from ragged.errors import DataError, InternalError
 from ragged.ir.expr import Const, Role, Var
-from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
 from tests.ragged.codegen.hand import (
     F32,
@@ -67,23 +66,6 @@ def test_the_signature():
     ]
     assert compiled.signature[2].shape[0] == Const(4)
     assert compiled.entry(StageKind.KERNEL).arguments == compiled.signature
-
-
-def test_a_bool_is_prefetched_where_it_is():
-    text = """\
-program("p")
-
-mask: payload(bool[4])
-x: output(bool[4])
-
-with kernel:
-    for i in serial(4):
-        prefetch(mask[i])
-        x[i] = mask[i]
-"""
-    mask, x = np.array([True, False, False, True]), np.zeros(4, np.bool_)
-    compile_program(parse(text)).call(StageKind.KERNEL, {"mask": mask, "x": x})
-    assert x.tolist() == mask.tolist()
 
 
 def test_a_stage_that_is_not_there():

@@ -34,8 +34,6 @@ from ragged.ir.stmt import (
     Block,
     Check,
     If,
-    Intrinsic,
-    IntrinsicOp,
     Label,
     Let,
     LoopKind,
@@ -381,15 +379,6 @@ def test_local_buffers_of_all_dtypes_have_room(dtype, elements):
     got = run(compiled, n=3, x=values)
     np.testing.assert_array_equal(got["there"], values)
     np.testing.assert_array_equal(got["back"], values[:, ::-1])
-
-
-def test_a_prefetch_has_no_effect_on_values():
-    i = Var("i")
-    x, out = buffer("x", 4), output("out", 4)
-    ahead = Intrinsic(Label("ahead"), IntrinsicOp.PREFETCH, (at(x, i),))
-    compiled = compile_program(program(loop(i, 4, block(ahead, store(out, (i,), at(x, i)))), x, out))
-    assert "prefetch" in compiled.asm(StageKind.KERNEL)
-    assert run(compiled, x=np.arange(4, dtype=np.float32))["out"].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("dtype", list(DType))

@@ -95,7 +95,6 @@ CHANGES = {
     "* -1e-07": ("* 1e-07", "value.rhs.rhs"),
     "fma(w[k, 0], w[0, k]": ("fma(w[k, 0], w[k, 0]", "value.lhs.b.indices[0]"),
     "barrier(block)": ("barrier(team)", "scope"),
-    "prefetch(x[offset(n), 0])": ("prefetch(x[offset(n), 1])", "args[0].indices[1]"),
     "elif not small(r) == flags[r]:\n                pass\n            else": ("else", "body[1].orelse"),
     "low[0] = total[()]": ("pass", "stages[2].body[1]"),
 }

@@ -53,8 +53,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
-    IntrinsicOp,
     Label,
     Let,
     LoopKind,
@@ -376,21 +374,6 @@ def test_the_domain_of_an_expression():
     assert evaluate(Call(f, (Const(2),))) == 3
     with pytest.raises(OutOfDomain, match=r"f\(3\)"):
         evaluate(Call(f, (Const(3),)))
-
-
-def test_a_prefetch_may_go_anywhere_but_its_address_is_read():
-    n, y = size("n"), buffer("y", 1)
-    word = table("word", Call(n))
-    x = buffer("x", 4, role=Role.PARAMETER)
-
-    def run(address: Expr):
-        fetch = Intrinsic(Label("fetch"), IntrinsicOp.PREFETCH, (Load(x, (address,)),))
-        arrays = {"word": np.zeros(1, np.int32), "x": np.zeros(4, np.float32)}
-        return interpret(program(fetch, x, y, functions=(n, word)), {"n": 1}, arrays)
-
-    run(Const(99))
-    with pytest.raises(OutOfDomain):
-        run(Call(word, (Const(1),)))
 
 
 def test_a_check_that_fails():

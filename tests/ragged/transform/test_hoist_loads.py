@@ -116,10 +116,3 @@ def test_lanes_are_refused():
         "hoist_loads: cannot hoist out of loop 't', as it is team\n"
         "  because: its iterations are lanes or workers\n  fix: name a loop around it"
     )
-
-
-def test_what_is_prefetched_stays_an_element():
-    program, t = rows("prefetch(scale[b])")
-    assert valid(hoist_loads, program, t).program is program
-    program, t = rows("prefetch(scale[n(b) + t])")
-    assert "prefetch(scale[n_b + t]" in body(valid(hoist_loads, program, t).program)

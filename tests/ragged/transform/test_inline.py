@@ -99,22 +99,6 @@ def test_a_value_of_lets():
     same(program, new, DATA)
 
 
-def test_a_prefetch_goes_with_what_it_fetches():
-    program = pair(two="prefetch(t[n + 1, 0])\n        " + over("prefetch(x[n, i])\ny[n, i] = t[n, i]"))
-    new = valid(inline, program, declared(program, "t")).program
-    assert "prefetch(t" not in body(new) and "prefetch(x[n, i])" in body(new)
-    same(program, new, DATA)
-
-
-def test_where_to_prefetch_is_computed():
-    program = pair(
-        one=over("t[i] = i + 1"),
-        two=over("prefetch(z[n, t[i]])\ny[n, i] = z[n, i]"),
-        role="workspace(int64[8])",
-    )
-    assert "prefetch(z[n, i + 1])" in body(valid(inline, program, declared(program, "t")).program)
-
-
 def test_in_place():
     program = pair(
         one=over("t[n, i] = z[n, i] * 2.0"),

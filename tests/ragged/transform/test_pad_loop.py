@@ -67,14 +67,6 @@ def test_what_is_beyond_the_end(statement, padded):
     same(program, result.program, DATA)
 
 
-def test_a_prefetch_may_go_beyond_but_has_to_know_where():
-    program, f = rows("prefetch(x[f])\n        prefetch(z[row(f)])\n        y[f] = 1.0")
-    new = valid(pad_loop, program, f, 4).program
-    assert "prefetch(x[f])" in body(new) and "prefetch(z[row(min(f, total - 1))]" in body(new)
-    same(program, new, DATA)
-    same_compiled(program, new, DATA)
-
-
 def test_a_loop_of_rows(golden):
     program, f = rows(
         "b = row(f)\n        y[f]: y.init = 0.0\n        for k in serial(3):\n            y[f] += x[f] * z[b]"

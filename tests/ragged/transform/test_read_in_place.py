@@ -28,7 +28,6 @@ y: output(float32[count, 2, 8])
 
 with kernel:
     for n in serial(count):
-        prefetch(x[n, 1, 0])
         for i in serial(2):
             for j in serial(8):
                 y[n, i, j] = x[n, i, j] * bias[j] + x[left(n), 1 - i, j]
@@ -134,11 +133,6 @@ def test_refusals():
         assert refused(read_in_place, other, declared(other, "x"), *NAMES) == WHAT.format("x") + NO_ROWS
     scalar = parse(ROWS.replace("x: payload", "z: payload(float32[count])\nx: payload"))
     assert refused(read_in_place, scalar, declared(scalar, "z"), *NAMES) == WHAT.format("z") + NO_ROWS
-    beyond = parse(ROWS.replace("prefetch(x[n, 1, 0])", "prefetch(x[n + 1, 1, 0])"))
-    assert refused(read_in_place, beyond, declared(beyond, "x"), *NAMES) == WHAT.format("x") + (
-        "  because: a prefetch of it may be beyond the last row, and no function gives its beginning\n"
-        "  fix: read_in_place first, then pad_loop"
-    )
     assert refused(read_in_place, old, declared(old, "x"), "left", "size") == (
         "read_in_place: 'left' is the name of something else here\n  fix: choose another name"
     )

@@ -18,7 +18,7 @@ from ragged.tuning.records import (
 )
 
 KEY, OTHER = RecordKey("p", "m", 2, "T=5"), RecordKey("p", "m", 1, "T=5")
-TILED = ScheduleOptions(tile=(6, 4), prefetch=False)
+TILED = ScheduleOptions(tile=(6, 4), reroll=False)
 
 
 def record(relative, options=TILED, key=KEY):

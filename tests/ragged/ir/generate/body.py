@@ -13,8 +13,6 @@ from ragged.ir.stmt import (
     Check,
     For,
     If,
-    Intrinsic,
-    IntrinsicOp,
     Label,
     Let,
     LoopKind,
@@ -65,7 +63,7 @@ class Bodies:
     def stmt(self, here: Here, depth: int) -> Stmt:
         """Return one statement, with others in it if `depth` allows."""
         self.left -= 1
-        simple = [self.store, self.store, self.store, self.store, self.check, self.prefetch]
+        simple = [self.store, self.store, self.store, self.store, self.check]
         nested = [self.reduction, self.reduction, self.serial, self.serial, self.branch, self.let, self.alloc]
         nested += [self.parallel, self.vectorized]
         if self.left < 0 or depth == 0:
@@ -87,10 +85,6 @@ class Bodies:
         value = self.values.index(here, Const(count), count)
         message = self.pick(('{0} is "out"', "it's {0}", "plain"))
         return Check(self.label("check"), within(value, Const(0), Const(count)), message, (value,))
-
-    def prefetch(self, here: Here, depth: int = 0) -> Stmt:
-        load = self.values.load(here, self.pick(here.shapes))
-        return Intrinsic(self.label("prefetch"), IntrinsicOp.PREFETCH, (load,))
 
     # --- scopes
 
