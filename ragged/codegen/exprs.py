@@ -79,8 +79,8 @@ _NODES = {
 class Expressions:
     """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers.
 
-    In a `region` an index is computed once, by a binding before the statement that needs it first: unrolled copies and
-    the operands of a tile have most of their indices in common, and LLVM takes long to find that.
+    What unrolled copies have in common of an index is computed once in a `region`, by a binding before the statement
+    that needs it first: LLVM takes long to find it in the operands of a tile.
     """
 
     variables: dict[Var, TirExpr] = field(default_factory=dict)
@@ -89,6 +89,7 @@ class Expressions:
     _regions: list[dict[_Key, tuple[TirExpr, list[TirExpr]]]] = field(default_factory=list)
     _bindings: list[TirStmt] = field(default_factory=list)
     _conditional: int = 0
+    _copies: int = 0
     _offsets: dict[tuple[Buffer, int], Offset] = field(default_factory=dict)
     _constant: dict[int, tuple[Expr, bool]] = field(default_factory=dict)
 
@@ -105,6 +106,13 @@ class Expressions:
         self._conditional += 1
         yield
         self._conditional -= 1
+
+    @contextmanager
+    def copies(self) -> Iterator[None]:
+        """Emit copies of statements."""
+        self._copies += 1
+        yield
+        self._copies -= 1
 
     def bindings(self) -> list[TirStmt]:
         """Return the bindings that what was emitted since the last call needs before it."""
@@ -150,13 +158,15 @@ class Expressions:
 
     def _index(self, expr: Binary | Call) -> TirExpr:
         """Return an index: the variable that holds it, where no copy of the statement has another value."""
-        if not self._regions or not self._is_fixed(expr):
+        if not self._regions or not self._copies or not self._is_fixed(expr):
             return self._computed(expr)
         key = expr, frozenset((var, id(self.variables[var])) for var in variables(expr))
         for region in reversed(self._regions):
             if key in region:
                 return region[key][0]
+        copies, self._copies = self._copies, 0  # its parts are computed with it
         value = self._computed(expr)
+        self._copies = copies
         if self._conditional or isinstance(value, tirx.Var):
             return value
         # not a `Bind`: TVM would simplify each with all that it is made of, which takes longer than LLVM

@@ -259,7 +259,8 @@ class Statements:
         copies: list[TirStmt] = []
         for iteration in range(extent):
             self.expressions.variables[loop.var] = literal(iteration, loop.var.dtype)
-            copies.extend(self._iteration(loop, team))
+            with self.expressions.copies():
+                copies.extend(self._iteration(loop, team))
         return copies
 
 

@@ -44,7 +44,8 @@ def test_a_guarded_index_is_not_computed_before_its_guard(guarded):
     else:
         chosen = Select(op("<", Ref(i), Const(0)), element, Ref(i))
         body = store(out, (chosen,), f32(1.0))
-    what = program(block(loop(i, 8, block(assigned, body))), n, word, out)
+    copies = loop(j, 2, block(assigned, body), LoopKind.UNROLLED)
+    what = program(loop(i, 8, copies), n, word, out)
     given = {"n": 1, "word": np.zeros(4, np.int32)}
     assert (
         run(what, **given)["out"].tolist() == [1.0] * 8
@@ -55,7 +56,10 @@ def test_reads_of_a_choice_are_not_shared_with_what_follows():
     n, word, out = size("n"), table("word", 8), output("out", 8)
     element = at(word, i)
     guarded = Select(op("<", Ref(i), at(n)), element, Const(0))
-    body = block(store(out, (guarded,), f32(1.0)), store(out, (element,), f32(2.0)))
+    body = loop(
+        j, 1, block(store(out, (guarded,), f32(1.0)), store(out, (element,), f32(2.0))), LoopKind.UNROLLED
+    )
     assert tir(loop(i, 8, body), n, word, out).count("word_1[i]") == 2
-    unguarded = block(store(out, (element,), f32(1.0)), store(out, (element,), f32(2.0)))
+    twice = block(store(out, (element,), f32(1.0)), store(out, (element,), f32(2.0)))
+    unguarded = loop(j, 1, twice, LoopKind.UNROLLED)
     assert tir(loop(i, 8, unguarded), n, word, out).count("word_1[i]") == 1
