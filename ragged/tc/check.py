@@ -134,8 +134,8 @@ class _StatementChecks:
         name, symbol = source.target.id, source.operator.rstrip("!").removesuffix("=")
         combiner, starts = _COMBINERS.get(symbol), source.operator.endswith("!")
         self._check_target(source)
-        previous = self._previous(source) if combiner is not None and not starts else None
         scope = self._scope(source)
+        previous = self._previous(source) if combiner is not None and not starts else None
         for index in source.indices:
             scope.index(index.id)
         value, type_ = scope.typed(source.value)

@@ -239,3 +239,13 @@ def test_known_calls_of_tensors():
         function(doubles)
     with pytest.raises(tc.TcError, match="require gradient"):
         function(torch.ones(6, requires_grad=True))
+
+
+def test_a_reduction_that_reads_the_output_that_it_starts_from():
+    a, y = floats(4, 4), floats(4, seed=1)
+    for value, want in (("a(i,j) * y(j)", y + a @ y), ("a(i,j) * y(i)", y + a.sum(1) * y)):
+        step = tc.define(f"def step(float(N,N) a) -> (y) {{ y(i) += {value} }}").step.compile(schedule=None)
+        out = y.copy()
+        np.testing.assert_allclose(step(a, out=out), want, rtol=1e-5, atol=1e-6)
+        with pytest.raises(tc.TcError, match="out="):
+            step(a)
