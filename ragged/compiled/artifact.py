@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias
 
+import msgspec
 import numpy.typing as npt
 import safetensors.numpy
 
@@ -17,6 +18,7 @@ from ragged.codegen.entry import CheckSite
 from ragged.compiled.kernel import CUBIN, Kernel
 from ragged.compiled.parts import CompiledParts, S
 from ragged.errors import DataError, Location, ModelError, UserError
+from ragged.runtime import processor
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 
 Array = npt.NDArray[Any]
@@ -40,6 +42,16 @@ Target: TypeAlias = str | os.PathLike[str] | ByteSink
 Origin: TypeAlias = str | os.PathLike[str] | bytes | ByteSource
 CODE, PARAMETERS = "code.so", "parameters.safetensors"
 """Members of every file."""
+_ALTERNATIVES = "alternatives.msgpack"
+"""A list of shared libraries: the code of a manifest's alternatives, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative(Generic[S]):
+    """The same function for another processor; it has the same parameters."""
+
+    kernel: Kernel
+    signature: S
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +62,49 @@ class Artifact(Generic[S]):
     kernel: Kernel
     signature: S
     threads: int | None
+    alternatives: tuple[Alternative[S], ...] = ()
 
 
 def artifact_form(name: str, version: int, content: Any, *optional: str) -> FileFormat[Any]:
     """Return the form of a front end's files; `content` is `Artifact` with its signature's type."""
-    return FileFormat(name, version, content, frozenset((CODE, PARAMETERS)), frozenset((CUBIN, *optional)))
+    others = frozenset((CUBIN, _ALTERNATIVES, *optional))
+    return FileFormat(name, version, content, frozenset((CODE, PARAMETERS)), others)
 
 
 def save(
     form: FileFormat[Any],
     parts: CompiledParts[Any],
+    others: Sequence[CompiledParts[Any]],
     params: Mapping[str, Array],
     target: Target,
     members: Mapping[str, bytes],
 ) -> None:
     """Write a function, with `members` of its front end, to a stream, or to a file, which is replaced as a whole.
 
+    `others` are the same function for other processors.
+
     Raises:
         UserError: the function has no code that can be saved.
     """
-    loaded = parts.kernel
-    if loaded.code is None:
+    code, *further = map(_code, (parts, *others))
+    cubin = parts.kernel.cubin
+    device = {} if cubin is None else {CUBIN: cubin}
+    more = {_ALTERNATIVES: msgspec.msgpack.encode(further)} if further else {}
+    own = {CODE: code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **more, **members}
+    alternatives = tuple(Alternative(without_folders(each.kernel.kernel), each.signature) for each in others)
+    kernel = without_folders(parts.kernel.kernel)
+    content = Artifact(_software(), kernel, parts.signature, parts.threads, alternatives)
+    write_to(target, write_bundle(form, content, own))
+
+
+def _code(parts: CompiledParts[Any]) -> bytes:
+    if parts.kernel.code is None:
         raise UserError(
             "save: the function has no code that can be saved",
             because="it was compiled where no linker was found, straight into the process",
             fix="install binutils or a C compiler (`ld` or `cc` on the PATH), and compile it again",
         )
-    device = {} if loaded.cubin is None else {CUBIN: loaded.cubin}
-    own = {CODE: loaded.code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **members}
-    content = Artifact(_software(), without_folders(loaded.kernel), parts.signature, parts.threads)
-    write_to(target, write_bundle(form, content, own))
+    return parts.kernel.code
 
 
 def write_to(target: Target, data: bytes) -> None:
@@ -95,10 +120,15 @@ def read_artifact(
 ) -> tuple[Artifact[S], dict[str, Array], dict[str, bytes]]:
     """Return a file's manifest, parameters and members, checked; none of its code has been loaded.
 
+    Of several targets it is the manifest, and the code, of the one that fits this processor best: code that it can run
+    and that may use most of its features.
+
     Raises:
         DataError: the bytes are no such file, of another version, damaged, or do not fit together.
     """
     saved, members = read_bundle(form, data)
+    if saved.alternatives:
+        saved, members[CODE] = _fitting(saved, members)
     wrong = next(saved.signature.faults(saved.kernel.executable), None)
     if wrong is not None:
         raise DataError(f"the file does not describe a {form.name}", because=wrong)
@@ -107,6 +137,26 @@ def read_artifact(
     except Exception as error:  # safetensors documents no exceptions
         raise DataError(f"{PARAMETERS} cannot be read", because=str(error)) from None
     return saved, params, members
+
+
+def _fitting(saved: Artifact[S], members: Mapping[str, bytes]) -> tuple[Artifact[S], bytes]:
+    try:
+        further = msgspec.msgpack.decode(members.get(_ALTERNATIVES, b""), type=list[bytes])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{_ALTERNATIVES} cannot be read", because=str(error)) from None
+    if len(further) != len(saved.alternatives):
+        raise DataError(
+            f"{_ALTERNATIVES} holds code for {len(further)} targets, not {len(saved.alternatives)}"
+        )
+
+    def fit(choice: tuple[Alternative[S], bytes]) -> tuple[bool, int]:
+        executable = choice[0].kernel.executable
+        runs, features = executable.runs_here, executable.features
+        return runs, len(features) if runs else -len(processor.missing(features))
+
+    first = Alternative(saved.kernel, saved.signature), members[CODE]
+    best, code = max((first, *zip(saved.alternatives, further, strict=True)), key=fit)
+    return replace(saved, kernel=best.kernel, signature=best.signature, alternatives=()), code
 
 
 def without_folders(kernel: Kernel) -> Kernel:

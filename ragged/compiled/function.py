@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, NoReturn, Self
 
@@ -57,18 +57,46 @@ class CompiledFunction(Generic[S]):
         """
         return type(self)(self._parts, params)
 
-    def save(self, path: Target) -> None:
+    def save(self, path: Target, *, alternatives: Sequence[Self] = ()) -> None:
         """Write the function to a file that `load` reads, with its parameters and the texts of `show`.
 
         A file of that name is replaced as a whole, or left as it is if writing fails; `path` may be a stream in binary
         mode, such as `io.BytesIO()`. Parameters are safetensors. Needs a linker (`ld` or `cc`) where the function is
         compiled, not where it is loaded.
 
+        Args:
+            path: the file or the stream.
+            alternatives: the same function compiled for other targets, with the same parameters, which are written
+                once. `load` takes the code that may use most features of its processor, of all that it can run.
+
         Raises:
-            UserError: no linker was found when the function was compiled.
+            UserError: no linker was found when the function was compiled; or an alternative is another function, has
+                other parameters, or is for a GPU.
             OSError: the file cannot be written.
         """
-        save(self.form, self._parts, self._params, path, self._members())
+        for number, other in enumerate(alternatives):
+            self._check_alternative(number, other)
+        others = [other._parts for other in alternatives]
+        save(self.form, self._parts, others, self._params, path, self._members())
+
+    def _check_alternative(self, number: int, other: Self) -> None:
+        """Refuse what is not this function for another processor."""
+        because = None
+        model = self.stages[0]
+        if type(other) is not type(self) or other.show(model) != self.show(model):
+            because = "it is another one"
+        elif any(other._params[name].tobytes() != own.tobytes() for name, own in self._params.items()):
+            because = "its parameters have other values"
+        elif other._members() != self._members():
+            because = "it has another vocabulary"
+        elif any(each._parts.kernel.kernel.launch is not None for each in (self, other)):
+            because = "one of them is for a GPU"
+        if because is not None:
+            raise UserError(
+                f"save: alternative {number} is not this function for another processor",
+                because=because,
+                fix="compile the same model, with the same parameters and options, with another target=",
+            )
 
     @classmethod
     def load(cls, path: Origin, *, threads: int | None = None) -> Self:

@@ -13,6 +13,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -23,6 +24,7 @@ from cortex import models, ra
 from cortex.compiler.function import RecursiveFunction
 from cortex.linearize import Linearizer
 from ragged.compiled import generate
+from ragged.runtime import processor
 from ragged.runtime.bundle import read_bundle, write_bundle
 from ragged.runtime.cores import usable_cores
 from tests.support.damaged import check_damaged, refusal
@@ -412,3 +414,70 @@ def test_a_baseline_stands_in_the_manifest(tmp_path):
     executable = manifest["content"]["kernel"]["executable"]
     assert executable["target"] == "llvm -mcpu=x86-64-v3"
     assert (cortex.load(path)((1, 2))["h"] == fn((1, 2))["h"]).all()
+
+
+@pytest.fixture(scope="module")
+def baseline():
+    """Return tree_sum without AVX, and for this processor."""
+    model = MODELS["tree_sum"]
+    params, targets = model.init_params(seed=0), ("llvm -mcpu=x86-64-v2", "cpu")
+    return [cortex.compile(model, params, target=each, vocab=VOCAB, threads=1) for each in targets]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="two baselines of x86")
+def test_several_targets_in_one_file(baseline, tmp_path, monkeypatch):
+    low, high = baseline
+    for number, (first, others) in enumerate(((low, [high]), (high, [low]))):
+        path = tmp_path / f"{number}.cortex"
+        first.save(path, alternatives=others)
+        assert path.stat().st_size < sum(file_bytes(each) for each in baseline)
+        assert repr(cortex.load(path)) == repr(high) and bits(cortex.load(path)) == bits(high)
+        with monkeypatch.context() as patch:
+            patch.setattr(processor, "missing", lambda features: sorted(set(features) & {"avx", "avx2"}))
+            assert repr(cortex.load(path)) == repr(low) and bits(cortex.load(path)) == bits(low)
+            patch.setattr(processor, "missing", list)
+            with pytest.raises(
+                cortex.UserError, match="compiled for another processor: 'llvm -mcpu=x86-64-v2'"
+            ):
+                cortex.load(path)
+
+
+def file_bytes(function):
+    """Return the bytes of the file of one function."""
+    stream = io.BytesIO()
+    function.save(stream)
+    return len(stream.getvalue())
+
+
+def test_an_alternative_is_the_same_function(small, tmp_path):
+    model = MODELS["tree_sum"]
+    other = small.with_params(model.init_params(seed=9))
+    stranger = cortex.compile(
+        models.tree_sum(hidden=3, vocab=4), {"emb": np.zeros((4, 3), np.float32)}, vocab=VOCAB
+    )
+    wordless = RecursiveFunction(replace(small._parts, vocab=None), small._params)
+    for each, because in (
+        (other, "its parameters have other values"),
+        (stranger, "it is another one"),
+        (wordless, "it has another vocabulary"),
+    ):
+        with pytest.raises(cortex.UserError) as wrong:
+            small.save(tmp_path / "m.cortex", alternatives=[small, each])
+        assert str(wrong.value).splitlines()[:2] == [
+            "save: alternative 1 is not this function for another processor",
+            f"  because: {because}",
+        ]
+    assert not (tmp_path / "m.cortex").exists()
+
+
+def test_damaged_alternatives_are_refused(small, saved):
+    small.save(saved, alternatives=[small])
+    content, members = read_bundle(FORM, saved.read_bytes())
+    for wrong, what in (
+        (b"\xc1", "cannot be read"),
+        (msgspec.msgpack.encode([]), "code for 0 targets, not 1"),
+    ):
+        damaged = write_bundle(FORM, content, members | {"alternatives.msgpack": wrong})
+        with pytest.raises(cortex.DataError, match=what):
+            cortex.load(damaged)
+    assert bits(cortex.load(saved)) == bits(small)
