@@ -14,6 +14,9 @@ BUILT_FROM := pyproject.toml CMakeLists.txt $(shell find ragged cortex -path '*/
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PYTEST_ARGS :=
+# A version after 3.11, in an environment of its own: what depends on how CPython keeps objects, and what reads them.
+NEWER := build/newer-python
+NEWER_TESTS := tests/linearize tests/ragged/data tests/models/test_library.py tests/compiler/test_in_place.py
 # Processes that tests start read the bytecode of those before them, wherever an environment says to write none.
 unexport PYTHONDONTWRITEBYTECODE
 SOAK_ARGS :=
@@ -55,6 +58,12 @@ endif
 thorough: $(VENV)/ready-to-test ## Run all tests, those too that compile for minutes
 	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not arm'
 	@$(PYTEST) -m alone
+
+.PHONY: newer-python
+newer-python: $(VENV)/made ## Run the tests of inputs on a Python after 3.11, if there is one (PYTHON=python3.13)
+	@if python=$$(tools/find_python.sh --newer); then $(MAKE) --no-print-directory $(NEWER)/ready NEWER_PYTHON=$$python && \
+		$(NEWER)/bin/python -m pytest --numprocesses auto --dist worksteal -m 'not thorough' $(NEWER_TESTS); \
+	else echo "newer-python: ran nothing"; fi
 
 arm: $(VENV)/ready-to-test ## Compile for aarch64, run in an emulator, compare (needs qemu-user, g++-aarch64-linux-gnu)
 	@$(PYTEST) --numprocesses auto --dist worksteal -m arm
@@ -146,3 +155,11 @@ $(VENV)/ready-to-test: $(VENV)/made $(BUILT_FROM)
 	@echo "installing what the tests need and building the extension (minutes, the first time)"
 	@$(PIP_INSTALL) --no-build-isolation --editable '.[dev,bench]' '$(TORCH)'
 	@touch $(VENV)/ready-to-run $(VENV)/ready-to-bench $@
+
+# No torch: the tests that need it are left out.
+$(NEWER)/ready: $(BUILT_FROM)
+	@echo "making $(NEWER) with $(NEWER_PYTHON)"
+	@rm -rf $(NEWER) && mkdir -p build && $(NEWER_PYTHON) -m venv $(NEWER)
+	@$(NEWER)/bin/python -m pip install --quiet --disable-pip-version-check $(BUILD_TOOLS) --requirement $(VENV)/build-requires.txt
+	@$(NEWER)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
+	@touch $@

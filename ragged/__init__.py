@@ -7,8 +7,15 @@ compiler is imported when it is first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if "t" in sys.abiflags:
+    raise ImportError(
+        "ragged: this Python is a free-threaded build, and the native extensions need the global interpreter lock: "
+        f"use another build of Python 3.{sys.version_info.minor}, as python3.{sys.version_info.minor} mostly is"
+    )
 
 from ragged.data import Lengths, RaggedArray, array
 from ragged.ir.elementwise import COMPOSED, FUNCTIONS

@@ -3,10 +3,12 @@
 import atexit
 import gc
 import os
+import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,19 @@ providers._get_local_constants = lambda: providers._local_constants
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("ci")
+
+
+# Without torch, as on versions of Python that the tests' version of it is not built for, what imports it is left out.
+WITH_TORCH = re.compile(r"^(?:import|from) (?:torch|bench)\b", re.MULTILINE)
+collect_ignore: list[str] = []
+if find_spec("torch") is None:
+    collect_ignore += [
+        str(path) for path in TESTS.rglob("test_*.py") if WITH_TORCH.search(path.read_text(encoding="utf-8"))
+    ]
+
+
+def pytest_report_header() -> list[str]:
+    return [f"without torch: {len(collect_ignore)} files of tests are left out"] if collect_ignore else []
 
 
 # Tests of time, signals, and threads that spin or sleep: other processes at work would disturb them.

@@ -1,21 +1,35 @@
 #!/usr/bin/env bash
 # Print a Python that can build and run this project; where there is none, say what is missing and how to get it.
-# PYTHON=/path/to/python chooses one. Exit status 1 where anything is missing.
+# PYTHON=/path/to/python chooses one; with --newer it is one after 3.11. Exit status 1 where anything is missing.
 set -euo pipefail
 
 missing=()
+oldest=11
+names=(python3 python3.13 python3.12 python3.11 python3.14 python)
+if [ "${1:-}" = --newer ]; then
+    oldest=12
+    names=(python3.13 python3.12 python3.14 python3)
+    if command -v pyenv >/dev/null; then  # the versions that it has installed, whichever it has on the PATH
+        for version in $(pyenv versions --bare | grep "^3" | sort --version-sort --reverse); do
+            names+=("$(pyenv prefix "$version")/bin/python")
+        done
+    fi
+fi
 
 need() {
     missing+=("$1"$'\n'"    $2")
 }
 
+# Free-threaded builds, which have a "t" among the flags of their ABI, are not supported.
 is_new_enough() {
-    command -v "$1" >/dev/null && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+    command -v "$1" >/dev/null &&
+        "$1" -c "import sys; sys.exit(sys.version_info < (3, $oldest) or 't' in sys.abiflags)" 2>/dev/null
 }
 
 find_python() {
     local name
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14 python}; do
+    if [ -n "${PYTHON:-}" ]; then names=("$PYTHON"); fi
+    for name in "${names[@]}"; do
         if is_new_enough "$name"; then
             command -v "$name"
             return
@@ -47,7 +61,7 @@ python=$(find_python)
 if [ -n "$python" ]; then
     check_python "$python"
 else
-    need "Python 3.11 or newer${PYTHON:+ (PYTHON=$PYTHON is not)}" \
+    need "Python 3.$oldest or newer${PYTHON:+ (PYTHON=$PYTHON is not)}" \
         "Debian 12, Ubuntu 24.04: apt install python3 python3-venv python3-dev; or https://www.python.org; or set PYTHON"
 fi
 check_compiler

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import torch
 
 from cortex.ilir.plan import Payload, Presence
 from cortex.linearize import Forest, Linearized
 from ragged.errors import DataError
 from ragged.ir.dtype import DType
 from tests.linearize.support import BINARY, TREE, carrying, check_against_reference, vector
+from tests.support.with_torch import needs_torch, tensor, torch
 
 
 def test_from_parents_orders_children_by_number():
@@ -36,7 +36,10 @@ def test_topology_is_shared_and_payloads_too():
 
 @pytest.mark.parametrize(
     "x",
-    [[[1.0, 2, 3]] * 2, torch.ones(2, 3), np.ones((3, 2), np.float32).T, np.ones((2, 6), np.float32)[:, ::2]],
+    [
+        *([[1.0, 2, 3]] * 2, np.ones((3, 2), np.float32).T, np.ones((2, 6), np.float32)[:, ::2]),
+        *tensor(lambda torch: torch.ones(2, 3)),
+    ],
 )
 def test_vectors(x):
     result = check_against_reference(carrying(vector()), Forest.from_parents([-1, 0], x=x))
@@ -107,6 +110,7 @@ def test_integers_of_all_nodes(dtype, words):
         check_against_reference(plan, forest)
 
 
+@needs_torch
 def test_edges_as_of_torch_geometric():
     edges = torch.tensor([[2, 1, 4, 5], [0, 0, 3, 4]])  # from children to parents
     batch, words = torch.tensor([0, 0, 0, 1, 1, 1]), np.arange(6)

@@ -28,3 +28,9 @@ def test_the_reference_is_not_imported():
     ask = "import cortex.linearize; print([name for name in sys.modules if 'linearize.reference' in name])"
     done = run(f"{alone}; {ask}")
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_free_threaded_build_is_refused():
+    done = run("import sys; sys.abiflags = 't'; import cortex")
+    assert done.returncode == 1
+    assert "ImportError: ragged: this Python is a free-threaded build" in done.stderr

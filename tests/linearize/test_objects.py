@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from cortex.ilir.plan import Payload, Presence
 from cortex.linearize import Linearized, Node, linearize
 from ragged.errors import DataError
 from ragged.ir.dtype import DType
 from tests.linearize.support import BINARY, TREE, carrying, check_against_reference, vector, word
+from tests.support.with_torch import needs_torch, tensor, torch
 
 
 @dataclass
@@ -72,13 +72,19 @@ def test_a_vocabulary_is_a_vocab():
         linearize(TREE, 1, vocab={"a": 1})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3), np.array(3), torch.tensor(3)])
+@pytest.mark.parametrize(
+    "value", [3, np.int8(3), np.uint64(3), np.array(3), *tensor(lambda torch: torch.tensor(3))]
+)
 def test_integers(value):
     assert rows(check_against_reference(TREE, Node(word=value)), "word").tolist() == [3]
 
 
 @pytest.mark.parametrize(
-    "value", [True, np.True_, np.array(True), torch.tensor(True), 3.0, np.float32(3), "3", np.array([1, 2])]
+    "value",
+    [
+        *(True, np.True_, np.array(True), 3.0, np.float32(3), "3", np.array([1, 2])),
+        *tensor(lambda torch: torch.tensor(True)),
+    ],
 )
 def test_what_is_no_integer(value):
     assert "not an integer" in str(check_against_reference(TREE, Node(word=value)))
@@ -94,7 +100,7 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
         np.repeat(X[1], 3)[::3],
         X[1][::-1].copy()[::-1],
         np.broadcast_to(np.float32(4), 3),
-        torch.tensor([3.0, 4.0, 5.0]),
+        *tensor(lambda torch: torch.tensor([3.0, 4.0, 5.0])),
         memoryview(X[1]),
         [3.0, 4, np.float32(5)],
         (3.0, 4.0, 5.0),
@@ -130,7 +136,8 @@ def test_payloads_that_a_plan_does_not_ask_for_are_ignored():
     assert isinstance(check_against_reference(TREE, Node([Node(y="?")], x=object(), word=1)), Linearized)
 
 
+@needs_torch
 def test_a_tensor_that_cannot_be_read_says_why():
-    tensor = torch.zeros(3).to_sparse()
-    text = str(check_against_reference(carrying(vector(Presence.ALL)), Node(x=tensor)))
+    sparse = torch.zeros(3).to_sparse()
+    text = str(check_against_reference(carrying(vector(Presence.ALL)), Node(x=sparse)))
     assert "Sparse" in text and "fix" in text

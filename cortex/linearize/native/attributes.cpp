@@ -5,7 +5,7 @@
 namespace cortex {
 
 AttributeReader::AttributeReader(PyTypeObject* type, const std::vector<nb::object>& names) : type_(type) {
-  plain_ = CORTEX_KNOWS_INSTANCES && find_all(type, names);
+  plain_ = find_all(type, names);
   if (!plain_) names_ = {};
   version_ = type->tp_version_tag;  // looking a name up gives a class its version, while there are any
 }
@@ -13,7 +13,8 @@ AttributeReader::AttributeReader(PyTypeObject* type, const std::vector<nb::objec
 bool AttributeReader::find_all(PyTypeObject* type, const std::vector<nb::object>& names) {
   if (type->tp_getattro != PyObject_GenericGetAttr) return false;
   names_ = shared_names(type);
-  if (names_.keys == nullptr && type->tp_dictoffset != 0) return false;
+  bool has_dict = type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT);
+  if (names_.keys == nullptr && has_dict) return false;
   if (names_.keys != nullptr) known_ = *names_.count;
   for (const nb::object& name : names) {
     slots_.push_back({name.ptr()});

@@ -4,9 +4,16 @@
 
 #if CORTEX_KNOWS_INSTANCES
 
+#include <cstddef>
+
+#undef HAVE_STD_ATOMIC  // those of C, which C++ has under other names: the headers have a way without
 #include <internal/pycore_dict.h>
 
 namespace cortex {
+
+#if PY_VERSION_HEX >= 0x030D0000
+static_assert(offsetof(PyDictValues, valid) == 3 && offsetof(PyDictValues, values) == sizeof(PyObject*));
+#endif
 
 SharedNames shared_names(PyTypeObject* type) {
   if (!PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT) || !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return {};
@@ -16,7 +23,7 @@ SharedNames shared_names(PyTypeObject* type) {
 }
 
 Py_ssize_t index_of(const SharedNames& names, PyObject* name) {
-  auto* keys = static_cast<const PyDictKeysObject*>(names.keys);
+  auto* keys = const_cast<PyDictKeysObject*>(static_cast<const PyDictKeysObject*>(names.keys));  // 3.13 has no constant entries
   for (Py_ssize_t i = 0; i < keys->dk_nentries; ++i) {
     // Code that writes to a __dict__ may use an equal string that is another object.
     PyObject* known = DK_UNICODE_ENTRIES(keys)[i].me_key;

@@ -1,12 +1,14 @@
-// Where CPython keeps the attributes of an instance. Known for 3.11, where its own headers are there to be included;
-// elsewhere no instance has known ones, and attributes are read as the language defines it.
+// Where CPython keeps the attributes of an instance. Known for 3.11 to 3.13, where its own headers are there to be
+// included; elsewhere no instance has known ones, and attributes that are no slots are read as the language defines it.
 #pragma once
 
 #include <Python.h>
 
+#include <cstdint>
+
 #ifndef CORTEX_KNOWS_INSTANCES  // a build with 0 reads all attributes as the language defines it
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION) && \
-    __has_include(<internal/pycore_dict.h>)
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(PYPY_VERSION) && \
+    !defined(Py_GIL_DISABLED) && __has_include(<internal/pycore_dict.h>)
 #define CORTEX_KNOWS_INSTANCES 1
 #else
 #define CORTEX_KNOWS_INSTANCES 0
@@ -37,8 +39,21 @@ bool is_plain_dict(PyObject* dict);
 // which is looked at first: instances are mostly filled in one order.
 PyObject* value_in_dict(PyObject* dict, const SharedNames& names, PyObject* name, Py_ssize_t index, Py_ssize_t& place);
 
-inline PyObject** instance_values(PyObject* object) { return reinterpret_cast<PyObject***>(object)[-4]; }
+// The dict of an instance that has no values; may be nullptr.
 inline PyObject* instance_dict(PyObject* object) { return reinterpret_cast<PyObject**>(object)[-3]; }
+// The values of an instance, or nullptr where it has a dict, if anything.
+inline PyObject** instance_values(PyObject* object) {
+#if PY_VERSION_HEX >= 0x030D0000  // after the object: capacity, size, embedded, valid; then the values, which a dict may share
+  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_INLINE_VALUES)) return nullptr;
+  auto* values = reinterpret_cast<std::uint8_t*>(object) + sizeof(PyObject);
+  return values[3] != 0 && instance_dict(object) == nullptr ? reinterpret_cast<PyObject**>(values + sizeof(PyObject*)) : nullptr;
+#elif PY_VERSION_HEX >= 0x030C0000  // one word for both: of values it is odd, one byte before them
+  auto word = reinterpret_cast<std::uintptr_t*>(object)[-3];
+  return (word & 1) != 0 ? reinterpret_cast<PyObject**>(word + 1) : nullptr;
+#else
+  return reinterpret_cast<PyObject***>(object)[-4];
+#endif
+}
 
 #else
 
