@@ -21,6 +21,7 @@ NEWER_TESTS := tests/linearize tests/ragged/data tests/models/test_library.py te
 unexport PYTHONDONTWRITEBYTECODE
 SOAK_ARGS :=
 FUZZ_ARGS :=
+FUZZ_READERS_ARGS :=
 BENCH_ARGS := --json build/bench.json --plot build/bench.png
 # All peers but those that would compile each model for seconds.
 PERFORMANCE_PEERS := cortex,cortex-bf16,dynet,torch-nodes,torch-levels,torch-onednn,torch-rnn,numpy,onednn,onednn-bf16
@@ -64,6 +65,10 @@ newer-python: $(VENV)/made ## Run the tests of inputs on a Python after 3.11, if
 	@if python=$$(tools/find_python.sh --newer); then $(MAKE) --no-print-directory $(NEWER)/ready NEWER_PYTHON=$$python && \
 		$(NEWER)/bin/python -m pytest --numprocesses auto --dist worksteal -m 'not thorough' $(NEWER_TESTS); \
 	else echo "newer-python: ran nothing"; fi
+
+.PHONY: fuzz-readers
+fuzz-readers: $(VENV)/ready-to-test ## Read random and mutated files and texts for ten minutes of processor time
+	@$(BIN)/python -m tests.fuzz_readers $(FUZZ_READERS_ARGS)
 
 arm: $(VENV)/ready-to-test ## Compile for aarch64, run in an emulator, compare (needs qemu-user, g++-aarch64-linux-gnu)
 	@$(PYTEST) --numprocesses auto --dist worksteal -m arm

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cortex.cli.failure import Failure
 from cortex.cli.report import INPUT_FILE, json_option, print_json
+from cortex.linearize.utf8 import read_utf8
 from ragged import tc
 from ragged.tc import TcFunction, TcLibrary
 from ragged.tuning.result import point_text
@@ -55,7 +56,7 @@ def command(
 
     FUNCTION is one of the text's functions; without it all are checked. What tuning finds is kept in the cache.
     """
-    lib = tc.define(file.read_text(encoding="utf-8"), name=file.name)
+    lib = tc.define(read_utf8(file, file.name), name=file.name)
     chosen = _chosen(lib, function)
     numbers = dict(map(_number, sizes))
     document = {each.name: _report(each, stage, numbers, threads, seconds, as_json) for each in chosen}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +65,6 @@ def read_params(path: Path) -> dict[str, npt.NDArray[Any]]:
             if isinstance(arrays, np.lib.npyio.NpzFile):
                 return dict(arrays)
             why = "it is one array without a name"
-        except (EOFError, ValueError, zipfile.BadZipFile) as error:
+        except Exception as error:  # of damaged archives zipfile and zlib raise what they do not document
             why = str(error)
     raise ModelError(f"{path} is no .npz file of arrays", because=why, fix="numpy.savez(path, **params)")

@@ -21,6 +21,8 @@ from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, INT, canonical, is_float, is_int, join, narrows
 
 _COMBINERS = {"+": Combiner.SUM, "*": Combiner.PROD, "min": Combiner.MIN, "max": Combiner.MAX}
+_MOST_STATEMENTS = 500
+"""The most statements of a function, those of called ones among them."""
 
 
 def check(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> CheckedFunction:
@@ -134,6 +136,10 @@ class _StatementChecks:
         name, symbol = source.target.id, source.operator.rstrip("!").removesuffix("=")
         combiner, starts = _COMBINERS.get(symbol), source.operator.endswith("!")
         self._check_target(source)
+        if len(self.function.statements) >= _MOST_STATEMENTS:
+            name = self.function.definition.name
+            what = f"'{name}' has more than {_MOST_STATEMENTS} statements, with those of the functions that it calls"
+            raise refuse(what, source.at)
         scope = self._scope(source)
         previous = self._previous(source) if combiner is not None and not starts else None
         for index in source.indices:

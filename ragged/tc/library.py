@@ -66,6 +66,12 @@ def define(text: str, *, name: str = "tc") -> TcLibrary:
     for definition in parse(text, name):
         if definition.name in library:
             raise TcError("check", f"the function '{definition.name}' is already defined", at=definition.at)
-        functions[definition.name] = TcFunction(analyse(definition, dict(library)))
+        try:
+            functions[definition.name] = TcFunction(analyse(definition, dict(library)))
+        except RecursionError:
+            what = f"'{definition.name}' is nested too deeply"
+            raise TcError(
+                "check", what, at=definition.at, fix="a statement of its own for a part of it"
+            ) from None
         library[definition.name] = definition
     return TcLibrary(functions)

@@ -23,12 +23,25 @@ _OPERATORS = frozenset(("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "AND", "OR"
 _VALUES = frozenset(("NAME", "TYPE", "INTEGER", "FLOAT", "MINUS", "NOT", "LPAR", "MIN", "MAX"))
 
 
+MOST_NESTED = 100
+"""The most expressions that may stand one within another; a sum of n terms is n of them."""
+MOST_CHARACTERS = 100_000
+_MOST_DIGITS = 19
+
+
 def parse(text: str, name: str = "tc") -> tuple[tc.Definition, ...]:
     """Return the definitions of a text; `name` is what messages call the text.
 
     Raises:
-        TcError: the text is not of the grammar.
+        TcError: the text is not of the grammar, too long, or nested too deeply.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise TcError(
+            "parse",
+            f"the text has {len(text):,} characters, and {MOST_CHARACTERS:,} at most are read",
+            at=TextPosition(name, 1, 1),
+            fix="several texts, each with its own define()",
+        )
     try:
         parsed = _parser().parse(text)
     except UnexpectedInput as error:
@@ -76,6 +89,7 @@ class _NodeBuilder:
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self.depth = 0
 
     def at(self, node: Tree[Token] | Token) -> TextPosition:
         token: Any = node if isinstance(node, Token) else node.meta
@@ -129,9 +143,20 @@ class _NodeBuilder:
                 raise AssertionError(node.data)
 
     def expression(self, node: Any) -> tc.TcExpression:
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            what = f"more than {MOST_NESTED} expressions stand one within another"
+            raise TcError("parse", what, at=self.at(node), fix="a statement of its own for a part of it")
+        found = self._expression(node)
+        self.depth -= 1
+        return found
+
+    def _expression(self, node: Any) -> tc.TcExpression:
         at = self.at(node)
         match str(node.data), node.children:
             case "number", (Token(type="INTEGER") as token,):
+                if len(token) > _MOST_DIGITS:
+                    raise TcError("parse", f"a number of {len(token)} digits has more than 64 bits", at=at)
                 return tc.NumberLiteral(int(token), at)
             case "number", (token,):
                 return tc.NumberLiteral(float(token), at)

@@ -24,6 +24,9 @@ _BINARY = {
     "&&": BinaryOp.AND, "||": BinaryOp.OR,
 }  # fmt: skip
 
+_MOST_LETS = 256
+"""The most reads of names for expressions in one statement, with those within them."""
+
 
 def refuse(what: str, at: TextPosition, because: str | None = None, fix: str | None = None) -> TcError:
     """Return the error of a rule of names or types."""
@@ -54,6 +57,7 @@ class TcScope:
     indices: dict[str, ir.Var] = field(default_factory=dict)
     in_bound: bool = False
     _letting: list[str] = field(default_factory=list)
+    _read_lets: int = 0
 
     def index(self, name: str) -> ir.Var:
         """Return the index of that name."""
@@ -110,6 +114,9 @@ class TcScope:
     def _let(self, node: tc.Name) -> Typed:
         if node.id in self._letting:
             raise refuse(f"'{node.id}' is defined by itself", node.at)
+        self._read_lets += 1
+        if self._read_lets > _MOST_LETS:
+            raise refuse(f"the names of 'where' stand for more than {_MOST_LETS} expressions", node.at)
         self._letting.append(node.id)
         try:
             return self.typed(self.lets[node.id].value)

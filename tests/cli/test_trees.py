@@ -68,6 +68,13 @@ def write_object(path):
     np.savez(path, W=np.array([{}], dtype=object))
 
 
+def write_damaged(path):
+    np.savez_compressed(path, W=np.arange(99.0))
+    data = bytearray(path.read_bytes())
+    data[80:120] = bytes(40)
+    path.write_bytes(data)
+
+
 def write_one_array(path):
     with path.open("wb") as file:
         np.save(file, np.zeros(3))
@@ -81,8 +88,9 @@ def write_one_array(path):
         lambda path: path.write_text("words"),
         write_object,
         write_one_array,
+        write_damaged,
     ],
-    ids=["empty", "broken", "text", "objects", "npy"],
+    ids=["empty", "broken", "text", "objects", "npy", "damaged"],
 )
 def test_what_is_no_file_of_arrays_is_refused(tmp_path, write):
     path = tmp_path / "params.npz"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragged.tc import define
 from ragged.tc.errors import TcError
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
@@ -55,3 +56,43 @@ def test_refusals(text, what, line, column):
     error = caught.value
     assert (error.phase, error.what, error.line, error.column) == ("parse", what, line, column)
     assert f"at ops.tc:{line}:{column}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("value", "what", "column"),
+    [
+        ("-" * 200 + "x", "more than 100 expressions stand one within another", 129),
+        ("(" * 99 + "x" + ")" * 99, None, None),
+        ("x" + " + x" * 90, None, None),
+        ("x" + " + x" * 200, "more than 100 expressions stand one within another", 29),
+        ("9" * 5000, "a number of 5000 digits has more than 64 bits", 29),
+        ("x" + " " * 100_000, "the text has 100,031 characters, and 100,000 at most are read", 1),
+    ],
+)
+def test_what_is_too_deep_or_too_long(value, what, column):
+    text = f"def f(float x) -> (y) {{ y = {value} }}"
+    if what is None:
+        define(text)
+        return
+    with pytest.raises(TcError) as caught:
+        define(text)
+    assert (caught.value.what, caught.value.column) == (what, column)
+
+
+@pytest.mark.parametrize(
+    ("times", "what"), [(1, "'f' is nested too deeply"), (2, "stand for more than 256 expressions")]
+)
+def test_names_for_expressions_that_become_too_much_together(times, what):
+    lets = ", ".join(
+        f"v{k} = -({' + '.join([f'v{k + 1}'] * times)})" for k in range(250 if times == 1 else 30)
+    )
+    with pytest.raises(TcError, match=what):
+        define(f"def f(float x) -> (y) {{ y = v0 where {lets} }}")
+
+
+def test_calls_that_become_too_many_statements():
+    calls = "".join(f"def f{k + 1}(float x) -> (y) {{ t = f{k}(x) y = f{k}(t) }}\n" for k in range(12))
+    with pytest.raises(
+        TcError, match="'f9' has more than 500 statements, with those of the functions that it calls"
+    ):
+        define("def f0(float x) -> (y) { y = 2 * x }\n" + calls)
