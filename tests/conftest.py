@@ -67,7 +67,7 @@ hypothesis.settings.load_profile("ci")
 
 
 # Without torch, as on versions of Python that the tests' version of it is not built for, what imports it is left out.
-WITH_TORCH = re.compile(r"^(?:import|from) (?:torch|bench)\b", re.MULTILINE)
+WITH_TORCH = re.compile(r"^(?:import|from) (?:torch|bench|tests\.ragged\.data\.illegal)\b", re.MULTILINE)
 collect_ignore: list[str] = []
 if find_spec("torch") is None:
     collect_ignore += [
