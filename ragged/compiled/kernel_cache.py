@@ -30,6 +30,8 @@ LIMIT = 1 << 30
 """The most bytes that the folder may hold."""
 
 _CODE = "code.so"
+_COMPILER = {"islpy": "islpy", "tvm": "apache-tvm", "z3": "z3-solver"}
+"""The packages that compiling needs and running does not, by module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def cache_folder() -> Path | None:
 def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: bool) -> LoadedKernel:
     """Return the kernel of a recipe: from this user's cache, if there is one, or as `make` compiles it.
 
-    Raises what `make` does, and `UserError` for a target that is not known.
+    Raises what `make` does, and `UserError` for a target that is not known, or where the compiler is not installed.
     """
     configure()
     entry = _open(recipe) if cache else None
@@ -70,10 +72,23 @@ def find_or_make(recipe: Recipe, make: Callable[[], LoadedKernel], *, cache: boo
     if found is not None:
         return found
     with reported_if_slow("a kernel"), _no_collection():
-        made = make()
+        made = _made(make)
     if entry is not None:
         entry.keep(made)
     return made
+
+
+def _made(make: Callable[[], LoadedKernel]) -> LoadedKernel:
+    try:
+        return make()
+    except ModuleNotFoundError as error:
+        if error.name not in _COMPILER:
+            raise
+        raise UserError(
+            f"compile: the package '{error.name}' is not installed",
+            because="without the compiler's packages saved functions can be loaded and called, and none compiled",
+            fix=f"pip install {_COMPILER[error.name]}, or all that cortex-compiler needs",
+        ) from None
 
 
 @contextmanager

@@ -481,3 +481,20 @@ def test_damaged_alternatives_are_refused(small, saved):
         with pytest.raises(cortex.DataError, match=what):
             cortex.load(damaged)
     assert bits(cortex.load(saved)) == bits(small)
+
+
+@pytest.mark.parametrize(("module", "package"), [("z3", "z3-solver"), ("tvm", "apache-tvm")])
+def test_compiling_without_the_compiler_says_what_to_install(module, package):
+    script = f"""
+import sys
+sys.modules["{module}"] = None
+import cortex
+model = cortex.models.tree_sum(hidden=8, vocab=9)
+try:
+    cortex.compile(model, model.init_params(seed=0), cache=False)
+except cortex.UserError as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.splitlines()
+    assert said[0] == f"compile: the package '{module}' is not installed"
+    assert said[-1] == f"  fix: pip install {package}, or all that cortex-compiler needs"
