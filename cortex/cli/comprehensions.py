@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -70,7 +71,7 @@ def _chosen(lib: TcLibrary, function: str | None) -> list[TcFunction]:
 
 def _number(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
-    if not value.removeprefix("-").isdigit():
+    if not re.fullmatch("-?[0-9]{1,18}", value):
         raise Failure(f"--size {text}: it is no NAME=NUMBER")
     return name, int(value)
 

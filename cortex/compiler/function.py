@@ -160,7 +160,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         if _VOCABULARY in members:
             try:
                 read = msgspec.json.decode(members[_VOCABULARY], type=Vocabulary)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise DataError(f"{_VOCABULARY} cannot be read", because=str(error)) from None
             vocab = Vocab(read.words, read.unknown)
         return {

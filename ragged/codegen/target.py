@@ -5,6 +5,7 @@ TVM 0.27 takes a dict and refuses the strings of earlier versions, which are par
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -25,6 +26,7 @@ _COMMON = ("keys", "tag", "host")
 _LLVM = ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-level", "cl-opt", "vector-width")
 _CACHES = ("l1_cache_size_bytes", "l2_cache_size_bytes", "l3_cache_size_bytes")
 """Options of a processor that TVM does not have: it has the second for GPUs alone."""
+_NUMBER = re.compile("[0-9]{1,18}")
 _NUMBERS = ("num-cores", "vector-width", *_CACHES)
 """Options that describe a processor, for schedules."""
 _CUDA = (
@@ -163,7 +165,7 @@ def _split(text: str) -> tuple[str, dict[str, Any], str]:
                 fix=f"for example {_EXAMPLES}",
             )
         settings[name] = (
-            value.split(",") if name in _LIST_OPTIONS else int(value) if value.isdigit() else value
+            value.split(",") if name in _LIST_OPTIONS else int(value) if _NUMBER.fullmatch(value) else value
         )
     return kind, settings, text
 

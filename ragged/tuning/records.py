@@ -96,7 +96,7 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
             continue
         try:
             found.append(msgspec.json.decode(line, type=Record))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if number == len(lines):  # what was being written when a process ended has no line end
                 break
             raise DataError(f"{path}: line {number} is no tuning record", because=str(error)) from error

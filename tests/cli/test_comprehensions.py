@@ -56,6 +56,7 @@ def test_a_stage(cortex, file):
         ("def f(", [], "the text ends where"),
         (TEXT, ["f"], "no function is called 'f'"),
         (TEXT, ["conv", "--size", "H"], "it is no NAME=NUMBER"),
+        (TEXT, ["conv", "--size", "H=²"], "it is no NAME=NUMBER"),
         (TEXT, ["conv", "--size", "H=3", "--size", "K=5"], "is negative"),
     ],
 )

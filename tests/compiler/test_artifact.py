@@ -470,6 +470,15 @@ def test_an_alternative_is_the_same_function(small, tmp_path):
     assert not (tmp_path / "m.cortex").exists()
 
 
+def test_a_vocabulary_that_is_no_text_is_refused(saved):
+    content, members = read_bundle(FORM, saved.read_bytes())
+    damaged = write_bundle(
+        FORM, content, members | {"vocabulary.json": b'{"words": ["\xff"], "unknown": null}'}
+    )
+    with pytest.raises(cortex.DataError, match=r"vocabulary\.json cannot be read"):
+        cortex.load(damaged)
+
+
 def test_damaged_alternatives_are_refused(small, saved):
     small.save(saved, alternatives=[small])
     content, members = read_bundle(FORM, saved.read_bytes())

@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 
 import click
@@ -63,7 +64,7 @@ def main(
         failed += len(found.failures)
         click.echo(f"{name}: {found.cases} cases, {len(found.failures)} kinds of failures")
         for at, failure in found.failures.values():
-            click.echo(f"{failure}\n  python -m {PACKAGE} --reader {name} --seed {seed} --case {at}\n")
+            click.echo(f"{failure}\n  python -m {PACKAGE} --reader {quote(name)} --seed {seed} --case {at}\n")
     sys.exit(1 if failed else 0)
 
 

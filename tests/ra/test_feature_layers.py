@@ -110,6 +110,14 @@ def test_what_is_refused(message):
     assert str(refused.value).startswith(message + "\n  at test_feature_layers.py:")
 
 
+def test_parts_side_by_side_have_features_each():
+    with pytest.raises(ModelError) as refused:
+        ra.concat(ra.node_input("x", (E,)), ra.node_input("m", (E, E)))
+    what, _, fix = str(refused.value).splitlines()
+    assert what == "concat: not all parts are (ra.N, F)"
+    assert fix == "  fix: ra.concat(x, ra.concat_children(h_ph, 2))"
+
+
 def test_a_result_for_each_child_is_no_output():
     x = ra.node_input("x", (E,))
     with pytest.raises(ModelError, match="output 'y' is not a placeholder and its compute"):

@@ -126,6 +126,11 @@ def test_this_machine_has_what_its_target_promises():
             "llvm -l2_cache_size_bytes=many",
             "target: -l2_cache_size_bytes=many in 'llvm -l2_cache_size_bytes=many' is no number from 1 up",
         ),
+        ("llvm -num-cores=²", "target: -num-cores=² in 'llvm -num-cores=²' is no number from 1 up"),
+        (
+            f"llvm -num-cores={'9' * 5000}",
+            f"target: -num-cores={'9' * 5000} in 'llvm -num-cores={'9' * 5000}' is no number from 1 up",
+        ),
         (
             {"kind": "llvm", "num-cores": 0},
             "target: -num-cores=0 in '{'kind': 'llvm', 'num-cores': 0}' is no number from 1 up",

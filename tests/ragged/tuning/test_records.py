@@ -43,9 +43,10 @@ def test_a_line_that_was_cut_off_is_left_out_and_written_after(tmp_path):
     append_record(path, record(0.8))
     with pytest.raises(DataError, match="line 2 is no tuning record"):
         read_records(path)
-    path.write_bytes(b'{"key": "\xa2"}\n\n')
-    with pytest.raises(DataError, match="line 1 is no tuning record"):
-        read_records(path)
+    for line in (b'{"key": "\xa2"}', b'{"options":' + b"[" * 9999):
+        path.write_bytes(line + b"\n\n")
+        with pytest.raises(DataError, match="line 1 is no tuning record"):
+            read_records(path)
 
 
 def test_a_file_that_ends_within_a_record_can_be_appended_to(tmp_path):
