@@ -120,10 +120,11 @@ def recursion_op(
 
 
 def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
+    _refuse_of_structures(name, pair)
     match pair:
         case (Placeholder() as placeholder, (Compute() | IfThenElse()) as body):
             return placeholder, body
-        case (Compute() | IfThenElse()) as body if K not in body.shape and S not in body.shape:
+        case (Compute() | IfThenElse()) as body if K not in body.shape:
             return UnreadPlaceholder(f"{name}_ph", body.shape, DType.FLOAT32, at=body.at), body
         case _:
             raise ModelError(
@@ -134,13 +135,24 @@ def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
 
 
 def _head(name: str, body: object) -> Body:
-    if isinstance(body, Compute) and K not in body.shape and S not in body.shape:
+    _refuse_of_structures(name, body)
+    if isinstance(body, Compute) and K not in body.shape:
         return body
     raise ModelError(
         f"recursion_op: head '{name}' is no compute over nodes",
         at=Location.capture(),
         fix='roots={"logits": ra.compute((ra.N, C), lambda n, i: ...)}, which reads outputs: h[n, j]',
     )
+
+
+def _refuse_of_structures(name: str, body: object) -> None:
+    if isinstance(body, Compute) and S in body.shape:
+        raise ModelError(
+            f"recursion_op: '{name}' is computed of structures",
+            at=Location.capture(),
+            because="it has a value for each structure, when the recursion has ended",
+            fix=f'after={{"{name}": ...}}',
+        )
 
 
 def _after(name: str, body: object) -> Body:

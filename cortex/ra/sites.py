@@ -16,7 +16,10 @@ Guard: TypeAlias = tuple[Expr, bool]
 
 @dataclass(frozen=True, slots=True)
 class ExprSite:
-    """An expression in a compute, the variables in scope there, and the guards around it."""
+    """An expression in a compute, the variables in scope there, and the guards around it.
+
+    In a reduction over the nodes of a `structure`, `node` is one of these.
+    """
 
     owner: Body
     expr: Expr
@@ -24,6 +27,7 @@ class ExprSite:
     children: tuple[ChildVar, ...]
     indices: tuple[IndexVar, ...]
     guards: tuple[Guard, ...] = ()
+    structure: NodeVar | None = None
 
 
 def sites(body: Body) -> Iterator[ExprSite]:
@@ -51,8 +55,8 @@ def _under(site: ExprSite) -> Iterator[ExprSite]:
             yield from _under(replace(site, expr=body, indices=(*site.indices, index)))
         case ChildReduce(child=child, body=body):
             yield from _under(replace(site, expr=body, children=(*site.children, child)))
-        case NodeReduce(node=node, body=body):
-            yield from _under(replace(site, expr=body, node=node))
+        case NodeReduce(structure=structure, node=node, body=body):
+            yield from _under(replace(site, expr=body, node=node, structure=structure))
         case expr:
             for operand in operands(expr):
                 yield from _under(replace(site, expr=operand))

@@ -29,7 +29,10 @@ def model_of(structure: ra.Structure, *, recursive: bool = True) -> ra.Model:
     scaled = ra.compute((N, K, H), lambda n, k, i: c[k, i] * rows[k, i])
     below = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: scaled[n, k, i]) + c[n, i])
     top = ra.compute((S, H), lambda s, i: ra.max_nodes(s, lambda n: below[n, i]))
-    norm = ra.compute((S,), lambda s: ra.sqrt(ra.sum(H, lambda i: top[s, i] * top[s, i])))
+    spread = ra.compute(
+        (S, H), lambda s, i: ra.sum_nodes(s, lambda n: ra.abs(Ux[n, i] - mean[s, i]) + 0.5 * mean[n, i])
+    )
+    norm = ra.compute((S,), lambda s: ra.pow(ra.sum(H, lambda i: top[s, i] * spread[s, i]), 2))
     outputs = {"h": (h_ph, h)} if recursive else {}
     return ra.recursion_op(
         outputs, structure=structure, after={"top": ra.linear(top, "head", out=3), "norm": norm}
@@ -44,7 +47,8 @@ def by_hand(params, rows, children):
     c = np.where(leaf, 2.0, 1.0)[:, None] * (Ux - Ux.mean(0))
     below = np.array([c[at] + sum(c[k] * rows[k] for k in each) for at, each in enumerate(children)])
     top = below.max(0)
-    return {"top": (W @ top + b)[None], "norm": np.array([np.sqrt((top**2).sum())])}
+    spread = (np.abs(Ux - Ux.mean(0)) + 0.5 * Ux.mean(0)).sum(0)
+    return {"top": (W @ top + b)[None], "norm": np.array([(top * spread).sum() ** 2])}
 
 
 def tree(rng, children):
@@ -113,7 +117,7 @@ def test_compiled(kind, tmp_path):
             for name in model.after:
                 assert [rows.shape[0] for rows in out.roots(name)] == [1, 1, 1]
                 wanted = np.concatenate([oracle[name] for oracle in expected])
-                np.testing.assert_allclose(out[name], wanted, atol=1e-5)
+                np.testing.assert_allclose(out[name], wanted, rtol=1e-5, atol=1e-5)
                 assert bits.setdefault(name, out[name].tobytes()) == out[name].tobytes()
                 with pytest.raises(KeyError, match="whole structures" if keep == "nodes" else "no other"):
                     out.nodes(name)

@@ -105,7 +105,8 @@ def _foreign(site: ExprSite) -> list[str]:
     if isinstance(expr, IndexVar) and all(expr is not index for index in site.indices):
         return [expr.name]
     used = (node for handle in handles(expr) for node in _variables(handle))
-    return [node.text() for node in used if node is not site.node and node not in site.children]
+    known = (site.node, site.structure, *site.children)
+    return [node.text() for node in used if node not in known]
 
 
 def _variables(node: Node) -> list[NodeVar | ChildVar]:

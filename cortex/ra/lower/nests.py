@@ -112,7 +112,7 @@ class Nests:
         assert members is not None
         place, node = Var(reduction.node.name), Var(f"{reduction.node.name}_node")
         pointer = Call(members.node, (add(Call(members.begin, (at.node,)), Ref(place)),))
-        inner = body(place, replace(at, node=Ref(node)))
+        inner = body(place, replace(at, node=Ref(node), structure=at.node))
         return For(place, Call(members.nodes, (at.node,)), Let(node, pointer, inner))
 
     def element(self, axes: tuple[Axis, ...], at: Point) -> tuple[Expr, ...]:

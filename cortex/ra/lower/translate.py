@@ -28,7 +28,7 @@ class Point:
 
     `children` maps each child variable in scope to its loop variable (the child's place) and the variable of the
     child's id; `indices` maps each dense index to its value; `guards` hold here. `inner` says that the node has
-    children, because the expression is in a loop over them.
+    children, because the expression is in a loop over them. In a loop over the nodes of a `structure`, `node` is one.
     """
 
     node: Expr
@@ -36,6 +36,7 @@ class Point:
     indices: Mapping[ra.IndexVar, Expr] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
     inner: bool = False
+    structure: Expr | None = None
 
     def with_child(self, child: ChildVar, place: Var, node: Var) -> Point:
         """Return the point within a loop over children."""
@@ -222,6 +223,8 @@ class ExprLowering:
             after_node = place > 0 and isinstance(read.indices[place - 1], NodeVar)
             if isinstance(index, ChildVar) and after_node:
                 found[-1] = self.edge(index, at)
+            elif read.tensor.shape[place] is S and at.structure is not None:
+                found.append(at.structure)
             elif read.tensor.shape[place] is S and not isinstance(index, StructureVar):
                 assert self.buffers.functions.members is not None
                 found.append(Call(self.buffers.functions.members.of, (at.node,)))
