@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,13 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         )
         self._takes_out = "out" not in numbers and "out" not in signature.sizes + signature.lengths
         self._is_plain = len(self._outputs) == 1 and not self._outputs[0][0].varies
+
+    def with_params(self, params: Mapping[str, object]) -> Self:
+        """Return this function with other parameters, as `CompiledFunction` does; they share tables of lengths."""
+        other = super().with_params(params)
+        if other._sizes == self._sizes:
+            other._preludes = self._preludes
+        return other
 
     def __call__(self, **arrays: object) -> Any:
         """Run the operators on arrays and return the result, which the caller owns; several results by name.

@@ -117,6 +117,24 @@ class PrefixSum(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class UpperBound(Fact):
+    """`function(args) <= most(0)` over the whole domain of `function`."""
+
+    most: Function
+    function: Function
+
+    def formulas(self) -> Iterator[Forall]:
+        """Yield the comparison of each value."""
+        f, params, most = self.function, tuple(p.var for p in self.function.params), at(self.most, ZERO)
+        value = Call(f, tuple(map(Ref, params)))
+        shown = f"{f.name}({', '.join(f'{{{i}}}' for i in range(len(params)))}) = {{{len(params)}}}"
+        text = f"{shown} is not <= {self.most.name}(0) = {{{len(params) + 1}}}"
+        claim = Claim(compare(value, BinaryOp.LE, most), text, (*value.args, value, most))
+        variables = tuple(Each(param.var, ((ZERO, param.extent),)) for param in f.params)
+        yield Forall(variables, (claim,), (Trigger((f,), params),))
+
+
+@dataclass(frozen=True, slots=True)
 class Owner(Fact):
     """`owner(f)` is a row of `offset` that place f is in: `offset(owner(f)) <= f < offset(owner(f) + 1)`.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ragged.arith.fold import FoldedSubstitution, plus, times
-from ragged.ir.expr import Call, Const, Expr, Ref, Var
+from ragged.ir.expr import Call, Const, Expr, Ref, Source, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions
 from ragged.layout.tables import Extents, PreludeTables
@@ -46,7 +46,9 @@ def packed(dims: Extents, tables: PreludeTables) -> PackedLayout:
     """Return the layout of nested dimensions, from their dependence graph (CoRa, Appendix B, Algorithm 1).
 
     Dimensions from the first that another depends on to the last that depends on one are packed into one dimension of
-    the buffer. Each dimension that others depend on has an array of offsets; dense ones between are row-major.
+    the buffer. Each dimension that others depend on has an array of offsets; dense ones between are row-major. Where
+    the size of a slice depends on the dimension's own index alone, and its extent is a length, the array is that of its
+    largest extent, for all indices outside; else it counts through the dimensions outside.
     """
     variables, extents = tuple(var for var, _ in dims), tuple(extent for _, extent in dims)
     depends = [[k for k, var in enumerate(variables) if mentions(extent, (var,))] for extent in extents]
@@ -54,27 +56,68 @@ def packed(dims: Extents, tables: PreludeTables) -> PackedLayout:
     if not owners:
         return PackedLayout(variables, extents, tuple(map(Ref, variables)), len(dims), len(dims))
     first, last = owners[0], max(k for k, each in enumerate(depends) if each)
+    inside: list[Expr] = [*map(Ref, variables)]
+    sizes, end = list(extents), last
+    while len(owners) > 1:
+        k, group = owners[-1], range(owners[-1] + 1, end + 1)
+        volume = _product(sizes, group)
+        if mentions(volume, variables[:k]) or not _is_length(extents[k]):
+            break
+        most = _largest(dims, k, tables)
+        offsets = tables.offsets([(variables[k], most)], volume, most, volume, variables[k])
+        inside[k] = plus(Call(offsets, (inside[k],)), _row_major(inside, sizes, group))
+        sizes[k] = Call(offsets, (sizes[k],))
+        owners, end = owners[:-1], k
     place: Expr = Ref(variables[first])
     count = extents[first]
     at: Var | None = variables[first]  # while the place is one variable, volumes are functions of it
-    for owner, after in pairwise((*owners, last)):
+    for owner, after in pairwise((*owners, end)):
         group = range(owner + 1, after + 1)
         if not group:
             continue
-        volume: Expr = Const(1)
-        for k in group:
-            volume = times(volume, extents[k])
+        volume = _product(sizes, group)
         domain = [(variables[k], extents[k]) for k in range(first, owner + 1)]
         own = at if at is not None else Var("p")
         length = volume if at is not None else _at_place(volume, place, own)
         offsets = tables.offsets(domain, volume, count, length, own)
-        inner: Expr = Const(0)
-        for k in group:
-            inner = plus(times(inner, extents[k]), Ref(variables[k]))
+        inner = _row_major(inside, sizes, group)
         place, count, at = plus(Call(offsets, (place,)), inner), Call(offsets, (count,)), None
     shape = (*extents[:first], count, *extents[last + 1 :])
     places = (*map(Ref, variables[:first]), place, *map(Ref, variables[last + 1 :]))
     return PackedLayout(variables, shape, places, first, last)
+
+
+def _product(sizes: Sequence[Expr], group: Iterable[int]) -> Expr:
+    """Return how many elements the dimensions of a group have."""
+    product: Expr = Const(1)
+    for k in group:
+        product = times(product, sizes[k])
+    return product
+
+
+def _row_major(places: Sequence[Expr], sizes: Sequence[Expr], group: Iterable[int]) -> Expr:
+    """Return the row-major position of an element in the dimensions of a group."""
+    place: Expr = Const(0)
+    for k in group:
+        place = plus(times(place, sizes[k]), places[k])
+    return place
+
+
+def _is_length(extent: Expr) -> bool:
+    """Return whether an extent is a number or a given length, which no call gives as a negative number."""
+    return isinstance(extent, Const) or (
+        isinstance(extent, Call) and extent.function.source is Source.STRUCTURE
+    )
+
+
+def _largest(dims: Extents, position: int, tables: PreludeTables) -> Expr:
+    """Return the largest extent of a dimension; itself if it is the same everywhere."""
+    extent = dims[position][1]
+    used: list[tuple[Var, Expr]] = []
+    for var, own in reversed(dims[:position]):
+        if mentions(extent, (var,)) or any(mentions(each, (var,)) for _, each in used):
+            used.insert(0, (var, own))
+    return tables.largest(used, extent) if used else extent
 
 
 def temporary(dims: Extents, depth: int, bound: Sequence[Expr], tables: PreludeTables) -> PackedLayout:

@@ -10,7 +10,7 @@ from ragged.arith.fold import plus
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Monotone, PrefixSum
+from ragged.ir.facts import Monotone, PrefixSum, UpperBound
 from ragged.ir.rewrite import substitute
 
 Extents: TypeAlias = Sequence[tuple[Var, Expr]]
@@ -96,6 +96,11 @@ class PreludeTables:
                 self._name(f"most_{_short(value)}"), (Param(Var("p"), Const(1)),), Source.PRELUDE
             )
             found = self._add(key, Largest(function, tuple(domain), value))
+            match value:
+                case Call(function=own, args=args) if args == tuple(Ref(var) for var, _ in domain):
+                    self.facts.append(UpperBound(function, own))
+                case _:
+                    pass
         return Call(found.function, (Const(0),))
 
     def values(self, domain: Extents, value: Expr, count: Expr, dtype: DType = DType.INT32) -> Function:

@@ -169,6 +169,20 @@ def test_other_parameters(several):
         fn.with_params({})
 
 
+def test_functions_of_one_code_share_tables(several):
+    """As the layers of a stack do: the tables of lengths are filled for the first of them."""
+    x, first = rows((2, 9, 4)), several[1]
+    second = first.with_params(params_of("attention", seed=5))
+    first(A=x)
+    filled = []
+    second._preludes.compute, compute = filled.append, second._preludes.compute
+    try:
+        second(A=x)
+        assert not filled
+    finally:
+        second._preludes.compute = compute
+
+
 def test_calls_from_many_threads(several, simple):
     """Each with other lengths, more of them than are kept."""
     batches = [rows((k, 0, 3 * k), seed=k) for k in range(3 * CACHED_BATCHES)]

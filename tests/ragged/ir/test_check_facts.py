@@ -11,7 +11,7 @@ from ragged.errors import DataError
 from ragged.ir.build import add, index, sub
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling, UpperBound
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 from tests.support.check_facts import violation
@@ -64,6 +64,7 @@ OWN = Ref(F.params[0].var)
             {"n": 2, "f": [1, 2]},
             "f(2) is outside (2,), in 'a fact'",
         ),
+        (UpperBound(F, STEP), {"n": 2, "f": [4, 0], "step": [4, 5]}, "step(1) = 5 is not <= f(0) = 4"),
         (Monotone(F), {"n": 3, "f": [1, 1, 0]}, "f(1) = 1 is not <= f(2) = 0"),
         (Monotone(F, strict=True), {"n": 3, "f": [1, 1, 2]}, "f(0) = 1 is not < f(1) = 1"),
         (Injective(F), {"n": 4, "f": [7, 1, 2, 7]}, "f(0) = f(3) = 7, which should differ"),

@@ -9,7 +9,7 @@ from ragged.ir.build import add, index, sub
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
-from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling
+from ragged.ir.facts import Injective, Monotone, Owner, PrefixSum, Range, Shares, Tiling, UpperBound
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Descends, Follows, Layered, Uniform
 
@@ -106,6 +106,7 @@ def _ragged(world: World, rows: Function) -> None:
     world.fact(PrefixSum(offset, length))
     world.fact(Monotone(offset))
     world.fact(Range(length, index(0), index(4)))
+    world.fact(UpperBound(world.array("most_length", [max(lengths)], index(1), Source.PRELUDE), length))
     world.offsets[length] = offset
     if offsets[-1] > 0:
         world.totals.append((Call(offset, (index(rows),)), offsets[-1]))
