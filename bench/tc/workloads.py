@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from mmap import mmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -64,7 +65,8 @@ class Workload:
         for name, shape in shapes.items():
             if name in tables:
                 indices = random.integers(0, shape[0], shapes[tables[name]], np.int32)
-                found[name] = np.zeros(shape, np.float32)
+                pages = mmap(-1, 4 * prod(shape))  # the peers' allocator would clear memory that it has
+                found[name] = np.frombuffer(pages, np.float32).reshape(shape)
                 found[name][indices] = random.standard_normal((*indices.shape, shape[1]), np.float32)
                 found[tables[name]] = indices
             elif name not in found:
