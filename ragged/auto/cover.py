@@ -34,6 +34,8 @@ _PRICES = (0.0, *(2.0**power for power in range(-16, 5)))
 """Prices of a KiB of code, in units of the loss."""
 NEVER_NS = 1e30
 _MOST_BOUNDS = 28
+_UNROLLED_BYTES = 150 * 8
+"""The most code that a loop becomes whose iterations LLVM writes one after another: 150 instructions."""
 _USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Row counts that are planned for where no shapes are stated."""
 
@@ -46,11 +48,12 @@ class Variant:
     candidate: Candidate
 
     def code_bytes(self, machine: Machine) -> int:
-        """Return the bytes of its code; a compiler unrolls a loop over at most two tiles."""
+        """Return the bytes of its code; a compiler unrolls a short loop over at most two tiles."""
+        code_bytes = self.candidate.code_bytes(machine)
         most = None if self.below is None else self.below - 1
         rows = self.candidate.kernel.rows
-        copies = 2 if most is not None and self.candidate.least_rows > 1 and rows < most <= 2 * rows else 1
-        return copies * self.candidate.code_bytes(machine)
+        two_tiles = most is not None and self.candidate.least_rows > 1 and rows < most <= 2 * rows
+        return 2 * code_bytes if two_tiles and 2 * code_bytes <= _UNROLLED_BYTES else code_bytes
 
     def __str__(self) -> str:
         return str(self.candidate) if self.below is None else f"below {self.below} rows {self.candidate}"
