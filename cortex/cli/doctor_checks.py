@@ -21,7 +21,7 @@ _BOUND = re.compile(r"(?P<sign>>=|<)\s*(?P<version>\d+(?:\.\d+)*)")
 
 _TINY = """
 program("tiny")
-n: structure()
+n: input()
 x: output(float32[n])
 with kernel:
     for i in serial(n):

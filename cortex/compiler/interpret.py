@@ -53,7 +53,7 @@ def interpreter_inputs(
     values = {
         function.name: value_of(function, linearized)
         for function in (*program.sizes(), *program.arrays())
-        if function.source is Source.STRUCTURE
+        if function.source is Source.INPUT
         or (function.source is Source.PAYLOAD and function.name in linearized.payloads)
     }
     sizes = {

@@ -21,8 +21,8 @@ def read_vectors_in_place(program: Program) -> Rewritten:
 
     after::
 
-        size_of_x: structure()
-        begin_of_x: structure(n < num_nodes, storage=int64) = facts(0 <= begin_of_x(n) < size_of_x - 255)
+        size_of_x: input()
+        begin_of_x: input(n < num_nodes, storage=int64) = facts(0 <= begin_of_x(n) < size_of_x - 255)
         x: payload(float32[size_of_x], align=4)
 
     A call has them where the caller's nodes have theirs, and copies none. Comes after all that asks how rows follow one

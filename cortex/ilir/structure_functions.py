@@ -97,10 +97,10 @@ def structure_functions(plan: Plan) -> StructureFunctions:
 
 def _function(array: IndexArray, sizes: dict[str, Function]) -> Function:
     if array.extent is None:
-        return Function(array.name, (), Source.STRUCTURE)
+        return Function(array.name, (), Source.INPUT)
     size: Expr = Call(sizes[array.extent])
     extent = add(size, array.more) if array.more else size
-    return Function(array.name, (Param(Var(array.parameter), extent),), Source.STRUCTURE)
+    return Function(array.name, (Param(Var(array.parameter), extent),), Source.INPUT)
 
 
 def _difference(name: str, offset: Function, extent: Expr, parameter: str = "n") -> Function:

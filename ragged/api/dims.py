@@ -118,7 +118,7 @@ def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:
     params = tuple(
         ir.Param(ir.Var(each.name), ir.Const(0)) for each in dims
     )  # their extents come with tensors
-    return LengthFn(name, dims, ir.Function(name, params, ir.Source.STRUCTURE))
+    return LengthFn(name, dims, ir.Function(name, params, ir.Source.INPUT))
 
 
 def affine_sizes(extent: ir.Expr) -> Affine | None:

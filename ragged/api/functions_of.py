@@ -68,11 +68,11 @@ class Functions(Rewriter):
         params = tuple(Param(var, extent) for var, extent in dims)
         layout = packed(dims, self.tables)
         if layout.first == len(dims):  # a rectangle of lengths
-            function = Function(length.name, params, Source.STRUCTURE)
+            function = Function(length.name, params, Source.INPUT)
             given = function
         else:
             place, count = layout.row
-            table = Function(length.name, (Param(Var("p"), count),), Source.STRUCTURE)
+            table = Function(length.name, (Param(Var("p"), count),), Source.INPUT)
             self.tables.functions.append(table)
             given = table
             function = Function(f"{length.name}_at", params, Source.EXPRESSION, Call(table, (place,)))

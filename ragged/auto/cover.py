@@ -35,7 +35,7 @@ _PRICES = (0.0, *(2.0**power for power in range(-16, 5)))
 NEVER_NS = 1e30
 _MOST_BOUNDS = 28
 _UNROLLED_BYTES = 150 * 8
-"""The most code that a loop becomes whose iterations LLVM writes one after another: 150 instructions."""
+"""The most bytes of a loop that LLVM unrolls over two tiles: 150 instructions."""
 _USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Row counts that are planned for where no shapes are stated."""
 

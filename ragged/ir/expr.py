@@ -39,7 +39,7 @@ class Source(Enum):
 
     EXPRESSION = "expression"  # its body does
     PRELUDE = "prelude"  # an array that the prelude fills
-    STRUCTURE = "structure"  # an array, or a size, that the linearizer fills from structures
+    INPUT = "input"  # an array, or a size, that comes with each batch: lengths, children
     PAYLOAD = "payload"  # an array of what the caller attached to nodes or rows
     CALL = "call"  # a number known at the call
 

@@ -4,8 +4,8 @@ What prints parses back to the same program (`ragged.ir.parser`). The text is Py
 
     program("row_sums")
 
-    rows: structure()
-    length: structure(r < rows) = facts(0 <= length(r) < 9)
+    rows: input()
+    length: input(r < rows) = facts(0 <= length(r) < 9)
     x: payload(float32[rows, 8])
     s: output(float32[rows])
 

@@ -105,9 +105,7 @@ def _row_major(places: Sequence[Expr], sizes: Sequence[Expr], group: Iterable[in
 
 def _is_length(extent: Expr) -> bool:
     """Return whether an extent is a number or a given length, which no call gives as a negative number."""
-    return isinstance(extent, Const) or (
-        isinstance(extent, Call) and extent.function.source is Source.STRUCTURE
-    )
+    return isinstance(extent, Const) or (isinstance(extent, Call) and extent.function.source is Source.INPUT)
 
 
 def _largest(dims: Extents, position: int, tables: PreludeTables) -> Expr:

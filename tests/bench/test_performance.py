@@ -163,7 +163,9 @@ def test_the_makefile_names_peers_that_there_are():
     makefile = (Path(__file__).resolve().parents[2] / "Makefile").read_text(encoding="utf-8")
     (named,) = re.findall(r"^PERFORMANCE_PEERS := (.*)$", makefile, re.MULTILINE)
     assert set(named.split(",")) == set(PEERS) - {"torch-compiled", "jax"}, "those take minutes to compile"
-    runs = re.findall(r"^(?!BENCH|SHAPES|TC_)[A-Z]+_ARGS := (--.*)$", makefile.replace("\\\n", ""), re.MULTILINE)
+    runs = re.findall(
+        r"^(?!BENCH|SHAPES|TC_)[A-Z]+_ARGS := (--.*)$", makefile.replace("\\\n", ""), re.MULTILINE
+    )
     assert len(runs) == 5
     for run in runs:
         _, options = parse(run.replace("$(PERFORMANCE_PEERS)", named).split())

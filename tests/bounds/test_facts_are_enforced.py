@@ -36,7 +36,7 @@ def cases() -> list[Any]:
 
 def arrays_of(program: Program, given: Linearized) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes and arrays of a program's functions."""
-    made = (Source.STRUCTURE, Source.PAYLOAD)
+    made = (Source.INPUT, Source.PAYLOAD)
     values = {f.name: value_of(f, given) for f in program.functions if f.source in made}
     sizes = {name: int(value) for name, value in values.items() if not isinstance(value, np.ndarray)}
     return sizes, {name: value for name, value in values.items() if isinstance(value, np.ndarray)}

@@ -208,7 +208,7 @@ def test_nothing_is_kept_of_sources_that_change(cache_dir, monkeypatch):
 
 CHECKED = """
 program("p")
-n: structure()
+n: input()
 word: payload(i < n)
 table: parameter(float32[5])
 y: output(float32[n])

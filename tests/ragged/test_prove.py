@@ -46,11 +46,11 @@ from tests.support.check_facts import violation
 
 
 def size(name: str) -> Function:
-    return Function(name, (), Source.STRUCTURE)
+    return Function(name, (), Source.INPUT)
 
 
 def table(name: str, extent: Expr) -> Function:
-    return Function(name, (Param(Var("a"), extent),), Source.STRUCTURE)
+    return Function(name, (Param(Var("a"), extent),), Source.INPUT)
 
 
 def own(function: Function) -> Ref:

@@ -57,10 +57,10 @@ def conllu(folder: Path, text: str, **options: Any) -> None:
 ROWS = """\
 program("rows")
 
-total: structure()
-count: structure()
+total: input()
+count: input()
 workers: call()
-row: structure(f < total) = facts(0 <= row(f) < count)
+row: input(f < total) = facts(0 <= row(f) < count)
 z: payload(float32[count])
 t: workspace(float32[total])
 y: output(float32[(total + 3) // 4 * 4])

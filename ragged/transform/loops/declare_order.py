@@ -22,11 +22,11 @@ def declare_order(program: Program, name: str, loop: Var) -> Rewritten:
 
     before::
 
-        rows: structure()
+        rows: input()
 
     after `declare_order(program, "order", n)`, for a loop of `rows` iterations::
 
-        rows: structure()
+        rows: input()
         order: payload(n < rows) = facts(injective(), 0 <= order(n) < rows)
 
     The caller of the program passes its values, int32, one per iteration of the loop: `ragged.runtime.orders` makes

@@ -23,7 +23,7 @@ def balance_shares(program: Program, name: str, loop: Var) -> Rewritten:
 
     before::
 
-        rows: structure()
+        rows: input()
 
         for n in parallel(rows):
             for k in serial(length(n)):
@@ -31,7 +31,7 @@ def balance_shares(program: Program, name: str, loop: Var) -> Rewritten:
 
     after `balance_shares(program, "n_begin", n)`::
 
-        rows: structure()
+        rows: input()
         shares: call()
         n_begin: payload(p < shares + 1) = facts(shares(shares, rows))
 

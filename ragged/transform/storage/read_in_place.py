@@ -32,8 +32,8 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
 
     after `read_in_place(program, x, "begin_of_x", "size_of_x")`::
 
-        size_of_x: structure()
-        begin_of_x: structure(n < num_nodes, storage=int64) = facts(0 <= begin_of_x(n) < size_of_x - 15)
+        size_of_x: input()
+        begin_of_x: input(n < num_nodes, storage=int64) = facts(0 <= begin_of_x(n) < size_of_x - 15)
         x: payload(float32[size_of_x], align=4)
         with kernel:
             for n in serial(num_nodes):
@@ -68,8 +68,8 @@ def read_in_place(program: Program, buffer: Buffer, begin: str, size: str) -> Re
             fix="name a payload with rows of constant extents, in the order of its dimensions",
         )
     row = Var("n")
-    memory = Function(size, (), Source.STRUCTURE)
-    first = Function(begin, (Param(row, rows),), Source.STRUCTURE, storage=DType.INT64)
+    memory = Function(size, (), Source.INPUT)
+    first = Function(begin, (Param(row, rows),), Source.INPUT, storage=DType.INT64)
     long = reduce(lambda a, b: a * b, map(int, extents))
     inside = Range(first, Const(0), sub(Call(memory), long - 1) if long else add(Call(memory), 1))
     new = replace(buffer, shape=(Call(memory),), dims=(), order=(), align=buffer.dtype.bytes)

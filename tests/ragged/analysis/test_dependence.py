@@ -15,8 +15,8 @@ from tests.ragged.transform.support import loop
 PROGRAM = """\
 program("conflicts")
 
-count: structure()
-next: structure(k < 8) = facts(k + 1 <= next(k) < 9{more})
+count: input()
+next: input(k < 8) = facts(k + 1 <= next(k) < 9{more})
 a: parameter(int64[8])
 x: output(float32[9])
 g: output(float32[3, 3], aliases=x)

@@ -14,10 +14,10 @@ from ragged.schedule.loop_schedule import LoopSchedule
 GATED = """\
 program("gated")
 
-nodes: structure()
-edges: structure()
-begin: structure(n < nodes + 1) = facts(0 <= begin(n) < edges + 1)
-child: structure(e < edges) = facts(0 <= child(e) < nodes)
+nodes: input()
+edges: input()
+begin: input(n < nodes + 1) = facts(0 <= begin(n) < edges + 1)
+child: input(e < edges) = facts(0 <= child(e) < nodes)
 x: payload(float32[nodes, 4])
 gate: workspace(float32[edges, 4])
 most: workspace(float32[nodes, 4])

@@ -13,7 +13,7 @@ from tests.ragged.transform.support import loop
 PROGRAM = """\
 program("products")
 
-count: structure()
+count: input()
 V: parameter(float32[3, 2, 4, 4])
 W: parameter(float32[2, 4, 4])
 U: parameter(float32[2, 4, 4])

@@ -13,7 +13,7 @@ SMALL = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 102
 TEXT = """\
 program("scalars")
 
-count: structure()
+count: input()
 w: parameter(float32[12])
 x: payload(float32[count, 12])
 s: workspace(float32[count])

@@ -16,7 +16,7 @@ UNIT = Machine(64, 32, 2, 32 * 1024, 1024 * 1024, matrix_unit=True)
 CELL = """\
 program("cell")
 
-count: structure()
+count: input()
 W: parameter(float32[{columns}, {length}])
 b: parameter(float32[{columns}])
 x: payload(float32[count, {length}])
@@ -35,7 +35,7 @@ with kernel:
 TWO_WAYS = """\
 program("two_ways")
 
-count: structure()
+count: input()
 W: parameter(float32[16, 32, 32])
 x: payload(float32[count, 32])
 y: output(float32[count, 16, 32])

@@ -20,7 +20,7 @@ SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 102
 CELL = """\
 program("cell")
 
-count: structure()
+count: input()
 U: parameter(float32[{hidden}, {hidden}])
 v: payload(float32[count, {hidden}])
 y: output(float32[count, {hidden}])
@@ -177,7 +177,7 @@ def test_more_rows_of_few_vectors_where_rows_meet_rows_of_others(columns, rows):
     text = f"""\
 program("scores")
 
-count: structure()
+count: input()
 k: payload(float32[count, 64])
 q: parameter(float32[64, {columns}])
 s: output(float32[count, {columns}])

@@ -22,7 +22,7 @@ SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 102
 MATMUL = """\
 program("matmul")
 
-count: structure()
+count: input()
 W: parameter(float32[{rows}, {inner}])
 M: workspace(float32[count, {inner}, {columns}])
 P: output(float32[count, {rows}, {columns}])
@@ -39,7 +39,7 @@ with kernel:
 GATES = """\
 program("gates")
 
-count: structure()
+count: input()
 U: parameter(float32[{gates}, {columns}, 3])
 x: payload(float32[count, {rows}, 3])
 y: output(float32[count, {rows}, {gates}, {columns}])
@@ -57,7 +57,7 @@ with kernel:
 MATRIX_OF_THE_NODE = """\
 program("own_matrix")
 
-count: structure()
+count: input()
 M: workspace(float32[count, {rows}, {inner}])
 v: workspace(float32[count, {inner}])
 y: output(float32[count, {rows}])

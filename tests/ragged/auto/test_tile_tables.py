@@ -20,7 +20,7 @@ SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 102
 TABLE = """\
 program("table")
 
-count: structure()
+count: input()
 word: payload(n < count) = facts(0 <= word(n) < {rows})
 W: parameter(float32[{columns}, 5])
 emb: parameter(float32[{rows}, 5])

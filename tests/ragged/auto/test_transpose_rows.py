@@ -14,7 +14,7 @@ from tests.ragged.codegen.hand import check_both
 TURNED = """\
 program("turned")
 
-count: structure()
+count: input()
 x: payload(float32[count, {width}])
 y: output(float32[{width}, {columns}])
 

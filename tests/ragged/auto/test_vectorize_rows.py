@@ -15,8 +15,8 @@ from tests.ragged.codegen.hand import check_both
 ROWS = """\
 program("rows")
 
-count: structure()
-length: structure(n < count) = facts(0 <= length(n) < 65)
+count: input()
+length: input(n < count) = facts(0 <= length(n) < 65)
 x: payload(float32[count, 64])
 y: output(float32[count, 64])
 

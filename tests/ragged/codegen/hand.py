@@ -38,7 +38,7 @@ def size(name: str, source: Source = Source.CALL) -> Function:
 
 def table(name: str, *extents: int | Function | Expr, storage: DType = I32, dtype: DType = I64) -> Function:
     params = tuple(Param(Var(f"p{i}"), index(extent)) for i, extent in enumerate(extents))
-    return Function(name, params, Source.STRUCTURE, dtype=dtype, storage=storage)
+    return Function(name, params, Source.INPUT, dtype=dtype, storage=storage)
 
 
 def buffer(name: str, *shape, role: Role = Role.PARAMETER, dtype: DType = F32, **more) -> Buffer:

@@ -98,7 +98,7 @@ program("constructs")
 
 n: call()
 scale: call()
-next: structure(i < n)
+next: input(i < n)
 half: expression(i < n, next(i) // 2)
 w: parameter(float32[4, 6], order=(1, 0))
 x: payload(float32[n])

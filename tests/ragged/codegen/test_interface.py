@@ -19,9 +19,9 @@ from tests.ragged.codegen.hand import at, buffer, f32, loop, op, output, program
 TEAM = """
 program("sums")
 
-rows: structure()
+rows: input()
 workers: call()
-length: structure(r < rows) = facts(0 <= length(r) < 9)
+length: input(r < rows) = facts(0 <= length(r) < 9)
 x: payload(float32[rows, 8], align=4)
 s: output(float32[rows, 2 * rows + 1], order=(1, 0))
 

@@ -14,7 +14,7 @@ from ragged.ir.parser import parse
 
 PROGRAM = """
 program("p")
-n: structure()
+n: input()
 x: output(float32[n])
 with kernel:
     for i in serial(n):

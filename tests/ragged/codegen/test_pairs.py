@@ -46,7 +46,7 @@ def test_products_of_pairs_are_those_of_the_interpreter(value, width):
 ROWS = """\
 program("rows")
 
-count: structure()
+count: input()
 x: payload(float32[count, 70])
 y: output(bfloat16x2[count, 32])
 

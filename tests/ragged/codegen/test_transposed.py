@@ -13,7 +13,7 @@ from tests.ragged.codegen.hand import check_both
 SQUARE = """\
 program("square")
 
-count: structure()
+count: input()
 x: payload(float32[count, {side}, 70])
 y: output(float32[count, 40, {columns}])
 

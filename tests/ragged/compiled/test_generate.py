@@ -22,7 +22,7 @@ from ragged.runtime.call import Caller
 
 KERNEL = """
 program("p")
-n: structure()
+n: input()
 word: payload(i < n)
 table: parameter(float32[5])
 y: output(float32[n])
@@ -32,7 +32,7 @@ with kernel:
 """
 PRELUDE = """
 program("q")
-n: structure()
+n: input()
 t: output(int32[1])
 with kernel:
     check(n < 7, "{0} is too many", n, label=many)

@@ -22,7 +22,7 @@ from ragged.runtime import processor
 
 TEXT = """
 program("p")
-n: structure()
+n: input()
 word: payload(i < n) = facts(0 <= word(i) < 5)
 table: parameter(float32[5])
 y: output(float32[n], dims=(rows,))

@@ -15,7 +15,7 @@ from ragged.runtime.call import Caller
 DECLARED = """
 program("p")
 rows: call()
-n: structure(i < rows)
+n: input(i < rows)
 x: payload(float32[rows, 64])
 y: output(float32[rows, 64])
 with kernel:

@@ -14,9 +14,9 @@ from tests.ragged.ir.strategies import programs
 TEXT = """
 program("p")
 
-rows: structure()
-begin: structure(r < rows)
-left: structure(n < rows)
+rows: input()
+begin: input(r < rows)
+left: input(n < rows)
 x: payload(float32[rows])
 h: output(float32[rows, 4])
 count: output(int64[rows])

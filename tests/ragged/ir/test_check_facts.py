@@ -18,11 +18,11 @@ from tests.support.check_facts import violation
 
 
 def size(name: str) -> Function:
-    return Function(name, (), Source.STRUCTURE)
+    return Function(name, (), Source.INPUT)
 
 
 def table(name: str, *extents: Expr) -> Function:
-    return Function(name, tuple(Param(Var(f"a{k}"), e) for k, e in enumerate(extents)), Source.STRUCTURE)
+    return Function(name, tuple(Param(Var(f"a{k}"), e) for k, e in enumerate(extents)), Source.INPUT)
 
 
 N = size("n")

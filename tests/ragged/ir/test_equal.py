@@ -33,8 +33,8 @@ def test_a_program_equals_itself_rebuilt(program: Program):
 ONE = """
 program("one")
 
-rows: structure()
-first: structure(r < rows) = facts(0 <= first(r) < rows)
+rows: input()
+first: input(r < rows) = facts(0 <= first(r) < rows)
 h: output(float32[rows, 4], dims=(N, K))
 
 with kernel:
@@ -49,8 +49,8 @@ with kernel:
 OTHER = """
 program("other")
 
-n: structure()
-f: structure(n_1 < n) = facts(0 <= f(n_1) < n)
+n: input()
+f: input(n_1 < n) = facts(0 <= f(n_1) < n)
 out: output(float32[n, 4], dims=(k, N))
 
 with kernel:
@@ -72,7 +72,7 @@ CHANGES = {
     "{0} rows": ("{0} columns", "stages[2].body[0].message"),
     "storage=float32": ("storage=float64", "functions[2].storage"),
     "storage=int64": ("storage=int32", "functions[3].storage"),
-    "place: payload": ("place: structure", "functions[6].source"),
+    "place: payload": ("place: input", "functions[6].source"),
     "monotone(strict=True)": ("monotone()", "facts[7][0].strict"),
     "injective(), ": ("", "facts[6][0]"),
     ", via=child_begin": ("", "facts[9][0].via"),

@@ -47,10 +47,10 @@ class Mirrors(Fact):
 TEXT = """\
 program("mirror")
 
-n: structure()
-m: structure()
-f: structure(i < n) = facts(mirrors(g, n + 1, exactly=True))
-g: structure(i < m)
+n: input()
+m: input()
+f: input(i < n) = facts(mirrors(g, n + 1, exactly=True))
+g: input(i < m)
 y: output(float32[1])
 
 with kernel:
@@ -115,7 +115,7 @@ def test_it_proves():
 
 
 def table(name: str) -> Function:
-    return Function(name, (Param(Var("a"), Const(3)),), Source.STRUCTURE)
+    return Function(name, (Param(Var("a"), Const(3)),), Source.INPUT)
 
 
 F, G, H, K = map(table, "fghk")

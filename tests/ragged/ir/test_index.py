@@ -17,7 +17,7 @@ from ragged.transform.loops.unroll import unroll
 TWO = """\
 program("two")
 
-n: structure()
+n: input()
 x: output(float32[n + 8])
 
 with kernel:

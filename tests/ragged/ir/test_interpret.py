@@ -65,12 +65,12 @@ from ragged.ir.stmt import (
 F32 = DType.FLOAT32
 
 
-def size(name: str, source: Source = Source.STRUCTURE) -> Function:
+def size(name: str, source: Source = Source.INPUT) -> Function:
     return Function(name, (), source)
 
 
 def table(name: str, *extents: Expr) -> Function:
-    return Function(name, tuple(Param(Var(f"a{k}"), e) for k, e in enumerate(extents)), Source.STRUCTURE)
+    return Function(name, tuple(Param(Var(f"a{k}"), e) for k, e in enumerate(extents)), Source.INPUT)
 
 
 def buffer(name: str, *shape: int | Expr, role: Role = Role.OUTPUT, dtype: DType = F32, **more) -> Buffer:

@@ -14,7 +14,7 @@ from ragged.ir.stmt import Store
 from ragged.ir.verify import verify
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
-HEAD = 'program("p")\nrows: structure()\nh: output(float32[rows])\nwith kernel:\n'
+HEAD = 'program("p")\nrows: input()\nh: output(float32[rows])\nwith kernel:\n'
 REFUSED = {
     "": 'no program: it does not begin with its name\n  at p.txt:1\n  fix: program("name")',
     "program(1)": 'no program: it does not begin with its name\n  at p.txt:1\n  fix: program("name")',
@@ -35,27 +35,27 @@ REFUSED = {
     'program("p")\nh: output(float32[2]) = facts()\n': (
         "'h' is a buffer, and facts are about functions\n  at p.txt:2"
     ),
-    'program("p")\nf: structure()\nf: structure()\n': (
+    'program("p")\nf: input()\nf: input()\n': (
         "the name 'f' means something else here\n  at p.txt:3\n  fix: choose another name"
     ),
-    'program("p")\nexp: structure()\n': (
+    'program("p")\nexp: input()\n': (
         "the name 'exp' means something else here\n  at p.txt:2\n  fix: choose another name"
     ),
-    'program("p")\nf: structure(n)\n': "'n' is no parameter\n  at p.txt:2\n  fix: write i < extent",
-    'program("p")\nf: structure(n < f)\n': "unknown name 'f'\n  at p.txt:2",
+    'program("p")\nf: input(n)\n': "'n' is no parameter\n  at p.txt:2\n  fix: write i < extent",
+    'program("p")\nf: input(n < f)\n': "unknown name 'f'\n  at p.txt:2",
     'program("p")\nf: expression()\n': "the expression 'f' has no body\n  at p.txt:2",
-    'program("p")\nf: structure(dtype=int128)\n': "'int128' is no dtype\n  at p.txt:2",
-    'program("p")\nf: structure() = 3\n': "'3' states no facts\n  at p.txt:2\n  fix: = facts(...)",
-    'program("p")\nf: structure() = facts(f > 3)\n': "'f > 3' is no fact\n  at p.txt:2",
-    'program("p")\nf: structure() = facts(0 <= 1 < f)\n': "'1' is not 'f' of its parameters\n  at p.txt:2",
-    'program("p")\nf: structure(i < 2) = facts(uniform(f, f, 1 + f(i)))\n': (
+    'program("p")\nf: input(dtype=int128)\n': "'int128' is no dtype\n  at p.txt:2",
+    'program("p")\nf: input() = 3\n': "'3' states no facts\n  at p.txt:2\n  fix: = facts(...)",
+    'program("p")\nf: input() = facts(f > 3)\n': "'f > 3' is no fact\n  at p.txt:2",
+    'program("p")\nf: input() = facts(0 <= 1 < f)\n': "'1' is not 'f' of its parameters\n  at p.txt:2",
+    'program("p")\nf: input(i < 2) = facts(uniform(f, f, 1 + f(i)))\n': (
         "'uniform(f, f, 1 + f(i))': the condition does not compare 'f' of its parameters\n  at p.txt:2"
     ),
-    'program("p")\nf: structure() = facts(even())\n': "'even()' is no fact\n  at p.txt:2",
-    'program("p")\nf: structure(n < 2) = facts(monotone(strict=1))\n': (
+    'program("p")\nf: input() = facts(even())\n': "'even()' is no fact\n  at p.txt:2",
+    'program("p")\nf: input(n < 2) = facts(monotone(strict=1))\n': (
         "'1' is neither True nor False\n  at p.txt:2"
     ),
-    'program("p")\nf: structure() = facts(prefix_sum(3))\n': "'3' is no function\n  at p.txt:2",
+    'program("p")\nf: input() = facts(prefix_sum(3))\n': "'3' is no function\n  at p.txt:2",
     'program("p")\nwith main:\n    pass\n': (
         "'with main:' is neither a declaration nor a stage\n  at p.txt:2\n"
         "  fix: with bind:, with prelude:, with kernel:"

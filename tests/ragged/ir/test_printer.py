@@ -218,14 +218,16 @@ def test_parts_of_programs_print_alone():
 
 
 def test_a_note_stands_under_a_statement_a_label_or_a_declaration():
-    rows = Function("rows", (), Source.STRUCTURE)
+    rows = Function("rows", (), Source.INPUT)
     h = Buffer("h", DType.INT64, (), Role.OUTPUT)
     first, second = store(h, 1), store(h, 1)
     p = program(Block((first, second)), h, functions=(rows,))
-    shown = 'program("p")\n\nrows: structure()\nh: output(int64[()])\n\nwith kernel:\n    h[()] = 1\n    h[()] = 1\n'
+    shown = (
+        'program("p")\n\nrows: input()\nh: output(int64[()])\n\nwith kernel:\n    h[()] = 1\n    h[()] = 1\n'
+    )
     assert annotated(p, second, "here") == f"{shown}    ^^^^^^^^^ here\n"
     assert annotated(p, second.label, "here") == f"{shown}    ^^^^^^^^^ here\n"
-    assert annotated(p, rows, "here") == shown.replace("()\nh", "()\n^^^^^^^^^^^^^^^^^ here\nh", 1)
+    assert annotated(p, rows, "here") == shown.replace("()\nh", "()\n^^^^^^^^^^^^^ here\nh", 1)
     assert annotated(p, None, "nowhere") == f"{shown}^ nowhere\n"
 
 

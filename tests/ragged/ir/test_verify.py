@@ -24,7 +24,7 @@ INVALID = sorted((Path(__file__).parent / "invalid").glob("*.txt"))
 FIX = "\n  fix: this is a fault of ours; please report it with this message"
 
 F32 = DType.FLOAT32
-ROWS = Function("rows", (), Source.STRUCTURE)
+ROWS = Function("rows", (), Source.INPUT)
 H = Buffer("h", F32, (index(ROWS),), Role.OUTPUT)
 ZERO = Const(0.0, F32)
 
@@ -65,12 +65,12 @@ def local(name: str) -> Buffer:
 
 
 LOOP, ACC, LABEL = Var("i"), local("acc"), Label("h")
-LATER = Function("later", (Param(Var("n"), index(ROWS)),), Source.STRUCTURE)
+LATER = Function("later", (Param(Var("n"), index(ROWS)),), Source.INPUT)
 SHARED = Var("n")
-ONE = Function("one", (Param(SHARED, index(2)),), Source.STRUCTURE)
-TWO = Function("two", (Param(SHARED, index(2)),), Source.STRUCTURE)
-OF_LATER = Function("of_later", (Param(Var("n"), Call(LATER, (index(0),))),), Source.STRUCTURE)
-OF_VAR = Function("of_var", (Param(Var("n"), Ref(LOOP)),), Source.STRUCTURE)
+ONE = Function("one", (Param(SHARED, index(2)),), Source.INPUT)
+TWO = Function("two", (Param(SHARED, index(2)),), Source.INPUT)
+OF_LATER = Function("of_later", (Param(Var("n"), Call(LATER, (index(0),))),), Source.INPUT)
+OF_VAR = Function("of_var", (Param(Var("n"), Ref(LOOP)),), Source.INPUT)
 OF_LOAD = Function("of_load", (Param(Var("n"), index(2)),), Source.EXPRESSION, Load(H, (index(0),)), F32)
 ALIAS = Buffer("alias", F32, (index(1),), Role.WORKSPACE, aliases=H)
 

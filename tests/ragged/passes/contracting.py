@@ -13,10 +13,10 @@ from ragged.passes.contract_storage import contract_storage
 NODES = """\
 program("nodes")
 
-count: structure()
-flag: structure() = facts(0 <= flag < 2)
+count: input()
+flag: input() = facts(0 <= flag < 2)
 workers: call()
-start: structure(m < 3) = facts(0 <= start(m) < 5)
+start: input(m < 3) = facts(0 <= start(m) < 5)
 x: payload(float32[count, 8])
 t: workspace({dtype}[count, {width}])
 u: {other}

@@ -7,13 +7,13 @@ from ragged.passes.drop_unused import drop_unused
 PROGRAM = """\
 program("rows")
 
-rows: structure()
-other: structure()
-n: structure(b < rows) = facts(0 <= n(b) < other)
+rows: input()
+other: input()
+n: input(b < rows) = facts(0 <= n(b) < other)
 length: expression(b < rows, n(b) * 2)
 offset: prelude(b < rows + 1) = facts(prefix_sum(length))
 row: prelude(f < offset(rows)) = facts(owner(offset))
-spare: structure(b < rows) = facts(injective())
+spare: input(b < rows) = facts(injective())
 y: output(float32[offset(rows)])
 
 with kernel:

@@ -21,7 +21,7 @@ from ragged.runtime.library import Library
 
 PROGRAM = """
 program("p")
-n: structure()
+n: input()
 x: payload(float32[n], align=4)
 y: output(float32[n])
 with kernel:

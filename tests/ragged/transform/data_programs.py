@@ -14,7 +14,7 @@ PRODUCT = matvec(hidden=6, out=20).replace("v: workspace", "v: payload").replace
 GATES = """\
 program("gates")
 
-count: structure()
+count: input()
 W: parameter(float32[20, 6])
 U: parameter(float32[20, 6])
 v: payload(float32[count, 6])

@@ -11,7 +11,7 @@ __all__ = ["MATVEC", "TREE", "WAVES", "matvec", "matvec_data", "tree_data", "wav
 _MATVEC = """\
 program("matvec")
 
-count: structure()
+count: input()
 U: parameter(float32[{out}, {hidden}])
 b: parameter(float32[{out}])
 v: workspace(float32[count, {hidden}])
@@ -50,7 +50,7 @@ def matvec_data(
 WAVES = """\
 program("waves")
 
-rows: structure()
+rows: input()
 a: parameter(float32[6, 5])
 x: output(float32[7, 6])
 y: output(float32[7, 6])

@@ -7,8 +7,8 @@ import numpy as np
 ROWS = """\
 program("rows")
 
-rows: structure()
-n: structure(b < rows) = facts(0 <= n(b) < 33)
+rows: input()
+n: input(b < rows) = facts(0 <= n(b) < 33)
 a: payload(float32[rows, 32])
 s: output(float32[rows])
 y: output(float32[rows, 32])

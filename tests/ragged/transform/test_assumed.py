@@ -16,8 +16,8 @@ from ragged.transform.mapping.parallel import parallel
 SCATTER = """
 program("scatter")
 
-rows: structure()
-order: structure(i < rows) = facts(0 <= order(i) < rows, monotone(strict=True))
+rows: input()
+order: input(i < rows) = facts(0 <= order(i) < rows, monotone(strict=True))
 x: output(float32[rows])
 y: output(int64[1])
 

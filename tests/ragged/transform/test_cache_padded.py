@@ -84,8 +84,8 @@ with kernel:
 RAGGED = """\
 program("ragged")
 
-rows: structure()
-n: structure(b < rows) = facts(0 <= n(b) < 9)
+rows: input()
+n: input(b < rows) = facts(0 <= n(b) < 9)
 x: payload(float32[rows, 9])
 y: output(float32[rows, 9])
 

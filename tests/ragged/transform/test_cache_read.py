@@ -13,7 +13,7 @@ from tests.ragged.transform.support import TREE_DATA, body, loop, refused
 WINDOW = """\
 program("window")
 
-count: structure()
+count: input()
 {role}
 y: output(float32[count, 8])
 
@@ -36,7 +36,7 @@ WINDOW_DATA = [
         """\
 program("x")
 
-count: structure()
+count: input()
 x: payload(float32[count, 12])
 
 with kernel:
@@ -238,7 +238,7 @@ def test_loops_without_a_number():
     text = """\
 program("rows")
 
-count: structure()
+count: input()
 x: payload(float32[count, 8])
 y: output(float32[count, 8])
 

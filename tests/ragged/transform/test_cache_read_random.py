@@ -17,10 +17,10 @@ from tests.ragged.transform.support import Data, loop
 LOOPS = """\
 program("loops")
 
-count: structure()
-up: structure(n < count) = facts(n + 1 <= up(n) < count + 3)
-any: structure(n < count) = facts(0 <= any(n) < count + 3)
-low: structure(n < count) = facts(0 <= low(n) < n + 1)
+count: input()
+up: input(n < count) = facts(n + 1 <= up(n) < count + 3)
+any: input(n < count) = facts(0 <= any(n) < count + 3)
+low: input(n < count) = facts(0 <= low(n) < n + 1)
 h: {role}(float32[count + 4, 8])
 y: output(float32[count, 8])
 

@@ -58,7 +58,7 @@ def test_one_element():
 LETS = """\
 program("lets")
 
-count: structure()
+count: input()
 x: payload(float32[count, 8])
 y: output(float32[count, 8])
 

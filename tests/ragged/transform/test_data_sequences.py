@@ -28,8 +28,8 @@ from tests.ragged.transform.support import TREE_DATA
 CELL = """\
 program("cell")
 
-count: structure()
-child: structure(n < count) = facts(0 <= child(n) < count)
+count: input()
+child: input(n < count) = facts(0 <= child(n) < count)
 U: parameter(float32[6, 6])
 V: parameter(float32[6, 6])
 x: payload(float32[count, 6])

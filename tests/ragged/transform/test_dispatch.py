@@ -25,7 +25,7 @@ from tests.ragged.transform.support import (
 LINE = """\
 program("line")
 
-count: structure()
+count: input()
 x: output(float32[16])
 
 with kernel:

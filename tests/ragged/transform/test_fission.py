@@ -20,7 +20,7 @@ from tests.ragged.transform.support import (
 BODY = """\
 program("body")
 
-count: structure()
+count: input()
 a: parameter(float32[16])
 x: output(float32[18])
 y: output(float32[18])

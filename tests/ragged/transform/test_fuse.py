@@ -19,9 +19,9 @@ from tests.ragged.transform.support import (
 PAIR = """\
 program("pair")
 
-count: structure()
-start: structure() = facts(0 <= start < 9)
-length: structure(k < count) = facts(0 <= length(k) < 5)
+count: input()
+start: input() = facts(0 <= start < 9)
+length: input(k < count) = facts(0 <= length(k) < 5)
 x: output(float32[16, 16])
 y: output(int64[1])
 

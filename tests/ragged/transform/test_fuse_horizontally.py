@@ -16,9 +16,9 @@ from tests.ragged.transform.support import body, loop, refused
 PAIR = """\
 program("pair")
 
-rows: structure()
-columns: structure()
-length: structure(i < 1) = facts(0 <= length(i) < 9)
+rows: input()
+columns: input()
+length: input(i < 1) = facts(0 <= length(i) < 9)
 a: payload(float32[8])
 b: payload(float32[8])
 x: output(float32[9])

@@ -15,10 +15,10 @@ from tests.ragged.transform.support import body, check_same, loop, refused
 ROWS = """\
 program("rows")
 
-num_rows: structure()
-begin: structure() = facts(0 <= begin < num_rows + 1)
-offset: structure(n < num_rows + 1) = facts({facts})
-length: structure(n < num_rows)
+num_rows: input()
+begin: input() = facts(0 <= begin < num_rows + 1)
+offset: input(n < num_rows + 1) = facts({facts})
+length: input(n < num_rows)
 run: expression(n < num_rows, offset(n + 1) - offset(n))
 x: payload(float32[offset(num_rows)])
 y: output(float32[offset(num_rows)])

@@ -15,8 +15,8 @@ from tests.support.tables import filled_tables
 ROWS = """\
 program("rows")
 
-rows: structure()
-n: structure(b < rows) = facts(0 <= n(b) < 9)
+rows: input()
+n: input(b < rows) = facts(0 <= n(b) < 9)
 x: payload(float32[rows, 9])
 y: output(float32[rows, 9])
 z: output(float32[rows, 9])
@@ -91,9 +91,9 @@ def test_text():
 OFFSETS = """\
 program("offsets")
 
-rows: structure()
-n: structure(b < rows)
-begin: structure(b < rows + 1) = facts(prefix_sum(n), 0 <= begin(b) < 9)
+rows: input()
+n: input(b < rows)
+begin: input(b < rows + 1) = facts(prefix_sum(n), 0 <= begin(b) < 9)
 x: payload(float32[9])
 y: output(float32[9])
 
@@ -172,8 +172,8 @@ def test_places_of_rows_whose_offsets_are_given():
     program = parse("""\
 program("given")
 
-rows: structure()
-begin: structure(b < rows + 1) = facts(monotone(), 0 <= begin(b) < 9)
+rows: input()
+begin: input(b < rows + 1) = facts(monotone(), 0 <= begin(b) < 9)
 x: payload(float32[rows, 9])
 y: output(float32[rows, 9])
 
@@ -197,7 +197,7 @@ def test_tables_that_are_made_of_each_other_are_a_fault():
     program = parse("""\
 program("circle")
 
-rows: structure()
+rows: input()
 begin: prelude(b < rows + 1) = facts(prefix_sum(length), monotone())
 length: expression(b < rows, begin(b + 1) - begin(b)) = facts(0 <= length(b) < 9)
 y: output(float32[rows])

@@ -21,9 +21,9 @@ from tests.ragged.transform.support import (
 PAIR = """\
 program("pair")
 
-count: structure()
-begin: structure(b < count) = facts(tiling(length, 2, 8))
-length: structure(b < count)
+count: input()
+begin: input(b < count) = facts(tiling(length, 2, 8))
+length: input(b < count)
 a: parameter(float32[9])
 x: output(float32[9])
 y: output(float32[9])

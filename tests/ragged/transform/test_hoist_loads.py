@@ -11,9 +11,9 @@ from tests.ragged.transform.support import body, check_same, loop, refused
 ROWS = """\
 program("rows")
 
-rows: structure()
-offset: structure(b < rows + 1) = facts(prefix_sum(n))
-n: structure(b < rows)
+rows: input()
+offset: input(b < rows + 1) = facts(prefix_sum(n))
+n: input(b < rows)
 x: payload(float32[offset(rows)])
 scale: payload(float32[rows])
 y: output(float32[offset(rows)])
@@ -49,8 +49,8 @@ DATA = [data([]), data([0]), data([3, 0, 2])]
 PARTS = """\
 program("parts")
 
-rows: structure()
-n: structure(b < rows) = facts({facts})
+rows: input()
+n: input(b < rows) = facts({facts})
 part: workspace(float32[rows])
 z: output(float32[rows])
 

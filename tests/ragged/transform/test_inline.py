@@ -12,7 +12,7 @@ from tests.ragged.transform.support import TREE_DATA, body, check_same_compiled,
 PAIR = """\
 program("pair")
 
-count: structure()
+count: input()
 x: payload(float32[count, 8])
 z: workspace(float32[count, 8])
 t: {role}

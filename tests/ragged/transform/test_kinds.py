@@ -23,7 +23,7 @@ from tests.ragged.transform.support import (
 LOOP = """\
 program("kinds")
 
-count: structure()
+count: input()
 workers: call()
 a: parameter(float32[16])
 x: output(float32[16])

@@ -11,8 +11,8 @@ from tests.ragged.transform.support import accepted, body, check_same, loop, ref
 LOOKUP = """\
 program("lookup")
 
-count: structure()
-f: structure(n < 4) = facts(0 <= f(n) < 4)
+count: input()
+f: input(n < 4) = facts(0 <= f(n) < 4)
 x: payload(float32[4, 8])
 y: output(float32[count, 8])
 s: output(int64[1])

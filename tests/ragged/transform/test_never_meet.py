@@ -12,8 +12,8 @@ from tests.ragged.transform.support import loop
 PROGRAM = """\
 program("meeting")
 
-count: structure()
-next: structure(k < 8) = facts(k + 8 <= next(k) < 99)
+count: input()
+next: input(k < 8) = facts(k + 8 <= next(k) < 99)
 s: output(int64[8])
 x: output(float32[99])
 g: output(float32[99], aliases=x)

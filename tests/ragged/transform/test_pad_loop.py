@@ -11,9 +11,9 @@ from tests.ragged.transform.support import body, loop, refused
 ROWS = """\
 program("rows")
 
-total: structure()
-count: structure()
-row: structure(f < total) = facts(0 <= row(f) < count)
+total: input()
+count: input()
+row: input(f < total) = facts(0 <= row(f) < count)
 x: payload(float32[total])
 z: payload(float32[count])
 y: workspace(float32[{stored}])

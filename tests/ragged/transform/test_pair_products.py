@@ -15,7 +15,7 @@ from tests.ragged.transform.support import body, label, refused
 CELL = """\
 program("cell")
 
-count: structure()
+count: input()
 W: parameter(float32[5, {width}])
 U: parameter(float32[5, {width}])
 x: payload(float32[count, {width}])
@@ -39,7 +39,7 @@ with kernel:
 MATRICES = """\
 program("matrices")
 
-count: structure()
+count: input()
 W: parameter(float32[4, 10])
 M: payload(float32[count, 5, 3])
 y: output(float32[count, 4, 3])

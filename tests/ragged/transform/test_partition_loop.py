@@ -21,9 +21,9 @@ from tests.ragged.transform.support import MATVEC_DATA, TREE_DATA, body, check_s
 LINE = """\
 program("line")
 
-count: structure()
-start: structure() = facts(0 <= start < 5)
-first: structure(b < count)
+count: input()
+start: input() = facts(0 <= start < 5)
+first: input(b < count)
 x: output(float32[count])
 left: output(int64[1])
 

@@ -30,7 +30,7 @@ from tests.ragged.ir.strategies import programs
 
 def gates(count: int) -> str:
     """Return a batch of nodes of a cell with `count` gates, each a sum of products and what reads it."""
-    lines = ['program("gates")', "", "count: structure()", "v: payload(float32[count, 8])"]
+    lines = ['program("gates")', "", "count: input()", "v: payload(float32[count, 8])"]
     lines += [f"U{g}: parameter(float32[8, 8])" for g in range(count)]
     lines += ["y: output(float32[count, 8])"]
     lines += [f"t{g}: workspace(float32[count, 8])" for g in range(count)]

@@ -20,8 +20,8 @@ from tests.ragged.transform.support import accepted, body, loop, refused
 ROWS = """\
 program("rows")
 
-count: structure()
-left: structure(n < count) = facts(0 <= left(n) < count)
+count: input()
+left: input(n < count) = facts(0 <= left(n) < count)
 x: payload(float32[count, 2, 8])
 bias: parameter(float32[8])
 y: output(float32[count, 2, 8])

@@ -15,11 +15,11 @@ from tests.ragged.transform.support import accepted, body, check_same_compiled, 
 BATCHES = """\
 program("batches")
 
-total: structure()
-batches: structure() = facts(1 <= batches < total + 2)
-widest: structure()
-begin: structure(b < batches) = facts(tiling(length, 0, total))
-length: structure(b < batches) = facts(0 <= length(b) < (total + 1 if b == 0 else widest + 1))
+total: input()
+batches: input() = facts(1 <= batches < total + 2)
+widest: input()
+begin: input(b < batches) = facts(tiling(length, 0, total))
+length: input(b < batches) = facts(0 <= length(b) < (total + 1 if b == 0 else widest + 1))
 x: payload(float32[total, 3])
 t: workspace(float32[total, 3])
 y: output(float32[total, 3])
@@ -41,7 +41,7 @@ with kernel:
 def program(text=BATCHES):
     return parse(
         text.replace("tiling(length, 0, total)", "tiling(length, first, total)").replace(
-            "widest: structure()", "widest: structure()\nfirst: structure()"
+            "widest: input()", "widest: input()\nfirst: input()"
         )
     )
 

@@ -24,8 +24,8 @@ from tests.ragged.transform.support import (
 NEST = """\
 program("nest")
 
-count: structure()
-begin: structure(b < 3) = facts(0 <= begin(b) < 4)
+count: input()
+begin: input(b < 3) = facts(0 <= begin(b) < 4)
 a: parameter(float32[8, 3, 4])
 x: output(float32[8, 3, 4])
 s: output(float32[8, 3])
@@ -93,7 +93,7 @@ def test_text(golden):
 PRODUCT = """\
 program("product")
 
-count: structure()
+count: input()
 U: parameter(float32[8, 6])
 b: parameter(float32[8])
 v: workspace(float32[count, 6])

@@ -35,8 +35,8 @@ def test_an_extent_that_is_known_in_a_loop_alone_is_refused_outside_of_it():
         """\
 program("maybe")
 
-count: structure()
-length: structure(k < count) = facts(0 <= length(k) < 5)
+count: input()
+length: input(k < count) = facts(0 <= length(k) < 5)
 x: output(float32[count, 5])
 
 with kernel:

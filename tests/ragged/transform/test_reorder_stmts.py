@@ -20,7 +20,7 @@ from tests.ragged.transform.support import (
 PROGRAM = """\
 program("three")
 
-count: structure()
+count: input()
 x: payload(float32[count, 8])
 y: payload(float32[count, 8])
 t: workspace(float32[count, 8])

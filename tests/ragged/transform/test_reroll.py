@@ -28,9 +28,9 @@ STACKED = (
 NESTS = """\
 program("nests")
 
-count: structure()
+count: input()
 x: payload(float32[count])
-f: structure(n < 9) = facts(0 <= f(n) < 9)
+f: input(n < 9) = facts(0 <= f(n) < 9)
 y: output(float32[99])
 
 with kernel:

@@ -14,8 +14,8 @@ from tests.ragged.transform.support import accepted, body, check_same, check_sam
 ROUNDS = """\
 program("rounds")
 
-n: structure()
-rounds: structure()
+n: input()
+rounds: input()
 U: parameter(float32[3])
 x: payload(float32[n, 3])
 y: output(float32[rounds, n, 3])

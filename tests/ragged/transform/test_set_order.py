@@ -14,7 +14,7 @@ from tests.ragged.transform.support import accepted, check_same, check_same_comp
 MATRICES = """\
 program("matrices")
 
-n: structure()
+n: input()
 W: parameter(float32[2, 3])
 x: payload(float32[n, 3, 4])
 t: workspace(float32[n, 2, 4])

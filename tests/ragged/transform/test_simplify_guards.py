@@ -21,8 +21,8 @@ from tests.ragged.transform.test_random_programs import check
 GUARDS = """\
 program("guards")
 
-rows: structure()
-n: structure(b < rows) = facts(0 <= n(b) < 9)
+rows: input()
+n: input(b < rows) = facts(0 <= n(b) < 9)
 a: payload(float32[16])
 x: output(float32[16])
 

@@ -28,7 +28,7 @@ for i in serial(4):
 LOOP = """\
 program("loop")
 
-count: structure()
+count: input()
 x: payload(float32[count, 8])
 t: workspace(float32[count, 8])
 u: {u}

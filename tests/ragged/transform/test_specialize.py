@@ -21,7 +21,7 @@ from tests.ragged.transform.support import (
 LOCALS = """\
 program("locals")
 
-count: structure()
+count: input()
 a: parameter(float32[16])
 x: output(float32[16])
 

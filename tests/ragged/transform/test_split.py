@@ -27,8 +27,8 @@ from tests.ragged.transform.support import (
 LINE = """\
 program("line")
 
-count: structure()
-start: structure() = facts(0 <= start < 5)
+count: input()
+start: input() = facts(0 <= start < 5)
 x: output(float32[count])
 
 with kernel:

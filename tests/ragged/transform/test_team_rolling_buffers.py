@@ -24,11 +24,11 @@ from tests.ragged.transform.test_rebase_storage import rows as rows_of
 BATCHES = """\
 program("batches")
 
-total: structure()
-batches: structure() = facts(1 <= batches < total + 2)
-widest: structure()
-begin: structure(b < batches) = facts(tiling(length, 0, total))
-length: structure(b < batches) = facts(0 <= length(b) < (total + 1 if b == 0 else widest + 1))
+total: input()
+batches: input() = facts(1 <= batches < total + 2)
+widest: input()
+begin: input(b < batches) = facts(tiling(length, 0, total))
+length: input(b < batches) = facts(0 <= length(b) < (total + 1 if b == 0 else widest + 1))
 x: payload(float32[total, 4])
 t: workspace(float32[total, 4])
 y: output(float32[total, 4])
@@ -104,8 +104,8 @@ def test_rows_of_edges_are_rows_too():
     """What is of a node's children stands below it, and its share has its room as well."""
     text = BATCHES.format(read=SAME, factor="2.0").replace(
         "x: payload",
-        "edges: structure()\nmost: structure()\n"
-        "under: structure(n < total + 1) = facts(0 <= under(n) < edges + 1, prefix_sum(count))\n"
+        "edges: input()\nmost: input()\n"
+        "under: input(n < total + 1) = facts(0 <= under(n) < edges + 1, prefix_sum(count))\n"
         "count: expression(n < total, under(n + 1) - under(n))\n"
         "below: expression(b < batches, under(begin(b) + length(b)) - under(begin(b)))"
         " = facts(0 <= below(b) < most + 1)\nx: payload",

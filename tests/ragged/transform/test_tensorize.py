@@ -21,7 +21,7 @@ HAS_UNIT = has_matrix_unit(host_target())
 GATES = """\
 program("gates")
 
-count: structure()
+count: input()
 W: payload(float32[3, {pairs}, {columns}, 2])
 x: payload(float32[count, {pairs}, 2])
 W_pairs: workspace(bfloat16x2[3, {pairs}, {columns}])

@@ -12,8 +12,8 @@ from tests.ragged.transform.support import accepted, body, check_same, loop, ref
 LINE = """\
 program("line")
 
-count: structure()
-n: structure(i < count)
+count: input()
+n: input(i < count)
 y: payload(float32[count])
 x: output(float32[16])
 

@@ -34,7 +34,7 @@ class World:
     def flag(self) -> bool:
         return self.draw(st.booleans())
 
-    def size(self, name: str, value: int, source: Source = Source.STRUCTURE) -> Function:
+    def size(self, name: str, value: int, source: Source = Source.INPUT) -> Function:
         function = Function(name, (), source)
         self.functions.append(function)
         self.sizes[name] = value
@@ -72,7 +72,7 @@ def draw_functions(world: World) -> None:
 def _pointer(world: World, rows: Function) -> None:
     count = world.sizes["rows"]
     values = [world.integer(0, count - 1) for _ in range(count)]
-    function = world.array("pointer", values, index(rows), Source.STRUCTURE)
+    function = world.array("pointer", values, index(rows), Source.INPUT)
     world.fact(Range(function, index(0), index(rows)))
 
 
@@ -136,14 +136,12 @@ def _batches(world: World, rows: Function) -> None:
     begins = [total - sum(lengths[: b + 1]) for b in range(len(lengths))]
     nodes, batches = world.size("nodes", total), world.size("batches", len(lengths))
     inner = world.size("inner", begins[0])
-    begin = world.array("begin", begins, index(batches), Source.STRUCTURE)
-    length = world.array("count", lengths, index(batches), Source.STRUCTURE)
+    begin = world.array("begin", begins, index(batches), Source.INPUT)
+    length = world.array("count", lengths, index(batches), Source.INPUT)
     ends = [
         next(b + n for b, n in zip(begins, lengths, strict=True) if b <= k < b + n) for k in range(begins[0])
     ]
-    child = world.array(
-        "child", [world.integer(end, total - 1) for end in ends], index(inner), Source.STRUCTURE
-    )
+    child = world.array("child", [world.integer(end, total - 1) for end in ends], index(inner), Source.INPUT)
     world.fact(Tiling(begin, length, index(inner), index(nodes)))
     world.fact(Follows(child, begin, length, optional=world.flag()))
     world.fact(Range(child, add(Ref(child.params[0].var), 1), index(nodes)))
@@ -157,10 +155,10 @@ def _steps(world: World, rows: Function) -> None:
     tops = [count - 1 - min(2 * step + 2, count - 1) for step in range(count // 2)]
     groups = [(height - 1) // 2 if height else -1 for height in heights]
     steps = world.size("steps", len(tops))
-    height = world.array("height", heights, index(rows), Source.STRUCTURE)
-    group = world.array("group", groups, index(rows), Source.STRUCTURE)
-    begin = world.array("step_begin", [*range(len(tops) + 1)], add(Call(steps), 1), Source.STRUCTURE)
-    top = world.array("top", tops, index(steps), Source.STRUCTURE)
-    below = world.array("below", [*range(1, count)], sub(Call(rows), 1), Source.STRUCTURE)
+    height = world.array("height", heights, index(rows), Source.INPUT)
+    group = world.array("group", groups, index(rows), Source.INPUT)
+    begin = world.array("step_begin", [*range(len(tops) + 1)], add(Call(steps), 1), Source.INPUT)
+    top = world.array("top", tops, index(steps), Source.INPUT)
+    below = world.array("below", [*range(1, count)], sub(Call(rows), 1), Source.INPUT)
     world.fact(Layered(top, begin, group, height, 2))
     world.fact(Descends(below, group, height, 2, optional=world.flag()))
