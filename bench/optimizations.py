@@ -43,7 +43,6 @@ _WORKLOADS = ("tree_fc", "tree_lstm_recursive", "tree_lstm", "mv_rnn")
 _LOOPS: dict[str, Any] = {
     "share_columns": False,
     "replicate_rows": False,
-    "serpentine": False,
     "rolling_buffers": False,
     "fuse_nests": False,
     "per_node_matrices": False,

@@ -18,7 +18,6 @@ from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.row_variants import Categorization, RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
-from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.auto.shapes import Shape
 from ragged.auto.share_out import share_out
 from ragged.auto.tile_batches import tile_batches
@@ -232,12 +231,6 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: fuse_row_loops(s.schedule, s.machine, s.options),
         "a tile's rows are used right after they are computed",
         "per_node_matrices",
-    ),
-    Rule(
-        "serpentine_columns",
-        lambda s: serpentine_columns(s.schedule),
-        "the next batch starts with the columns that are still in the cache",
-        "serpentine",
     ),
     Rule(
         "trim_packing",

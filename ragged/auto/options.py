@@ -44,7 +44,6 @@ class ScheduleOptions:
             a worker's second cache. None: 12 (8 on a matrix unit), or fewer where so many rows read as many bytes as
             the matrices have.
         replicate_rows: whether each worker recomputes cheap producer rows to remove a barrier.
-        serpentine: whether workers take their column slices in alternating direction from batch to batch.
         rolling_buffers: whether temporaries of a batch hold the rows of the longest batch instead of all rows, where
             that adds no barrier.
         gather_block_rows: rows per worker of an outermost loop that are gathered (copied) together before use.
@@ -82,9 +81,6 @@ class ScheduleOptions:
     )
     replicate_rows: bool = field(
         default=True, metadata={_WHY: "recomputing a few rows takes less time than a barrier"}
-    )
-    serpentine: bool = field(
-        default=True, metadata={_WHY: "the next batch starts with the columns that are still in the cache"}
     )
     rolling_buffers: bool = field(
         default=True, metadata={_WHY: "the next batch reuses the same rows, which are in the cache"}
@@ -140,7 +136,6 @@ class ScheduleOptions:
         for name in (
             "share_columns",
             "replicate_rows",
-            "serpentine",
             "rolling_buffers",
             "fuse_nests",
             "per_node_matrices",

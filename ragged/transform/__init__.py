@@ -23,7 +23,6 @@ from ragged.transform.loops.partition_loop import partition_loop as partition_lo
 from ragged.transform.loops.remap_iterations import remap_iterations as remap_iterations
 from ragged.transform.loops.reorder import reorder as reorder
 from ragged.transform.loops.reroll import reroll as reroll
-from ragged.transform.loops.serpentine_order import serpentine_order as serpentine_order
 from ragged.transform.loops.slice_columns import slice_columns as slice_columns
 from ragged.transform.loops.specialize import specialize as specialize
 from ragged.transform.loops.split import split as split
@@ -65,7 +64,6 @@ LOOPS = (
     remap_iterations,
     reorder,
     reroll,
-    serpentine_order,
     slice_columns,
     specialize,
     split,

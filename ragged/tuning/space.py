@@ -26,7 +26,6 @@ LOOPS: Grid = {
     "rows_per_tile": (1, 8),
     "share_columns": (False,),
     "replicate_rows": (False,),
-    "serpentine": (False,),
     "fuse_nests": (False,),
     "per_node_matrices": (False,),
     "min_rows_per_worker": (4, 64),

@@ -19,12 +19,12 @@ def test_the_command_names_rules_steps_and_reasons(cortex_json):
 
 
 def test_the_steps_of_all_rules_are_the_schedule_and_travel_with_it(tmp_path):
-    options = cortex.RecursionOptions(serpentine=False)
+    options = cortex.RecursionOptions(per_node_matrices=False)
     fn = cortex.compile(MODEL, MODEL.init_params(), threads=2, options=options)
     log = [line for line in fn.show("schedule").splitlines() if line.startswith("s.apply")]
     steps = [step for each in fn.rules for step in each.applied]
     assert steps and set(steps) <= set(log)
-    assert "serpentine_columns" in fn.explain() and "not run: serpentine=False" in fn.explain()
+    assert "not run: per_node_matrices=False" in fn.explain()
     fn.save(tmp_path / "m.cortex")
     assert cortex.load(tmp_path / "m.cortex").rules == fn.rules
 

@@ -12,11 +12,9 @@ from cortex import Node, RecursionOptions, models, ra
 from cortex.linearize import linearize
 from cortex.ra.schedule import default_schedule
 from ragged.auto.columns import share_columns
-from ragged.auto.serpentine_columns import serpentine_columns
 from ragged.ir.printer import to_text
 from ragged.ir.verify import verify
 from ragged.machine import Machine
-from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from tests.support.agreement import check_agreement, interpreted
@@ -111,7 +109,6 @@ def test_results_of_a_team(name, wide, hidden):
     columns = share_columns(schedule, TWO_CORES, team=True)
     assert columns.sliced == bool(columns.replicated)  # nodes are distributed: no barrier for columns
     schedule.apply(distribute_over_team, min_rows_per_worker=wide, replicated=columns.replicated)
-    serpentine_columns(schedule)
     program = schedule.checked()
     for structures in (data, data[1:2], []):
         expected = ra.evaluate(model, params, structures)
@@ -119,16 +116,6 @@ def test_results_of_a_team(name, wide, hidden):
         for workers in (1, 2, 3):
             got = interpreted(program, linearized, params, seed=workers, workers=workers)
             check_agreement(got, expected, name)
-
-
-def test_every_second_batch_begins_where_the_last_one_ended():
-    schedule = LoopSchedule(default_schedule(child_sum(16)).lower())
-    share_columns(schedule, TWO_CORES)
-    schedule.apply(serialize_loops)
-    serpentine_columns(schedule)
-    turned = [line for line in schedule.log().splitlines() if "serpentine_order" in line]
-    slices = ("n_k_s", "n_rest_rest_s")  # of what is multiplied with matrices
-    assert turned == [f"s.apply(serpentine_order, s.loop({each!r}), s.loop('step'))" for each in slices]
 
 
 def slices_of(machine: Machine, hidden: int) -> set[str]:

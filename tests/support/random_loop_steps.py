@@ -30,7 +30,6 @@ from ragged.transform.loops.partition_loop import partition_loop
 from ragged.transform.loops.remap_iterations import remap_iterations
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.reroll import reroll
-from ragged.transform.loops.serpentine_order import serpentine_order
 from ragged.transform.loops.slice_columns import slice_columns
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
@@ -190,10 +189,6 @@ def _declare_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
 
 
-def _turned(d: Places, attempt: Attempt) -> Asked:
-    return Asked(d.pair(d.inside())[::-1])
-
-
 def _over_team(d: Places, attempt: Attempt) -> Asked:
     if d.chance(3):
         return Asked(())
@@ -202,7 +197,6 @@ def _over_team(d: Places, attempt: Attempt) -> Asked:
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
-    serpentine_order: _turned,
     cache_read: _cache_read,
     cache_write: _cache_write,
     partition_loop: _cut,
