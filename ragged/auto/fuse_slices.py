@@ -32,7 +32,10 @@ def fuse_slices(schedule: LoopSchedule) -> None:
 
 
 def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
-    """Yield pairs of loops, over slices and right inside over a batch, around products of two matrices alone."""
+    """Yield pairs of loops, over slices and right inside over a batch, around products of two matrices alone.
+
+    Rows of a product are not the iterations of the batch: a matrix that all iterations read is tiled over them.
+    """
     packed = [contraction for contraction in contractions(program) if contraction.packed is not None]
     for site in sites(program):
         outer = site.stmt
@@ -46,5 +49,5 @@ def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
             continue
         inside = {leaf.label for leaf in leaves(outer)}
         here = [contraction for contraction in packed if contraction.update in inside]
-        if here and all(contraction.rows is not None for contraction in here):
+        if here and all(each.rows is not None and each.rows is not outer.body for each in here):
             yield outer.var, outer.body.var
