@@ -63,7 +63,7 @@ def plot(result: ShapesResult, path: Path) -> None:
         lines, [find(peer).label for peer in order], loc="lower center", ncols=4, frameon=False, fontsize=8
     )
     figure.tight_layout(rect=(0, 0.6 / (_TALL * height + 0.6), 1, 1))
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=64)
     plt.close(figure)
 
 
