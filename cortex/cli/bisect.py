@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import numpy as np
 
-from cortex import ra
+from cortex import Node, ra
 from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.report import json_option, print_json
 from cortex.compiler.bisect import CompileStep
@@ -18,7 +18,7 @@ from cortex.compiler.bisect import bisect as find
 @click.option("--threads", type=SIZE, default=2, show_default=True, help="Workers of the interpreted team.")
 @json_option
 def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: bool) -> None:
-    """Run a library model in the interpreter after each step of its schedule, and name the first wrong one.
+    """Run a model in the interpreter after each step of its schedule, and name the first wrong one.
 
     Steps are searched by halving. Status 1: a step is wrong.
     """
@@ -49,7 +49,25 @@ def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: boo
 
 
 def _structures(model: ra.Model) -> list[object]:
-    """Return a few structures of words below 9: of all shapes that remainders of small tiles have, and quick to run."""
+    """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run."""
+    rng = np.random.default_rng(0)
+    payloads = model.plan().payloads
+
+    def node(*children: Node) -> Node:
+        drawn = {
+            each.name: rng.integers(*(each.range or (0, 9)), each.shape)
+            if each.dtype.is_int
+            else rng.standard_normal(each.shape)
+            for each in payloads
+        }
+        return Node(
+            children, **{each.name: np.asarray(drawn[each.name], each.dtype.numpy) for each in payloads}
+        )
+
     if isinstance(model.structure, ra.Sequence):
-        return [np.array(words) for words in ([1, 2, 3, 4, 5], [6], [7, 8])]
-    return [((1, 2), (3, (4, 5))), 6, ((1, (7, 8)), 4)]
+        return [node(node(node(node(node())))), node(), node(node())]
+    return [
+        node(node(node(), node()), node(node(), node(node(), node()))),
+        node(),
+        node(node(node(), node(node(), node())), node()),
+    ]

@@ -21,7 +21,7 @@ from cortex.compiler import compile
 def explain(
     name: str, target: str, hidden: int, embed: int | None, words: int, threads: int | None, as_json: bool
 ) -> None:
-    """Print what each rule of the default schedule did to a library model, and why it did no more."""
+    """Print what each rule of the default schedule did to a model, and why it did no more."""
     model = build(name, with_defaults(name, {"embed": embed}, hidden=hidden, vocab=words))
     fn = compile(model, model.init_params(seed=0), target=target, threads=threads)
     if as_json:

@@ -51,6 +51,8 @@ class ModelName(click.Choice[str]):
 MODEL = ModelName()
 SIZE = click.IntRange(min=1)
 
+_CALL = "the function of module:function is called with those of hidden=, embed=, vocab= that it takes"
+
 # Extents that stand for the sizes while a model's shapes are looked at: no small multiple of one is another.
 _MARKS = {"hidden": 1_000_003, "embed": 2_000_029, "vocab": 4_000_037}
 
@@ -69,15 +71,20 @@ def width_options(command: Callable[..., None]) -> Callable[..., None]:
 def build(name: str, options: Mapping[str, Any]) -> ra.Model:
     """Return the model of that name, made with those of `options` that its constructor has; its input is words.
 
-    Raises `ModelError` if a user's function returns anything else.
+    Raises `ModelError` if a user's function needs other arguments, or returns anything else.
     """
     known = _parameters(name)
     given = {"input": "word", **options}
-    made = _CONSTRUCTORS[name](**{key: value for key, value in given.items() if key in known})
+    arguments = {key: value for key, value in given.items() if key in known}
+    try:
+        inspect.signature(_CONSTRUCTORS[name]).bind(**arguments)
+    except TypeError as error:
+        raise ModelError(f"{name}: {error}", because=_CALL, fix="give the argument a default") from None
+    made = _CONSTRUCTORS[name](**arguments)
     if not isinstance(made, ra.Model):
         raise ModelError(
             f"{name} returns {type(made).__name__}, not a model",
-            because="the function of module:function is called with those of hidden=, embed=, vocab= that it takes",
+            because=_CALL,
             fix="return ra.recursion_op(...)",
         )
     return made

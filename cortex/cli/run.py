@@ -42,7 +42,7 @@ def run(
     embed: int | None,
     as_json: bool,
 ) -> None:
-    """Compile a library model and run it over the trees of a file.
+    """Compile a model and run it over the trees of a file.
 
     Parameters are drawn unless they are given. Words are numbered as they first come in the trees unless --vocab
     says otherwise; a word that it lacks takes the row of <unk>, if it has that, and is an error if not.
@@ -77,7 +77,7 @@ def _compiled(
     seed: int,
     asked: dict[str, int],
 ) -> tuple[RecursiveFunction, list[Node]]:
-    """Return a library model, compiled, and the trees with their words numbered."""
+    """Return a model, compiled, and the trees with their words numbered."""
     if params_path and not vocab_path:
         raise click.UsageError("--params needs --vocab, which says what word each row of the embedding is of")
     params = read_params(params_path) if params_path else None

@@ -38,7 +38,7 @@ def show(
     given: str | None,
     as_json: bool,
 ) -> None:
-    """Print a stage of a library model on its way to machine code."""
+    """Print a stage of a model on its way to machine code."""
     options = {"embed": embed, "input": given}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=words))
     target = target or ("cuda" if stage == "cuda" else "cpu")

@@ -73,7 +73,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Look for options of the schedule that make a library model faster on this machine.
+    """Look for options of the schedule that make a model faster on this machine.
 
     Each point of a grid is compiled, has to give the bits that the default gives, and is timed in turns with it.
     Options are searched one after another, from the best so far. docs/howto/tune.md lists them.

@@ -168,7 +168,14 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
 
 
 def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = as_numpy(value)
+    try:
+        array = as_numpy(value)
+    except (TypeError, RuntimeError) as error:
+        raise DataError(
+            f"Forest: payload `{name}` cannot be read as an array",
+            because=str(error).splitlines()[0],
+            fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
+        ) from error
     if isinstance(value, list | tuple) and array.dtype == np.float64:
         array = array.astype(np.float32)  # Python's floats have no width of their own
     if array.ndim == 0:

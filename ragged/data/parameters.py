@@ -36,8 +36,16 @@ def check_params(
         owner: the model or function that has them, for messages.
 
     Raises:
-        ModelError: parameters are missing, unknown, of another shape or kind of numbers; it lists all faults.
+        ModelError: `params` is no mapping; or parameters are missing, unknown, of another shape or kind of numbers, and
+            all faults are listed.
     """
+    if not isinstance(params, Mapping):
+        raise ModelError(
+            f"the parameters of {owner} are of type {type(params).__name__}, not a mapping",
+            at=Location.capture(),
+            because="each parameter is found by its name",
+            fix="give a dict of arrays; of a torch.nn.Module module.state_dict()",
+        )
     arrays = {name: as_numpy(value) for name, value in params.items()}
     faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]

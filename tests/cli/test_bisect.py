@@ -28,3 +28,26 @@ def test_a_wrong_step_is_named_with_what_it_changed(cortex, monkeypatch):
     assert result.exit_code == 1
     assert "first wrong step, of pass default_schedule: s.apply(vectorize, " in result.stdout
     assert "is off by" in result.stdout and "+++ after" in result.stdout
+
+
+OWN = """
+from cortex import ra
+
+def cell(hidden, vocab):
+    word, kind, x = ra.node_input("word", dtype="int32"), ra.node_input("kind", dtype="int32"), ra.node_input("x", (3,))
+    h_ph, few = ra.placeholder((ra.N, hidden)), ra.input_tensor("few", (2, hidden))
+    below = ra.compute((ra.N, hidden), lambda n, i: ra.sum_children(n, lambda k: h_ph[k, i]))
+    y = ra.embedding(word, "emb", (vocab, hidden))
+    of_x = ra.linear(x, "x", out=hidden)
+    h = ra.compute((ra.N, hidden), lambda n, i: ra.tanh(y[n, i] + of_x[n, i] + few[kind[n], i] * below[n, i]))
+    return ra.recursion_op(h_ph, h, structure=ra.{structure}())
+"""
+
+
+@pytest.mark.parametrize("structure", ["Tree", "Dag", "Sequence"])
+def test_a_model_of_ones_own_that_reads_payloads_at_each_node(cortex, tmp_path, monkeypatch, structure):
+    (tmp_path / f"{structure}_cell.py").write_text(OWN.format(structure=structure), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = cortex("bisect", f"{structure}_cell:cell", "--hidden", 4)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "every step leaves a program that computes what the model says"

@@ -53,6 +53,9 @@ def cell(hidden, vocab):
 def number(hidden):
     return hidden
 
+def wide(hidden, classes):
+    return cell(hidden, classes)
+
 constant = 3
 """
 
@@ -75,6 +78,7 @@ def test_a_function_of_ones_own(cortex, cortex_json, tmp_path, monkeypatch, tree
         ("my_cells:other", "has no attribute 'other'"),
         ("no_cells:cell", "No module named 'no_cells'"),
         ("my_cells:number", "my_cells:number returns int, not a model"),
+        ("my_cells:wide", "my_cells:wide: missing a required argument: 'classes'"),
     ],
 )
 def test_what_is_no_function_of_ones_own(cortex, tmp_path, monkeypatch, name, message):

@@ -38,6 +38,15 @@ def test_another_kind():
     assert "'b' is of dtype int32, not float32" in message(changed(b=np.zeros(3, np.int32)))
 
 
+@pytest.mark.parametrize(
+    "params", [torch.nn.Linear(3, 3), None, [np.zeros(3)]], ids=["module", "None", "list"]
+)
+def test_no_mapping(params):
+    lines = message(params).splitlines()
+    assert lines[0] == f"the parameters of the model are of type {type(params).__name__}, not a mapping"
+    assert lines[-1] == "  fix: give a dict of arrays; of a torch.nn.Module module.state_dict()"
+
+
 def test_nothing_is_half_done():
     fn = cortex.compile(MODEL, MODEL.init_params())
     before = fn((1, 2))["h"]

@@ -125,3 +125,14 @@ def test_edges_as_of_torch_geometric():
     assert Forest.from_edges(edges).num_nodes == 6 and Forest.from_edges(edges).structure_begin is None
     assert Forest.from_edges(np.zeros((2, 0), int), word=[1, 2]).num_nodes == 2
     assert Forest.from_edges(np.zeros((2, 0), int)).num_nodes == 0
+
+
+@needs_torch
+def test_a_payload_that_numpy_cannot_read():
+    with pytest.raises(DataError) as caught:
+        Forest([0, 0], [], x=torch.ones(1, 3).bfloat16())
+    assert str(caught.value) == (
+        "Forest: payload `x` cannot be read as an array\n"
+        "  because: Got unsupported ScalarType BFloat16\n"
+        "  fix: give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`"
+    )

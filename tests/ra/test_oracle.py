@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cortex import ra
 from cortex.linearize import Forest, Node, Vocab
 from tests.models.structures import ANY_TREE, Drawn, dags, vectors
+from tests.support.with_torch import needs_torch, torch
 
 N, K, H = ra.N, ra.K, 3
 RNG = np.random.default_rng(7)
@@ -234,3 +235,13 @@ def test_results_are_the_callers_own():
     first_again = ra.evaluate(model, params, Node([Node()]))["h"]
     first_again[:] = 0
     np.testing.assert_array_equal(first, before)
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
+def test_payloads_may_be_tensors_that_require_gradients(kind):
+    x, h_ph = ra.node_input("x", (3,)), ra.placeholder((ra.N, 3))
+    h = ra.compute((ra.N, 3), lambda n, i: x[n, i] + ra.sum_children(n, lambda k: h_ph[k, i]))
+    value = torch.arange(3.0, dtype=getattr(torch, kind), requires_grad=True)
+    rows = ra.evaluate(ra.recursion_op(h_ph, h), {}, Node([Node(x=value)], x=value))["h"]
+    np.testing.assert_array_equal(rows, [[0, 1, 2], [0, 2, 4]])

@@ -18,7 +18,7 @@ from cortex.ra.oracle.after import StructureRun
 from cortex.ra.oracle.node import NodeRun, Results
 from cortex.ra.structure import Dag, Sequence, Tree
 from cortex.ra.tensor import NodeInput, dense
-from ragged.data.parameters import check_params
+from ragged.data.parameters import as_numpy, check_params
 from ragged.errors import DataError
 
 Outputs = dict[str, NDArray[np.float64]]
@@ -141,7 +141,7 @@ class _Run:
             )
         if value is None:
             return _wide(np.full(payload.shape, payload.default))
-        array = np.asarray(value)
+        array = as_numpy(value)
         if array.shape == payload.shape and array.dtype.kind == payload.dtype.numpy.kind:
             return _wide(array)
         # Whatever else it may be written as, or the error that says what is wrong with it.
