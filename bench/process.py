@@ -17,8 +17,15 @@ from bench.peers.job import Answers, Job
 from bench.trees import Flat
 
 ROOT = Path(__file__).resolve().parents[1]
-_HANDICAPS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "MKL_DEBUG_CPU_TYPE")
-"""Settings of a machine's environment under which OpenBLAS or MKL run other code than they would choose."""
+_HANDICAPS = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "OPENBLAS_VERBOSE",
+    "MKL_DEBUG_CPU_TYPE",
+    "PYTHONDONTWRITEBYTECODE",
+)
+"""Settings of a machine's environment under which OpenBLAS or MKL run other code than they would choose, or Python
+compiles a package again in each process."""
 _KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
 """Memory that glibc's allocator has, it keeps, as servers are set up: without it NumPy and PyTorch take pages from the
 system in each call and give them back, which made large batches up to twice as slow."""
