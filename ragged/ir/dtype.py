@@ -36,7 +36,7 @@ class DType(Enum):
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype of the same name; of BFLOAT16X2, which NumPy does not know, that of its bits."""
-        return np.dtype("uint32" if self is DType.BFLOAT16X2 else self.value)
+        return _NUMPY[self]
 
     @property
     def is_float(self) -> bool:
@@ -66,6 +66,7 @@ class DType(Enum):
         return self.numpy.itemsize
 
 
+_NUMPY = {d: np.dtype("uint32" if d is DType.BFLOAT16X2 else d.value) for d in DType}
 _FLOATS = frozenset((DType.FLOAT16, DType.FLOAT32, DType.FLOAT64))
 _INTEGERS = frozenset(
     (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)

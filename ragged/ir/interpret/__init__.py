@@ -1,6 +1,6 @@
 """What a program means: it is run element by element, and refused where it means nothing.
 
-The interpreter shares no code with passes or code generation. It is slow (about a microsecond for each
+The interpreter shares no code with passes or code generation. It is slow (about half a microsecond for each
 operator) and strict: it finds reads of what was never written, accesses out of bounds, data races and
 barriers that not all workers reach.
 """

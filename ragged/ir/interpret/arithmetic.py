@@ -1,13 +1,14 @@
 """The value of each operator on scalars of each dtype.
 
-Integers are Python's: a result that does not fit the dtype is an error, not a wrapped number. Floats are
-NumPy scalars of the dtype, so that each operator rounds once; a pair is the integer that its bits are.
+Integers are Python's, and an operator's result is exact: whoever applies it refuses one outside `limits`. Floats
+are NumPy scalars of the dtype, so that each operator rounds once; a pair is the integer that its bits are.
 Functions such as tanh are computed in float64 and rounded: what any approximation of them is compared with.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import assert_never
@@ -17,7 +18,6 @@ import numpy as np
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.interpret.faults import Overflow
 from ragged.ir.interpret.memory import Value
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
@@ -29,24 +29,23 @@ def constant(value: Value, dtype: DType) -> Value:
     return bool(value) if dtype is DType.BOOL else int(value)
 
 
-def cast(value: Value, source: DType, target: DType) -> Value:
-    """Convert as C does: to an integer toward zero, to a narrower integer by dropping bits."""
-    if target is DType.BOOL:
-        return bool(value != 0)
-    if source.is_float and target.is_int:
-        if not math.isfinite(value):
-            raise Overflow(f"{value} is not an {target.value}")
-        return fit(int(value), target)
-    return constant(source.numpy.type(value).astype(target.numpy), target)
-
-
-def fit(value: int, dtype: DType) -> int:
-    """Return `value`, which must fit `dtype`."""
+def limits(dtype: DType) -> tuple[int, int]:
+    """Return the least value of an integer dtype, and the first one above its values."""
     bits = 8 * dtype.bytes
-    low, high = (0, 1 << bits) if dtype.is_unsigned else (-(1 << bits - 1), 1 << bits - 1)
-    if not low <= value < high:
-        raise Overflow(f"{value} does not fit {dtype.value}")
-    return value
+    return (0, 1 << bits) if dtype.is_unsigned else (-(1 << bits - 1), 1 << bits - 1)
+
+
+def cast(source: DType, target: DType) -> Callable[[Value], Value]:
+    """Return the conversion, as C does it: to an integer toward zero, to a narrower integer by dropping bits.
+
+    Infinities and NaN stay what they are where the target is an integer dtype: they are outside its limits.
+    """
+    if target is DType.BOOL:
+        return lambda a: bool(a != 0)
+    if source.is_float and target.is_int:
+        return lambda a: int(a) if math.isfinite(a) else a
+    scalar, converted = source.numpy.type, target.numpy
+    return lambda a: constant(scalar(a).astype(converted), target)
 
 
 def unary(op: UnaryOp | Elementwise, dtype: DType) -> Callable[[Value], Value]:
@@ -55,9 +54,9 @@ def unary(op: UnaryOp | Elementwise, dtype: DType) -> Callable[[Value], Value]:
         case UnaryOp.NOT:
             return lambda a: not a
         case UnaryOp.NEG:
-            return (lambda a: -a) if dtype.is_float else (lambda a: fit(-a, dtype))
+            return operator.neg
         case UnaryOp.ABS:
-            return abs if dtype.is_float else (lambda a: fit(abs(a), dtype))
+            return abs
         case Elementwise(numpy=function):
             return _rounded(function, op, dtype)
         case _:
@@ -68,17 +67,17 @@ def binary(op: BinaryOp, dtype: DType) -> Callable[[Value, Value], Value]:
     """Return the operator on values of `dtype`; not AND and OR, which do not evaluate both."""
     match op:
         case BinaryOp.ADD:
-            return (lambda a, b: a + b) if dtype.is_float else (lambda a, b: fit(a + b, dtype))
+            return operator.add
         case BinaryOp.SUB:
-            return (lambda a, b: a - b) if dtype.is_float else (lambda a, b: fit(a - b, dtype))
+            return operator.sub
         case BinaryOp.MUL:
-            return (lambda a, b: a * b) if dtype.is_float else (lambda a, b: fit(a * b, dtype))
+            return operator.mul
         case BinaryOp.DIV:
             _require(dtype.is_float, op, dtype)
-            return lambda a, b: a / b
+            return operator.truediv
         case BinaryOp.FLOORDIV:
             _require(dtype.is_int, op, dtype)
-            return lambda a, b: fit(a // b, dtype) if b else 0
+            return lambda a, b: a // b if b else 0
         case BinaryOp.MOD:
             _require(dtype.is_int, op, dtype)
             return lambda a, b: a % b if b else a

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 from ragged.errors import DataError, InternalError
+from ragged.ir.dtype import DType
 from ragged.ir.expr import (
     Binary,
     Buffer,
@@ -24,7 +25,7 @@ from ragged.ir.expr import (
     Var,
 )
 from ragged.ir.interpret import arithmetic
-from ragged.ir.interpret.faults import OutOfBounds, OutOfDomain, Overflow
+from ragged.ir.interpret.faults import OutOfBounds, OutOfDomain
 from ragged.ir.interpret.memory import Array, Cells, Frame, Value, View
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For
@@ -47,13 +48,13 @@ class Evaluator:
                 constant = arithmetic.constant(value, dtype)
                 return lambda frame: constant
             case Ref(var=var):
-                return lambda frame: _value(frame, var)
+                return _variable(var)
             case Load():
                 return self._load(expr)
             case Call():
                 return self._call(expr)
             case Unary(op=op, operand=operand):
-                return self._checked(arithmetic.unary(op, operand.dtype), operand)
+                return self._apply(arithmetic.unary(op, operand.dtype), expr.dtype, operand)
             case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
                 left, right = self.compile(lhs), self.compile(rhs)
                 return lambda frame: left(frame) and right(frame)
@@ -61,21 +62,26 @@ class Evaluator:
                 left, right = self.compile(lhs), self.compile(rhs)
                 return lambda frame: left(frame) or right(frame)
             case Binary(op=op, lhs=lhs, rhs=rhs):
-                return self._checked(arithmetic.binary(op, lhs.dtype), lhs, rhs)
+                return self._apply(arithmetic.binary(op, lhs.dtype), expr.dtype, lhs, rhs)
             case Fma(a=a, b=b, c=c, dtype=dtype):
-                return self._checked(arithmetic.fma(a.dtype, dtype), a, b, c)
+                return self._apply(arithmetic.fma(a.dtype, dtype), dtype, a, b, c)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
                 test, yes, no = self.compile(condition), self.compile(if_true), self.compile(if_false)
                 return lambda frame: yes(frame) if test(frame) else no(frame)
             case Cast(dtype=dtype, operand=operand):
-                return self._checked(lambda value: arithmetic.cast(value, operand.dtype, dtype), operand)
+                return self._apply(arithmetic.cast(operand.dtype, dtype), dtype, operand)
             case _:
                 assert_never(expr)
 
     def indices(self, exprs: tuple[Expr, ...]) -> Callable[[Frame], tuple[int, ...]]:
         """Return a function that evaluates several expressions, left to right."""
-        parts = [self.compile(expr) for expr in exprs]
-        return lambda frame: tuple([part(frame) for part in parts])
+        match [self.compile(expr) for expr in exprs]:
+            case [first]:
+                return lambda frame: (first(frame),)
+            case [first, second]:
+                return lambda frame: (first(frame), second(frame))
+            case parts:
+                return lambda frame: tuple([part(frame) for part in parts])
 
     def placed(self, place: str, expr: Expr) -> Evaluate:
         """Return a function that evaluates what a statement holds, and first notes that statement."""
@@ -101,17 +107,10 @@ class Evaluator:
 
         return allocate
 
-    def _checked(self, operator: Callable[..., Value], *operands: Expr) -> Evaluate:
-        parts = [self.compile(operand) for operand in operands]
-
-        def evaluate(frame: Frame) -> Value:
-            values = [part(frame) for part in parts]
-            try:
-                return operator(*values)
-            except Overflow as fault:
-                raise frame.fault(Overflow, fault.what) from None
-
-        return evaluate
+    def _apply(self, operator: Callable[..., Value], dtype: DType, *operands: Expr) -> Evaluate:
+        """Return a function that applies an operator to its operands' values; an integer result must fit `dtype`."""
+        apply = _apply_to(operator, [self.compile(operand) for operand in operands])
+        return _fitting(apply, dtype) if dtype.is_int else apply
 
     def _load(self, load: Load) -> Evaluate:
         buffer, dtype, indices = load.buffer, load.dtype, self.indices(load.indices)
@@ -178,11 +177,36 @@ def view_of(frame: Frame, buffer: Buffer) -> View:
         raise DataError(f"buffer '{buffer.name}' is used where it has no contents") from None
 
 
-def _value(frame: Frame, var: Var) -> Value:
-    try:
-        return frame.vars[var]
-    except KeyError:
-        raise InternalError(f"variable '{var.name}' is unbound in '{frame.place}'") from None
+def _variable(var: Var) -> Evaluate:
+    def evaluate(frame: Frame) -> Value:
+        try:
+            return frame.vars[var]
+        except KeyError:
+            raise InternalError(f"variable '{var.name}' is unbound in '{frame.place}'") from None
+
+    return evaluate
+
+
+def _apply_to(operator: Callable[..., Value], parts: list[Evaluate]) -> Evaluate:
+    match parts:
+        case [first]:
+            return lambda frame: operator(first(frame))
+        case [first, second]:
+            return lambda frame: operator(first(frame), second(frame))
+        case _:
+            return lambda frame: operator(*[part(frame) for part in parts])
+
+
+def _fitting(evaluate: Evaluate, dtype: DType) -> Evaluate:
+    low, high = arithmetic.limits(dtype)
+
+    def evaluate_checked(frame: Frame) -> Value:
+        value = evaluate(frame)
+        if not low <= value < high:
+            raise frame.overflow(value, dtype)
+        return value
+
+    return evaluate_checked
 
 
 def _call_text(function: Function, args: tuple[int, ...]) -> str:

@@ -103,14 +103,17 @@ class Executor:
     def _reduce(self, stmt: Reduce) -> Run:
         self._require_writable(stmt)
         indices, value = self.evaluator.indices(stmt.indices), self.evaluator.compile(stmt.value)
-        combine = arithmetic.combine(stmt.combiner, stmt.buffer.dtype)
         buffer, place, dtype = stmt.buffer, stmt.label.name, stmt.buffer.dtype
+        combine, (low, high) = arithmetic.combine(stmt.combiner, dtype), arithmetic.limits(dtype)
 
         def run(frame: Frame) -> None:
             frame.place = place
             view, element = view_of(frame, buffer), indices(frame)
             accumulator = arithmetic.constant(frame.read(view, element), dtype)
-            frame.write(view, element, combine(accumulator, value(frame)))
+            result = combine(accumulator, value(frame))
+            if dtype.is_int and not low <= result < high:
+                raise frame.overflow(result, dtype)
+            frame.write(view, element, result)
 
         return run
 

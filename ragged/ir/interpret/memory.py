@@ -11,7 +11,7 @@ import numpy as np
 
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Var
-from ragged.ir.interpret.faults import Fault, OutOfBounds, Race, Undefined
+from ragged.ir.interpret.faults import Fault, OutOfBounds, Overflow, Race, Undefined
 
 Value: TypeAlias = Any
 """`int` for integer dtypes, `bool` for BOOL, a NumPy scalar for float dtypes: rounded after each operator."""
@@ -102,7 +102,7 @@ class TouchedElements:
 
     def read(self, element: tuple[Cells, int], iteration: int, place: str) -> tuple[int, str] | None:
         """Record a read by iteration `iteration`, and return the iteration that it races with, if any."""
-        touch = self.touched.setdefault(element, Touch())
+        touch = self._touch(element)
         if touch.writer is not None and touch.writer[0] != iteration:
             return touch.writer
         if len(touch.readers) < 2 and all(other != iteration for other, _ in touch.readers):
@@ -111,12 +111,18 @@ class TouchedElements:
 
     def write(self, element: tuple[Cells, int], iteration: int, place: str) -> tuple[int, str] | None:
         """Record a write by iteration `iteration`, and return the iteration that it races with, if any."""
-        touch = self.touched.setdefault(element, Touch())
+        touch = self._touch(element)
         for other in (touch.writer, *touch.readers):
             if other is not None and other[0] != iteration:
                 return other
         touch.writer = (iteration, place)
         return None
+
+    def _touch(self, element: tuple[Cells, int]) -> Touch:
+        touch = self.touched.get(element)
+        if touch is None:
+            touch = self.touched[element] = Touch()
+        return touch
 
 
 @dataclass(slots=True)
@@ -139,6 +145,10 @@ class Frame:
         """Return an error that says where execution stands."""
         scope = ", ".join(f"{var.name} = {value}" for var, value in self.vars.items())
         return kind(f"{what}, in '{self.place}'", example=scope or None)
+
+    def overflow(self, value: Value, dtype: DType) -> Fault:
+        """Return the error that a value does not fit its dtype."""
+        return self.fault(Overflow, f"{value} does not fit {dtype.value}")
 
     def read(self, view: View, indices: Sequence[int]) -> Value:
         """Return an element; it is a NumPy scalar."""

@@ -61,6 +61,7 @@ from ragged.ir.stmt import (
     Store,
     block,
 )
+from tests.support.python_work import calls
 
 F32 = DType.FLOAT32
 
@@ -221,12 +222,26 @@ def test_integer_operators(op: BinaryOp, a: int, b: int, result: int):
         Binary(BinaryOp.ADD, Const(2**31 - 1, DType.INT32), Const(1, DType.INT32)),
         Binary(BinaryOp.FLOORDIV, Const(-(2**63)), Const(-1)),
         Unary(UnaryOp.NEG, Const(-(2**63))),
+        Unary(UnaryOp.ABS, Const(-(2**31), DType.INT32)),
+        Binary(BinaryOp.SUB, Const(0, DType.UINT8), Const(1, DType.UINT8)),
+        Binary(BinaryOp.MUL, Const(2**31), Const(-(2**32) - 1)),
         Cast(DType.INT32, Const(float("nan"), F32)),
+        Cast(DType.INT64, Const(-float("inf"), F32)),
+        Cast(DType.INT8, Const(128.0, F32)),
     ],
 )
 def test_an_integer_without_a_value_is_an_error(value: Expr):
-    with pytest.raises(Overflow, match=r"in 'y'"):
+    with pytest.raises(Overflow, match=f"does not fit {value.dtype.value}, in 'y'"):
         evaluate(value)
+
+
+def test_a_sum_of_integers_without_a_value_is_an_error():
+    y, i = buffer("y", 1, dtype=DType.INT8), Var("i")
+    term, zero = Const(100, DType.INT8), Const(0, DType.INT8)
+    total = For(i, Const(2), Reduce(Label("total"), y, (Const(0),), Combiner.SUM, term, (i,), zero))
+    with pytest.raises(Overflow, match=r"200 does not fit int8, in 'total'") as error:
+        interpret(program(block(store(y, (Const(0),), zero, "init"), total), y), {}, {})
+    assert "i = 1" in str(error.value)
 
 
 def test_casts_are_those_of_c():
@@ -582,6 +597,21 @@ def test_a_product_of_matrices(m: int, n: int, k: int, seed: int):
     for step in range(k):
         exact = exact + np.outer(x[:, step], y[step])
     assert np.array_equal(out, exact)
+
+
+def test_an_iteration_calls_few_functions():
+    """The interpreter's time is that of calls: one for each node of an expression, one more to check an integer."""
+    i, x, y = Var("i"), buffer("x", 100, role=Role.PARAMETER), buffer("y", 100)
+    column = Binary(BinaryOp.MOD, Binary(BinaryOp.MUL, Ref(i), Const(3)), Const(50))
+    product = Binary(BinaryOp.MUL, Load(x, (column,)), Load(x, (Ref(i),)))
+
+    def run(iterations: int, kind: LoopKind) -> int:
+        loop = For(i, Const(iterations), store(y, (Ref(i),), product), kind)
+        inputs = {"x": np.ones(100, np.float32)}
+        return calls(lambda: interpret(program(loop, x, y), {}, inputs))
+
+    assert run(20, LoopKind.SERIAL) - run(10, LoopKind.SERIAL) <= 10 * 28
+    assert run(20, LoopKind.PARALLEL) - run(10, LoopKind.PARALLEL) <= 10 * 55
 
 
 def test_every_fault_is_a_fault():
