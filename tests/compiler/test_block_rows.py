@@ -48,7 +48,7 @@ def comb(leaves: int) -> object:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_numbers_of_leaves_around_those_of_a_block(threads, precision):
-    fn, whole = (compiled(threads, block, precision) for block in (BLOCK, 10_000))
+    fn, whole = compiled(threads, BLOCK, precision), compiled(1, 10_000, precision)
     rows = BLOCK * threads
     for leaves in (1, 2, rows - 1, rows, rows + 1, 2 * rows - 1, 2 * rows, 7 * rows + 2):
         trees = [comb(leaves)]

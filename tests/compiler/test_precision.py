@@ -29,7 +29,7 @@ def trees(count=6, seed=0):
 
 
 def bf16(model, params, **options):
-    return cortex.compile(model, params, threads=2, precision="bf16", cache=False, **options)
+    return cortex.compile(model, params, threads=2, precision="bf16", **options)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -65,7 +65,7 @@ def test_what_is_exact_in_bfloat16_is_exact():
     params = {name: value.astype(np.float32) for name, value in whole.items()}
     batch = [(1, 2), ((3, 4), 5), (6, (7, 8))]
     got = bf16(model, params)(batch)["h"]
-    np.testing.assert_array_equal(got, cortex.compile(model, params, cache=False)(batch)["h"])
+    np.testing.assert_array_equal(got, cortex.compile(model, params)(batch)["h"])
 
 
 def test_products_of_matrices_alone_are_rounded():
@@ -96,7 +96,7 @@ def test_a_matrix_unit_gives_the_same_bits_for_any_batch_and_threads(name):
     assert ("tensorized(" in fn.show("loops")) == has_matrix_unit(host_target())
     assert ("tdpbf16ps" in fn.show("asm")) == has_matrix_unit(host_target())
     together = fn(batch)
-    alone = cortex.compile(model, params, threads=1, precision="bf16", cache=False)
+    alone = cortex.compile(model, params, threads=1, precision="bf16")
     for k, tree in enumerate(batch):
         one = alone(tree)
         for output in outputs:

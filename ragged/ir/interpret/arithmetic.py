@@ -22,11 +22,11 @@ from ragged.ir.interpret.memory import Value
 from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 
 
-def constant(value: Value, dtype: DType) -> Value:
-    """Return a Python or NumPy scalar as a value of `dtype`, rounded if `dtype` is a float."""
+def scalar(dtype: DType) -> Callable[[Value], Value]:
+    """Return what makes a value of `dtype` of a Python or NumPy scalar; it rounds if `dtype` is a float."""
     if dtype.is_float:
-        return dtype.numpy.type(value)
-    return bool(value) if dtype is DType.BOOL else int(value)
+        return dtype.numpy.type
+    return bool if dtype is DType.BOOL else int
 
 
 def limits(dtype: DType) -> tuple[int, int]:
@@ -44,8 +44,8 @@ def cast(source: DType, target: DType) -> Callable[[Value], Value]:
         return lambda a: bool(a != 0)
     if source.is_float and target.is_int:
         return lambda a: int(a) if math.isfinite(a) else a
-    scalar, converted = source.numpy.type, target.numpy
-    return lambda a: constant(scalar(a).astype(converted), target)
+    given, converted, made = source.numpy.type, target.numpy, scalar(target)
+    return lambda a: made(given(a).astype(converted))
 
 
 def unary(op: UnaryOp | Elementwise, dtype: DType) -> Callable[[Value], Value]:

@@ -45,7 +45,7 @@ class Evaluator:
         """Return a function that evaluates `expr` in a frame."""
         match expr:
             case Const(value=value, dtype=dtype):
-                constant = arithmetic.constant(value, dtype)
+                constant = arithmetic.scalar(dtype)(value)
                 return lambda frame: constant
             case Ref(var=var):
                 return _variable(var)
@@ -116,14 +116,15 @@ class Evaluator:
         buffer, dtype, indices = load.buffer, load.dtype, self.indices(load.indices)
         if dtype.is_float:
             return lambda frame: frame.read(view_of(frame, buffer), indices(frame))
-        return lambda frame: arithmetic.constant(frame.read(view_of(frame, buffer), indices(frame)), dtype)
+        scalar = arithmetic.scalar(dtype)
+        return lambda frame: scalar(frame.read(view_of(frame, buffer), indices(frame)))
 
     def _call(self, call: Call) -> Evaluate:
         function, args = call.function, self.indices(call.args)
         if function.is_size:
             return lambda frame: self._size(function)
         if function.is_array:
-            return lambda frame: self._look_up(frame, function, args(frame))
+            return self._look_up(function, args)
         return lambda frame: self._unfold(frame, function, args(frame))
 
     def _size(self, function: Function) -> int:
@@ -132,14 +133,21 @@ class Evaluator:
         except KeyError:
             raise DataError(f"size '{function.name}' is used and was not given") from None
 
-    def _look_up(self, frame: Frame, function: Function, args: tuple[int, ...]) -> Value:
-        try:
-            table = self.tables[function]
-        except KeyError:
-            raise DataError(f"array '{function.name}' is read and was not given") from None
-        if not all(0 <= arg < extent for arg, extent in zip(args, table.shape, strict=True)):
-            raise frame.fault(OutOfDomain, f"{_call_text(function, args)} is outside {table.shape}")
-        return arithmetic.constant(table[args], function.dtype)
+    def _look_up(self, function: Function, args: Callable[[Frame], tuple[int, ...]]) -> Evaluate:
+        tables, scalar = self.tables, arithmetic.scalar(function.dtype)
+
+        def evaluate(frame: Frame) -> Value:
+            place = args(frame)
+            try:
+                table = tables[function]
+            except KeyError:
+                raise DataError(f"array '{function.name}' is read and was not given") from None
+            for arg, extent in zip(place, table.shape, strict=True):
+                if not 0 <= arg < extent:
+                    raise frame.fault(OutOfDomain, f"{_call_text(function, place)} is outside {table.shape}")
+            return scalar(table[place])
+
+        return evaluate
 
     def _unfold(self, frame: Frame, function: Function, args: tuple[int, ...]) -> Value:
         """Evaluate a function's body in a frame where its parameters alone are bound."""

@@ -105,12 +105,12 @@ class Executor:
         indices, value = self.evaluator.indices(stmt.indices), self.evaluator.compile(stmt.value)
         buffer, place, dtype = stmt.buffer, stmt.label.name, stmt.buffer.dtype
         combine, (low, high) = arithmetic.combine(stmt.combiner, dtype), arithmetic.limits(dtype)
+        scalar = arithmetic.scalar(dtype)
 
         def run(frame: Frame) -> None:
             frame.place = place
             view, element = view_of(frame, buffer), indices(frame)
-            accumulator = arithmetic.constant(frame.read(view, element), dtype)
-            result = combine(accumulator, value(frame))
+            result = combine(scalar(frame.read(view, element)), value(frame))
             if dtype.is_int and not low <= result < high:
                 raise frame.overflow(result, dtype)
             frame.write(view, element, result)

@@ -84,10 +84,13 @@ class View:
 
 @dataclass(slots=True)
 class Touch:
-    """The iterations that accessed an element: at most one writer, and two readers, which stand for all."""
+    """The iterations that accessed an element: at most one writer, and two readers, which stand for all.
+
+    With each iteration goes the label of its access.
+    """
 
     writer: tuple[int, str] | None = None
-    readers: list[tuple[int, str]] = field(default_factory=list)
+    readers: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -105,15 +108,17 @@ class TouchedElements:
         touch = self._touch(element)
         if touch.writer is not None and touch.writer[0] != iteration:
             return touch.writer
-        if len(touch.readers) < 2 and all(other != iteration for other, _ in touch.readers):
-            touch.readers.append((iteration, place))
+        if iteration not in touch.readers and len(touch.readers) < 2:
+            touch.readers[iteration] = place
         return None
 
     def write(self, element: tuple[Cells, int], iteration: int, place: str) -> tuple[int, str] | None:
         """Record a write by iteration `iteration`, and return the iteration that it races with, if any."""
         touch = self._touch(element)
-        for other in (touch.writer, *touch.readers):
-            if other is not None and other[0] != iteration:
+        if touch.writer is not None and touch.writer[0] != iteration:
+            return touch.writer
+        for other in touch.readers.items():
+            if other[0] != iteration:
                 return other
         touch.writer = (iteration, place)
         return None

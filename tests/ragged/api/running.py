@@ -10,7 +10,7 @@ import numpy as np
 
 from ragged.api.dims import LengthFn
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.signature import Policy
+from ragged.api.signature import Policy, RaggedSignature
 from ragged.api.tensors import Kind, RaggedTensor
 from ragged.codegen.build import compile_program
 from ragged.ir.expr import Const, Expr, Function, Role
@@ -73,12 +73,12 @@ class _Call:
         for prelude in self.schedule.preludes():
             for name, values in self.execute(prelude).items():
                 self.arrays[name.removesuffix("_table")] = values
-            for order in self.schedule.signature.orders:  # later preludes may read them
+            for order in self.signature.orders:  # later preludes may read them
                 work = self.arrays.get(order.table.removesuffix("_table"))
                 if work is not None:
                     made = dealt(work, WORKERS) if order.policy is Policy.DEALT else longest_first(work)
                     self.arrays[order.name] = made
-            for shares in self.schedule.signature.shares:
+            for shares in self.signature.shares:
                 work = self.arrays.get(shares.table.removesuffix("_table"))
                 if work is not None:
                     self.arrays[shares.name] = share_begins(work, WORKERS)
@@ -95,7 +95,7 @@ class _Call:
         outputs = {buffer.name for buffer in program.buffers if buffer.role is Role.OUTPUT}
         functions = {f.name for f in program.functions} | {b.name for b in program.buffers}
         arrays = {name: array for name, array in self.arrays.items() if name in functions}
-        counts = {shares.count: WORKERS for shares in self.schedule.signature.shares}
+        counts = {shares.count: WORKERS for shares in self.signature.shares}
         sizes = {name: size for name, size in {**self.data.sizes, **counts}.items() if name in functions}
         if not self.compiled:
             found = interpret(program, sizes, arrays, seed=self.seed)
@@ -157,6 +157,11 @@ class _Call:
             if function.is_array and function.name in self.arrays:
                 evaluator.tables[function] = self.arrays[function.name]
         return evaluator
+
+    @cached_property
+    def signature(self) -> RaggedSignature:
+        """The signature, which prints the program each time that a schedule is asked for it."""
+        return self.schedule.signature
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:

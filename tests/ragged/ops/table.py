@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ragged.errors import ScheduleError
-from tests.ragged.ops.trials import Trial
+from tests.ragged.ops.primitives import PRIMITIVES
 
 BEGIN, END = "<!-- what follows is written by tests/ragged/ops/test_primitives.py -->\n", "<!-- end -->\n"
 
@@ -51,29 +50,37 @@ REASONS = (
 """What refusals say, and the short form of it; one letter each."""
 
 
-def letter(refusal: ScheduleError) -> str:
+def letter(reason: str) -> str:
     """Return the letter of a refusal's reason."""
-    text = refusal.because or refusal.what
-    found = [place for place, (pattern, _) in enumerate(REASONS) if re.search(pattern, text)]
-    assert found, f"no reason in the table is that of\n{refusal}"
+    found = [place for place, (pattern, _) in enumerate(REASONS) if re.search(pattern, reason)]
+    assert found, f"no reason in the table is that of\n{reason}"
     return chr(ord("a") + found[0])
 
 
-def cell(trial: Trial) -> str:
-    """Return what the table says of one primitive in one program."""
-    if not trial.places:
+def reason(trial: str) -> str | None:
+    """Return why the first place was refused, None if it was not, from the text of a trial."""
+    head, *lines = map(str.strip, trial.splitlines())
+    if head.endswith(": legal"):
+        lines = lines[lines.index("refused first:") + 1 :] if "refused first:" in lines else []
+    reasons = [line.removeprefix("because: ") for line in lines if line.startswith("because: ")]
+    return (reasons or [line.partition(": ")[2] for line in lines] or [None])[0]
+
+
+def cell(trial: str) -> str:
+    """Return what the table says of one primitive in one program, from the text of the trial."""
+    if trial.splitlines()[0].endswith(": no place"):
         return "."
-    legal = ["✓"] if trial.steps is not None else []
-    return " ".join(legal + ([] if trial.refusal is None else [letter(trial.refusal)]))
+    legal = ["✓"] if trial.splitlines()[0].endswith(": legal") else []
+    why = reason(trial)
+    return " ".join(legal + ([] if why is None else [letter(why)]))
 
 
-def table(trials: Mapping[str, Sequence[Trial]]) -> str:
-    """Return the table in Markdown, and what its letters mean; `trials` are of each operator, in one order."""
+def table(trials: Mapping[str, Sequence[str]]) -> str:
+    """Return the table in Markdown, and what its letters mean; `trials` are the texts of each operator's."""
     lines = ["| primitive | of | " + " | ".join(trials) + " |", "|---|---" + "|:-:" * len(trials) + "|"]
-    for row in zip(*trials.values(), strict=True):
-        own = row[0].primitive
+    for own, *row in zip(PRIMITIVES, *trials.values(), strict=True):
         lines.append(f"| `{own.name}` | {own.of} | " + " | ".join(map(cell, row)) + " |")
-    used = {letter(t.refusal) for own in trials.values() for t in own if t.refusal is not None}
+    used = {letter(why) for own in trials.values() for why in map(reason, own) if why is not None}
     reasons = [(chr(ord("a") + place), text) for place, (_, text) in enumerate(REASONS)]
     unused = [text for name, text in reasons if name not in used]
     assert not unused, f"nothing is refused any more because {unused}"

@@ -102,7 +102,6 @@ class Operator:
         return Trial(primitive, places, None, first)
 
 
-@cache
 def trials_of(operator: str) -> tuple[Trial, ...]:
     """Return what became of each primitive in an operator's program.
 
