@@ -30,13 +30,22 @@ class ExprSite:
     structure: NodeVar | None = None
 
 
-def sites(body: Body) -> Iterator[ExprSite]:
-    """Yield each expression of a compute, outermost first."""
+def sites(body: Body) -> tuple[ExprSite, ...]:
+    """Return each expression of a compute, outermost first; the compute keeps them."""
+    try:
+        return body._sites
+    except AttributeError:
+        found = tuple(_under(_outermost(body)))
+        object.__setattr__(body, "_sites", found)
+        return found
+
+
+def _outermost(body: Body) -> ExprSite:
     match body:
         case Compute(node=node, child=child, indices=indices, body=expr):
-            yield from _under(ExprSite(body, expr, node, () if child is None else (child,), indices))
+            return ExprSite(body, expr, node, () if child is None else (child,), indices)
         case IfThenElse(node=node, condition=condition):
-            yield from _under(ExprSite(body, condition, node, (), ()))
+            return ExprSite(body, condition, node, (), ())
 
 
 def all_reads(bodies: Iterable[Body]) -> Iterator[tuple[ExprSite, Read]]:

@@ -10,7 +10,7 @@ IfThenElse    one of two computes, by a condition on the structure
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Never, TypeAlias
+from typing import Any, Never, TypeAlias
 
 from cortex.ra.base import ModelTensor, own_name
 from cortex.ra.expr import Expr, Index, IndexVar, Read, lift
@@ -87,8 +87,16 @@ class UnreadPlaceholder(Placeholder):
     """The placeholder of an output that was declared without one: no node reads it."""
 
 
+class ComputedTensor(Indexed):
+    """A tensor that is computed; keeps the sites of its expressions (`cortex.ra.sites`)."""
+
+    __slots__ = ("_sites",)
+
+    _sites: tuple[Any, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Compute(Indexed):
+class Compute(ComputedTensor):
     """`body` at each `node` and each of `indices`; with K in the shape, also at each `child` of the node."""
 
     node: NodeVar
@@ -98,7 +106,7 @@ class Compute(Indexed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IfThenElse(Indexed):
+class IfThenElse(ComputedTensor):
     """`then` at the nodes where `condition` holds, `orelse` at the others; all three of one shape."""
 
     node: NodeVar
