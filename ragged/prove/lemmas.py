@@ -11,8 +11,9 @@ import z3
 from ragged.ir.expr import Function
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Monotone, PrefixSum, Shares, Tiling
+from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Follows
-from ragged.prove.terms import Occurrence, Term, Translator
+from ragged.prove.terms import Occurrence, Term, Translator, combined, implication
 
 Lemma: TypeAlias = Callable[[Any, Sequence[Occurrence], Translator], Iterator[Term]]
 
@@ -22,8 +23,8 @@ def monotone(fact: Monotone, calls: Sequence[Occurrence], to: Translator) -> Ite
     for i, j in permutations(_arguments(calls, fact.function), 2):
         here, there = to.call(fact.function, i), to.call(fact.function, j)
         # Values are integers: a strict step is at least one.
-        rise = there - here >= j - i if fact.strict else here <= there
-        yield z3.Implies(z3.And(_inside(fact.function, i, to), _inside(fact.function, j, to), i <= j), rise)
+        rise = there - here >= j - i if fact.strict else _most(here, there)
+        yield implication(rise, _inside(fact.function, i, to), _inside(fact.function, j, to), _most(i, j))
 
 
 def shares(fact: Shares, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
@@ -38,8 +39,8 @@ def prefix_sum(fact: PrefixSum, calls: Sequence[Occurrence], to: Translator) -> 
     for i in places:
         yield z3.Implies(_inside(offset, i, to), to.call(offset, i) >= 0)
     for i, j in permutations(places, 2):
-        both = z3.And(_inside(offset, i, to), _inside(offset, j, to), i <= j)
-        yield z3.Implies(both, to.call(offset, i) <= to.call(offset, j))
+        premises = _inside(offset, i, to), _inside(offset, j, to), _most(i, j)
+        yield implication(_most(to.call(offset, i), to.call(offset, j)), *premises)
 
 
 def tiling(fact: Tiling, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
@@ -53,8 +54,8 @@ def tiling(fact: Tiling, calls: Sequence[Occurrence], to: Translator) -> Iterato
         later = z3.And(_inside(begin, b, to), b >= 1)
         yield z3.Implies(later, low + extent <= to.term(fact.first))
     for b, c in permutations(batches, 2):
-        ordered = z3.And(_inside(begin, b, to), _inside(begin, c, to), b < c)
-        yield z3.Implies(ordered, to.call(begin, c) + to.call(length, c) <= to.call(begin, b))
+        premises = _inside(begin, b, to), _inside(begin, c, to), combined(BinaryOp.LT, b, c)
+        yield implication(to.call(begin, c) + to.call(length, c) <= to.call(begin, b), *premises)
 
 
 def follows(fact: Follows, calls: Sequence[Occurrence], to: Translator) -> Iterator[Term]:
@@ -90,6 +91,10 @@ LEMMAS: Mapping[type[Fact], Lemma] = {
 
 def _inside(function: Function, arg: Term, to: Translator) -> Term:
     return to.domain(function, (arg,))
+
+
+def _most(low: Term, high: Term) -> Term:
+    return combined(BinaryOp.LE, low, high)
 
 
 def _arguments(calls: Sequence[Occurrence], *functions: Function) -> list[Term]:

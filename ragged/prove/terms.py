@@ -137,16 +137,11 @@ class Translator:
 
     def every(self, conditions: list[Term]) -> Term:
         """Return the conjunction."""
-        return self._and([z3.BoolVal(True, self.context), *conditions])
-
-    def _and(self, terms: list[Term]) -> Term:
-        """Return `z3.And(terms)`, without the check of each term's sort that takes most of its time."""
-        array = (z3.Ast * len(terms))(*(term.ast for term in terms))
-        return z3.BoolRef(z3core.Z3_mk_and(self.context.ref(), len(terms), array), self.context)
+        return conjunction(z3.BoolVal(True, self.context), *conditions)
 
     def implies(self, premises: list[Term], claim: Term) -> Term:
         """Return that `claim` holds where all premises do."""
-        return z3.Implies(self._and(premises), claim) if premises else claim
+        return implication(claim, *premises) if premises else claim
 
     def _value(self, function: Function, args: tuple[Term, ...]) -> Term:
         if function.body is not None:
@@ -192,9 +187,9 @@ class Translator:
             case BinaryOp.NE:
                 return a != b
             case BinaryOp.AND:
-                return z3.And(a, b)
+                return conjunction(a, b)
             case BinaryOp.OR:
-                return z3.Or(a, b)
+                return z3.BoolRef(z3core.Z3_mk_or(a.ctx_ref(), 2, (z3.Ast * 2)(a.ast, b.ast)), a.ctx)
             case BinaryOp.DIV | BinaryOp.PAIR | BinaryOp.DOT:
                 raise InternalError(f"'{op.value}' is not for integers")
             case _:
@@ -257,6 +252,19 @@ def combined(op: BinaryOp, a: Term, b: Term) -> Term:
     if op in _COMPARISONS:
         return z3.BoolRef(_COMPARISONS[op](a.ctx_ref(), a.ast, b.ast), a.ctx)
     return z3.ArithRef(_ARITHMETIC[op](a.ctx_ref(), 2, (z3.Ast * 2)(a.ast, b.ast)), a.ctx)
+
+
+def conjunction(first: Term, *others: Term) -> Term:
+    """Return `z3.And(first, *others)`, without the check of each term's sort that takes most of its time."""
+    terms = (first, *others)
+    array = (z3.Ast * len(terms))(*(term.ast for term in terms))
+    return z3.BoolRef(z3core.Z3_mk_and(first.ctx_ref(), len(terms), array), first.ctx)
+
+
+def implication(claim: Term, *premises: Term) -> Term:
+    """Return `z3.Implies(z3.And(*premises), claim)`, likewise."""
+    every = conjunction(*premises)
+    return z3.BoolRef(z3core.Z3_mk_implies(claim.ctx_ref(), every.ast, claim.ast), claim.ctx)
 
 
 def _is_stable(expr: Expr) -> bool:
