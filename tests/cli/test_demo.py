@@ -1,5 +1,7 @@
 """`cortex demo` on a few small trees."""
 
+import os
+
 import pytest
 
 from cortex import ra
@@ -79,6 +81,8 @@ def spoiled(monkeypatch):
         return compile(model, wrong)
 
     monkeypatch.setattr(measure, "compile", compile_wrongly)
+    # The compiler is not changed: its kernels are those of other tests.
+    monkeypatch.setenv("CORTEX_CACHE_DIR", os.environ["CORTEX_TESTS_CACHE"])
 
 
 def test_a_wrong_result_is_said_and_is_status_1(cortex, trees, spoiled):

@@ -79,6 +79,7 @@ def test_a_function_of_ones_own(cortex, cortex_json, tmp_path, monkeypatch, tree
         ("no_cells:cell", "No module named 'no_cells'"),
         ("my_cells:number", "my_cells:number returns int, not a model"),
         ("my_cells:wide", "my_cells:wide: missing a required argument: 'classes'"),
+        ("my_cells:wide", "fix: give the argument a default"),
     ],
 )
 def test_what_is_no_function_of_ones_own(cortex, tmp_path, monkeypatch, name, message):
