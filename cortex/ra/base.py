@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -29,7 +28,7 @@ Shape: TypeAlias = tuple[StructureDim | int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModelTensor(ABC):
+class ModelTensor:
     """What an expression reads (subclasses: `cortex.ra.tensor`). Compared by identity.
 
     `name` is the user's, or guessed from the assignment, or empty: `Model.names` makes it unique in a model. `calls`

@@ -6,7 +6,7 @@ and recursive calls depend on the structure alone (properties P.1 to P.3 of CORT
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
@@ -15,8 +15,11 @@ import numpy as np
 from ragged.errors import Location, ModelError
 
 
-class Computed(ABC):
-    """The interface of expressions that handles need: a value that is not known until the model runs."""
+class Computed:
+    """The interface of expressions that handles need: a value that is not known until the model runs.
+
+    Neither this nor any base of expressions is an ABC: `isinstance`, most of checking a model, would take long.
+    """
 
     __slots__ = ()
 
@@ -31,7 +34,7 @@ class Computed(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Handle(ABC):
+class Handle:
     """Base of all handles: a node of the structure that the model runs over."""
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import ClassVar, Generic, Never, TypeVar
 
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -13,7 +13,7 @@ L = TypeVar("L")
 """The type of the other operand: an expression or a number."""
 
 
-class Operators(ABC, Generic[E, L]):
+class Operators(Generic[E, L]):
     """Arithmetic, comparison and logic (`&`, `|`, `~`) that build expressions; `bool()` is refused."""
 
     __slots__ = ()

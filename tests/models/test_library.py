@@ -131,6 +131,6 @@ def test_an_activation_that_is_unknown():
         models.dag_rnn(H, E, activation="elu")
 
 
-def test_the_checks_of_a_model_share_the_sites_of_its_expressions():
-    """Each of a model's checks goes through all expressions: made again for each, they were two thirds of the calls."""
-    assert calls(lambda: models.nary_tree_lstm(hidden=8, embed=6, vocab=50, arity=3)) < 180_000
+def test_building_a_model_calls_few_functions():
+    """Its checks share the sites of expressions, and these have no ABC: either would be as many calls again."""
+    assert calls(lambda: models.nary_tree_lstm(hidden=8, embed=6, vocab=50, arity=3)) < 95_000
