@@ -50,7 +50,7 @@ demo: $(VENV)/ready-to-run ## Compile TreeLSTM and MV-RNN, run them over the sam
 
 test: $(VENV)/ready-to-test ## Run the tests (PYTEST_ARGS='-k name' to choose)
 ifeq ($(strip $(PYTEST_ARGS)),)
-	@$(PYTEST) --numprocesses auto --dist worksteal -m 'not alone and not thorough and not arm'
+	@$(PYTEST) --numprocesses auto --dist worksteal --durations=10 -m 'not alone and not thorough and not arm'
 	@$(PYTEST) -m 'alone and not thorough and not arm'
 else
 	@$(PYTEST) $(PYTEST_ARGS)
