@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ragged.arith.fold import ONE, ZERO
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
@@ -25,6 +26,8 @@ class Slice:
         """Return an index as a place in the slice."""
         if self.base is None:
             return index
+        if index == self.base:
+            return ZERO
         assert isinstance(index, Binary)
         return index.rhs
 
@@ -117,9 +120,8 @@ def _own(
 
     What they write is at other places, or at this one, where it is written again before it is read.
     """
-    others = {
-        home_of(each[dimension], binders) for each in accesses(around, buffer) if each[dimension] != index
-    }
+    uses = (each[dimension] for each in accesses(around, buffer))
+    others = {home_of(each, binders) for each in uses if each != index}
     if not others:
         return around
     inside = set(binders_of(around))
@@ -175,7 +177,9 @@ def _slices(scope: Stmt, buffer: Buffer) -> Slices:
 
 
 def _slice(index: Expr, loops: Mapping[Var, Expr], varying: Collection[Var]) -> Slice | None:
-    """Return the slice that `base + variable` runs through, where the base is the same in all of the scope."""
+    """Return the slice that an index runs through: one place, or `base + variable`, of what stays in the scope."""
+    if isinstance(index, Ref) and not _varies(index, varying):
+        return Slice(index, ONE)
     match index:
         case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
             return None if _varies(base, varying) else Slice(base, loops[var])
@@ -189,36 +193,55 @@ def _varies(expr: Expr, varying: Collection[Var]) -> bool:
     return any(isinstance(part, Load) or (isinstance(part, Ref) and part.var in varying) for part in parts)
 
 
-def _writes_first(scope: Stmt, buffer: Buffer, dimension: int, slices: Slices) -> bool:
+def fills_first(scope: Stmt, buffer: Buffer) -> bool:
+    """Return whether a statement writes all of a buffer before it reads any of it."""
+    return _writes_first(scope, buffer, None, tuple(Slice(None, extent) for extent in buffer.shape))
+
+
+def _writes_first(scope: Stmt, buffer: Buffer, dimension: int | None, slices: Slices) -> bool:
     """True if the first access in the text is a store in a nest that covers the slices before anything else is read.
 
-    A nest covers them if the store's other indices are variables of loops over the whole slices, no condition stands
-    over it, no other loop that may run never does, and all else in it is at the store's own place.
+    A nest covers them if the store's indices in all dimensions but `dimension` go through whole slices, no condition
+    stands over it, no other loop that may run never does, and all else in it is at the store's own place.
     """
-    first = _first(scope, buffer, ())
-    if first is None:
-        return False
-    store, around = first
+    store, around = _first(scope, buffer, ()) or (scope, ())
     reads = sum(1 for _ in _direct(store, buffer)) > 1
     if not isinstance(store, Store) or store.buffer is not buffer or reads:
         return False
     loops = [outer for outer in around if isinstance(outer, For)]
     extents = {loop.var: loop.extent for loop in loops}
-    rest = [d for d in range(len(slices)) if d != dimension]
-    others = [(slices[d], store.indices[d]) for d in rest]
-    places = [(each.place(index), each.extent) for each, index in others]
-    own = {
-        place.var
-        for d, (place, extent) in zip(rest, places, strict=True)
-        if isinstance(place, Ref)
-        and (extents.get(place.var) == extent or _as_far(scope, buffer, d, extents.get(place.var)))
-    }
-    if len(own) < len(places) or any(isinstance(outer, If) for outer in around):
-        return False
-    if not all(loop.var in own or _runs(loop) for loop in loops):
+    own: set[Var] = set()
+    for d, index in enumerate(store.indices):
+        if d == dimension:
+            continue
+        place, extent = slices[d].place(index), slices[d].extent
+        covering = _covering(place, extent, extents)
+        if covering is None and isinstance(place, Ref) and _as_far(scope, buffer, d, extents.get(place.var)):
+            covering = {place.var}
+        if covering is None or not own.isdisjoint(covering):
+            return False
+        own |= covering
+    if any(isinstance(outer, If) for outer in around) or not all(e.var in own or _runs(e) for e in loops):
         return False
     nest = next((loop for loop in loops if loop.var in own), store)
     return all(indices == store.indices for indices in accesses(nest, buffer))
+
+
+def _covering(index: Expr, extent: Expr, loops: Mapping[Var, Expr]) -> set[Var] | None:
+    """Return the variables of the loops by which an index takes all values below an extent; None if it may not."""
+    match index:
+        case Const(value=0) if extent == ONE:
+            return set()
+        case Ref(var=var) if loops.get(var) == extent:
+            return {var}
+        case Binary(
+            op=BinaryOp.ADD,
+            lhs=Binary(op=BinaryOp.MUL, lhs=Ref(var=block), rhs=Const() as size),
+            rhs=Ref(var=place),
+        ) if loops.get(place) == size and isinstance(count := loops.get(block), Const):
+            return {block, place} if extent == Const(int(count.value) * int(size.value)) else None
+        case _:
+            return None
 
 
 def _as_far(scope: Stmt, buffer: Buffer, dimension: int, extent: Expr | None) -> bool:

@@ -92,14 +92,17 @@ def _loaded(stmt: For | Let | If) -> list[Buffer]:
 
 def outermost_parallel(around: Site) -> list[ParallelRegion]:
     """Return the parallel regions of the statement at a site, in program order."""
-    regions: list[ParallelRegion] = []
-    for site in sites_in(around):
-        if _is_parallel(site) and not any(loop.kind is LoopKind.PARALLEL for loop in site.loops):
-            inner = (each for each in sites_in(site) if not children(each.stmt))
-            regions.append(
-                ParallelRegion(site, tuple(each for each in inner if not isinstance(each.stmt, Block)))
-            )
-    return regions
+    return [
+        region_at(site)
+        for site in sites_in(around)
+        if _is_parallel(site) and not any(loop.kind is LoopKind.PARALLEL for loop in site.loops)
+    ]
+
+
+def region_at(site: Site) -> ParallelRegion:
+    """Return the region of the loop at a site."""
+    inner = (each for each in sites_in(site) if not children(each.stmt))
+    return ParallelRegion(site, tuple(each for each in inner if not isinstance(each.stmt, Block)))
 
 
 def _is_parallel(site: Site) -> bool:

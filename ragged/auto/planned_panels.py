@@ -54,8 +54,13 @@ class PlannedPanels:
         return PanelExtents(*(prod(max(0, each.at(sizes, self.name)) for each in group) for group in groups))
 
     def product(self, extents: PanelExtents, workers: int) -> Product:
-        """Return the product of one repetition; workers share its columns only if there is one repetition."""
-        return Product(extents.columns, extents.depth, workers if extents.times == 1 else 1)
+        """Return the product of one repetition; workers share its columns only if there is one repetition.
+
+        Where operands are a batch, `nanoseconds` shares the panels of all.
+        """
+        return Product(
+            extents.columns, extents.depth, workers if extents.times == 1 and not self.batch else 1
+        )
 
     def packed_bytes(self, machine: Machine, extents: PanelExtents) -> int:
         """Return the bytes that a call packs: whole vectors of columns of each operand."""
@@ -74,7 +79,8 @@ class PlannedPanels:
             extents.rows,
             self.product(extents, workers),
         )
-        busiest = -(-extents.times // workers)
+        shares = self._panels(machine, extents.columns) if self.batch else 1  # of each product
+        busiest = -(-extents.times * shares // workers) / shares
         return busiest * once + packing_ns(machine, self.packed_bytes(machine, extents), workers)
 
     def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
@@ -82,6 +88,10 @@ class PlannedPanels:
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
         most = rows_of_panel(machine, max(1, min(self.vectors, vectors)), self.tile)
         return _tiles_of(most, extents.rows)
+
+    def _panels(self, machine: Machine, columns: int) -> int:
+        """Return the number of panels of so many columns."""
+        return -(-columns // (self.vectors * machine.lanes(_FLOAT_BYTES)))
 
     def panels(self, machine: Machine, columns: int) -> str:
         """Return the panels of so many columns in words."""

@@ -12,6 +12,7 @@ from ragged.auto.fission_nest import fission_nest
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import batches_of
 from ragged.auto.shapes import SizeSum
+from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Select, Var
@@ -23,13 +24,11 @@ from ragged.machine import Machine
 from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
-from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
-from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.cache_write import cache_write
@@ -115,9 +114,7 @@ def _tile(
     schedule.apply(reorder, (*outer, panel, *rows, vectors, lane))
     shared = product.batch or not (outer or product.around)
     if shared:
-        schedule.apply(parallel, panel)
-    if fill and shared:
-        _fuse_fill(schedule, fill, (*outer, panel))
+        share_panels(schedule, fill, (*outer, panel))
     nests = [(counts[0], (*rows, vectors, lane))]
     if len(counts) > 1:
         schedule.apply(reorder, (vectors, lane, *rows))
@@ -197,15 +194,6 @@ def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: in
     if filled.stage.kind is StageKind.BIND:
         return ()
     return tuple(loop.var for loop in filled.loops)
-
-
-def _fuse_fill(schedule: LoopSchedule, fill: tuple[Var, ...], outer: tuple[Var, ...]) -> None:
-    """Fuse the loop that fills panels with the loop that reads them: no barrier, and panels stay in cache."""
-    before = schedule.checkpoint()
-    try:
-        schedule.apply(fuse_siblings, fill[0], outer[0])
-    except ScheduleError:
-        schedule.restore(before)
 
 
 def _vector_counts(columns: For, lanes: int, most: int) -> tuple[int, ...]:

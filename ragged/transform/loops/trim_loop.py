@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from ragged.analysis.accesses import accesses
+from ragged.analysis.allocation_scopes import fills_first
 from ragged.analysis.buffers import check_alone
 from ragged.arith.affine import divided, growth
 from ragged.arith.fold import ZERO, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Site
-from ragged.ir.stmt import For, Stmt, Store
+from ragged.ir.stmt import For, Let, Stmt, Store
 from ragged.ir.walk import mentions, subexpressions, variables
 from ragged.passes.assume import assume
 from ragged.prove import Unproven, answer
@@ -55,7 +57,8 @@ def trim_loop(program: Program, loop: Var, extent: Expr) -> Rewritten:
     Raises:
         ScheduleError: there is no such loop; it is vectorized or a team's; it does more than one store to a temporary;
             its variable does not number blocks of one dimension; `extent` is not proven to be from 0 up to the loop's
-            own, or depends on more than sizes and the store's indices; or an element that is read may be left out.
+            own, or depends on more than sizes, the store's indices, and what is bound around if the temporary is filled
+            and read in each iteration; or an element that is read may be left out.
     """
     what = f"trim_loop: cannot trim loop '{loop.name}'"
     site = loop_site(program, loop, "trim_loop")
@@ -67,10 +70,11 @@ def trim_loop(program: Program, loop: Var, extent: Expr) -> Rewritten:
     facts = require_index(program, site, extent, ZERO, what)
     facts |= _require(program, site, _within(extent, old.extent), what, "where the loop stands")
     dimension, size = _blocks(old, store, what)
+    same = _refilled(program, site, store.buffer)
     for access in accesses(program, store.buffer):
         if access.writes and access.site.stmt is store:
             continue
-        there = _there(extent, store, access.indices, what)
+        there = _there(extent, store, access.indices, same, what)
         goal = Binary(BinaryOp.LT, access.indices[dimension], times(there, Const(size)))
         subject = f"where '{store.buffer.name}' is read"
         facts |= _require(program, access.site, goal, what, subject, access.conditions)
@@ -111,9 +115,26 @@ def _blocks(loop: For, store: Store, what: str) -> tuple[int, int]:
     raise ScheduleError(what, because=f"its iterations are no blocks of a dimension of '{store.buffer.name}'")
 
 
-def _there(extent: Expr, store: Store, indices: tuple[Expr, ...], what: str) -> Expr:
-    """Return the extent that a loop has for a store at the indices of another access."""
-    own = {
+def _refilled(program: Program, site: Site, buffer: Buffer) -> frozenset[Var]:
+    """Return the variables bound around all accesses of a buffer, one of them in the loop at a site.
+
+    None if an iteration of the innermost reads of the buffer what it has not written.
+    """
+    around = [{id(outer) for outer in each.site.around} for each in accesses(program, buffer)]
+    shared = [
+        outer
+        for outer in site.around
+        if isinstance(outer, For | Let) and all(id(outer) in each for each in around)
+    ]
+    if not shared or not fills_first(shared[-1].body, buffer):
+        return frozenset()
+    return frozenset(each.var for each in shared)
+
+
+def _there(extent: Expr, store: Store, indices: tuple[Expr, ...], same: Collection[Var], what: str) -> Expr:
+    """Return the extent that a loop has for a store at the indices of another access; `same` variables are as there."""
+    own: dict[Var, Expr] = {var: Ref(var) for var in same}
+    own |= {
         index.var: there
         for index, there in zip(store.indices, indices, strict=True)
         if isinstance(index, Ref)

@@ -10,16 +10,18 @@ from dataclasses import dataclass, field, replace
 from ragged.analysis.barrier_placement import BarrierPlacement, place_barriers
 from ragged.analysis.blocks import divided_into_blocks
 from ragged.analysis.dependence import Copies, find_conflict
-from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel
+from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel, region_at
 from ragged.analysis.replicated_loops import ReplicatedLoops
+from ragged.analysis.unfused import unfused
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.sites import Site
+from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
 from ragged.ir.walk import leaves
+from ragged.transform.locate import Replace
 from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
 
@@ -59,6 +61,16 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
     Raises:
         ScheduleError: that is not proven.
     """
+    nest = unfused(region.loop)
+    if (
+        nest is not None
+    ):  # two questions about two variables, instead of one about their quotient and remainder
+        apart = Replace(loop=region.loop.var, change=lambda found, owner: nest).program(program).program
+        outer = next(each for each in _regions_of(apart)[1] if each.loop is nest)
+        check_independent(primitive, apart, outer)
+        inner = next(site for site in sites_in(outer.site) if site.stmt is nest.body)
+        check_independent(primitive, apart, region_at(inner))
+        return
     var = region.loop.var
 
     def distinct(first: Copies, second: Copies) -> tuple[Expr, ...]:

@@ -99,6 +99,14 @@ def test_vectors_without_a_column_are_not_packed(layout):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def test_workers_share_the_panels_of_one_product_of_a_batch():
+    text = to_text(DefaultSchedule(AVX512, threads=2)(product(*LAYOUTS[0])).program)
+    assert (
+        "first = w_1 * (B * ((N + 63) // 64)) // workers" in text
+    )  # a panel is read as soon as it is packed
+    assert "w_packed: workspace(float32[workers, 1, K, 64])" in text
+
+
 @cache
 def compiled(layout, threads=2):
     b, i, j, k = (ragged.dim(name) for name in "bijk")

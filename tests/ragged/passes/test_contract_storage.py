@@ -66,8 +66,8 @@ def test_text(name, text, golden):
             ),
             [],
         ),
-        (WHOLE_ROWS, []),
-        (WHOLE_ROWS.replace("t[n, 7 - i]", "t[n, i]"), []),
+        (WHOLE_ROWS, ["t = local(float32[8])"]),
+        (WHOLE_ROWS.replace("t[n, 7 - i]", "t[n, i]"), ["t = local(float32[8])"]),
         (WHOLE_ROWS.replace("s * 4 + i", "i").replace("serial(4)", "serial(8)"), ["t = local(float32[8])"]),
         (
             "for n in parallel(count):\n    for s in serial(2):\n        m = n\n        for i in serial(4):\n"
@@ -221,13 +221,13 @@ for n in serial(count):
     for i in serial(8):
         y[n, i] = t[n, i]
 """,
-    "a base of an inner loop": """\
+    "blocks that leave elements out": """\
 for m in serial(count):
     for i in serial(8):
         t[m, i] = x[m, i]
 for n in serial(count):
     for s in serial(2):
-        for i in serial(4):
+        for i in serial(3):
             t[n, s * 4 + i]: t.again = 0.0
     for i in serial(8):
         y[n, i] = t[n, i]

@@ -144,3 +144,36 @@ def test_loops_whose_length_is_computed_are_refused():
         "distribute_over_team: cannot distribute the kernel over workers\n"
         "  because: a statement around loop 'i4' reads 'k', and workers would read it at different times"
     )
+
+
+FUSED = """\
+program("fused")
+
+m: call()
+n: call()
+x: payload(float32[m, n])
+y: output(float32[m, n])
+
+with kernel:
+    for e in parallel(m * n):
+        i = e // n
+        j = e % n
+        y[i, j] = x[i, j] * 2.0
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_fused_loops_are_shared_by_all_their_iterations(workers):
+    program = shared_out(FUSED)
+    for m, n in ((1, 5), (5, 1), (2, 3), (0, 4)):
+        x = np.arange(m * n, dtype=np.float32).reshape(m, n)
+        got = interpret(program, {"m": m, "n": n, "workers": workers}, {"x": x})["y"]
+        np.testing.assert_array_equal(got, 2 * x)
+
+
+@pytest.mark.parametrize(("target", "loop"), [("[i, 0]", "j"), ("[0, j]", "i")])
+def test_fused_loops_of_which_one_is_dependent_are_refused(target, loop):
+    text = refusal(FUSED.replace("y[i, j] =", f"y{target} ="))
+    assert text.startswith(
+        f"distribute_over_team: the iterations of loop '{loop}' are not proven to be independent\n"
+    )

@@ -86,3 +86,42 @@ REFUSED = {
 def test_what_is_refused(case, golden):
     text = refused(trim_loop, *trimmed(*REFUSED[case]))
     golden(f"trim_loop_{case}.txt", f"{text}\n")
+
+
+REFILLED = """\
+program("refilled")
+
+n: call()
+x: payload(float32[n])
+t: workspace(float32[8])
+y: output(float32[n])
+
+with kernel:
+    for p in serial((n + 7) // 8):
+        for v in serial(4):
+            for i in serial(2):
+                t[v * 2 + i] = x[p * 8 + v * 2 + i] if p * 8 + v * 2 + i < n else 0.0
+        for j in serial(min(n - p * 8, 8)):
+            y[p * 8 + j] = t[j] + 1.0
+"""
+
+
+def test_a_temporary_that_each_iteration_fills():
+    program, var, extent = trimmed(parse(REFILLED))
+    new = valid(trim_loop, program, var, extent).program
+    assert f"for v in serial({EXTENT})" in body(new)
+    few = [({"n": n}, {"x": np.arange(n, dtype=np.float32)}) for n in (0, 1, 7, 8, 9, 21)]
+    same(program, new, few)
+    same_compiled(program, new, few)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        REFILLED.replace("+ 1.0", "+ 1.0\n    y[0]: y.after = t[7]"),
+        REFILLED.replace("        for v", "        y[p * 8]: y.before = t[7]\n        for v"),
+    ],
+    ids=["read after", "read before"],
+)
+def test_a_temporary_that_more_than_one_iteration_reads(text):
+    assert "depends on more than sizes and indices of 't'" in refused(trim_loop, *trimmed(parse(text)))

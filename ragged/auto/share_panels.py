@@ -1,0 +1,65 @@
+"""Panels of packed operands of a batch as the iterations of one loop, which workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Var
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.fuse_siblings import fuse_siblings
+from ragged.transform.mapping.parallel import parallel
+
+
+def share_panels(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> None:
+    """Share the panels of all operands of a batch between workers, each of which fills a panel before it reads it.
+
+    before::
+
+        for p in parallel(B):
+            for q in serial(panels): fill w_packed[p, q]
+        for b in parallel(B):
+            for j in serial(panels): read w_packed[b, j]
+
+    after::
+
+        for e in parallel(B * panels):
+            b, j = e // panels, e % panels
+            fill w_packed[b, j]
+            read w_packed[b, j]
+
+    `nest` are the loops over the batch and over panels that read, `fill` those that fill, if the operand is an input;
+    both outermost first. What a primitive refuses is left.
+    """
+    schedule.apply(parallel, nest[-1])
+    _one_parallel_loop(schedule, _fuse_fill(schedule, fill, nest))
+
+
+def _fuse_fill(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> tuple[Var, ...]:
+    """Fuse the loops that fill panels with the loops that read them, and return these.
+
+    There is no barrier between them, and a panel stays in cache.
+    """
+    fused = list(nest)
+    for place, (filled, read) in enumerate(zip(fill, nest, strict=False)):
+        before = schedule.checkpoint()
+        try:
+            schedule.apply(parallel, filled)
+            (fused[place],) = schedule.apply(fuse_siblings, filled, read).loops[read]
+        except ScheduleError:
+            schedule.restore(before)
+            break
+    return tuple(fused)
+
+
+def _one_parallel_loop(schedule: LoopSchedule, nest: Sequence[Var]) -> None:
+    """Fuse loops as far as they stand alone in each other: workers share all of their iterations."""
+    *others, fused = nest
+    for outer in reversed(others):
+        before = schedule.checkpoint()
+        try:
+            fused = schedule.apply(fuse, outer, fused).loops[fused][0]
+        except ScheduleError:
+            schedule.restore(before)
+            return
