@@ -225,13 +225,13 @@ def out_arrays(
     """Return the arrays of `out=` by output: as the caller gave them, and as NumPy arrays that share their memory.
 
     Raises:
-        TcError: one is none, or of another shape or dtype, or cannot be written; or an output that is read before it is
-            written is not given.
+        TcError: one is none, or of another shape or dtype, or cannot be written; two share memory; or an output
+            that is read before it is written is not given.
     """
     given = (
         {} if out is None else out if isinstance(out, Mapping) else {next(iter(function.outputs), ""): out}
     )
-    found = {}
+    found: dict[str, tuple[Any, Array]] = {}
     for name, value in given.items():
         if name not in function.outputs or (len(function.outputs) > 1 and not isinstance(out, Mapping)):
             raise refuse(function, f"has the outputs {', '.join(function.outputs)}", fix="out={name: array}")
@@ -247,6 +247,11 @@ def out_arrays(
             )
         if not array.flags.writeable:
             raise refuse(function, f"{what} that cannot be written")
+        for other, (_, own) in found.items():
+            if np.shares_memory(own, array):
+                raise refuse(
+                    function, f"{what} that shares memory with out '{other}'", fix="an array for each output"
+                )
         found[name] = value, array
     for name in function.initial:
         if name not in found:

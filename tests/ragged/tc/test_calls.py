@@ -249,3 +249,15 @@ def test_a_reduction_that_reads_the_output_that_it_starts_from():
         np.testing.assert_allclose(step(a, out=out), want, rtol=1e-5, atol=1e-6)
         with pytest.raises(tc.TcError, match="out="):
             step(a)
+
+
+def test_outputs_have_memory_of_their_own():
+    pair = tc.define("def pair(float(N) x) -> (a, b) { a(i) = x(i) b(i) = 2 * x(i) }").pair
+    memory = floats(7)
+    with pytest.raises(tc.TcError) as refused:
+        pair(floats(4), out={"a": memory[:4], "b": memory[3:]})
+    assert str(refused.value).splitlines() == [
+        "pair is given out= for 'b' that shares memory with out 'a'",
+        "  fix: an array for each output",
+    ]
+    assert (pair(floats(4), out={"a": memory[:4], "b": floats(4)})["a"] == floats(4)).all()
