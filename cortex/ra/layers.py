@@ -13,7 +13,7 @@ from typing import Any
 
 # The elementwise functions of the table are found by name.
 from cortex.ra import functions as _f
-from cortex.ra.base import K, ModelTensor, N, own_name
+from cortex.ra.base import K, ModelTensor, N, S, own_name
 from cortex.ra.declare import compute, input_tensor
 from cortex.ra.expr import Expr
 from cortex.ra.functions import max_, sum_
@@ -91,6 +91,8 @@ def embedding(index: NodeInput, weight: str, shape: tuple[int, int], name: str |
 def concat(*parts: Indexed, name: str | None = None) -> Compute:
     """Return tensors (ra.N, F) side by side at each node, as `torch.cat` of them: (ra.N, the sum of their F).
 
+    Tensors that are all over structures, (ra.S, F), give one over structures.
+
     A product with it is the sum of one with each part, `ra.sum(A, lambda j: W[i, j] * a[n, j])`: written so, the part
     that depends on no child can be computed before the recursion.
 
@@ -109,7 +111,8 @@ def concat(*parts: Indexed, name: str | None = None) -> Compute:
         reads = [(extent, partial(_at_node, x, n)) for extent, x in zip(extents, parts, strict=True)]
         return side_by_side(reads, i)
 
-    return compute((N, sum(extents)), element, label)
+    rows = S if all(part.shape[0] is S for part in parts) else N
+    return compute((rows, sum(extents)), element, label)
 
 
 def _at_node(x: Indexed, n: Any, j: Any) -> Expr:

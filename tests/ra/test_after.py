@@ -170,3 +170,17 @@ def test_the_listing_has_them_apart():
     after = text.partition("after the recursion\n")[2]
     assert "mean[s, i] = sum(Ux[n, i] for n in nodes(s)) / sum(1.0 for n in nodes(s))  where i < 5" in after
     assert after.endswith("outputs of structures\n  top = head\n  norm = norm"), after
+
+
+def test_means_and_maxima_stand_side_by_side():
+    x = ra.node_input("x", (H,))
+    mean = ra.compute((S, H), lambda s, i: ra.sum_nodes(s, lambda n: x[n, i]) / ra.num_nodes(s))
+    most = ra.compute((S, H), lambda s, i: ra.max_nodes(s, lambda n: x[n, i]))
+    model = ra.recursion_op(
+        {"copy": ra.compute((N, H), lambda n, i: x[n, i])}, after={"y": ra.concat(mean, most)}
+    )
+    rows = np.random.default_rng(3).standard_normal((3, H)).astype(np.float32)
+    tree = Node([Node(x=rows[0]), Node(x=rows[1])], x=rows[2])
+    wanted = np.concatenate([rows.mean(0), rows.max(0)])
+    np.testing.assert_allclose(ra.evaluate(model, {}, tree)["y"][0], wanted, atol=1e-6)
+    np.testing.assert_allclose(cortex.compile(model, {})(tree)["y"][0], wanted, atol=1e-6)
