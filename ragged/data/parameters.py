@@ -36,8 +36,8 @@ def check_params(
         owner: the model or function that has them, for messages.
 
     Raises:
-        ModelError: `params` is no mapping; or parameters are missing, unknown, of another shape or kind of numbers, and
-            all faults are listed.
+        ModelError: `params` is no mapping; one cannot be read as an array; or parameters are missing, unknown, of
+            another shape or kind of numbers, and all faults are listed.
     """
     if not isinstance(params, Mapping):
         raise ModelError(
@@ -46,7 +46,7 @@ def check_params(
             because="each parameter is found by its name",
             fix="give a dict of arrays; of a torch.nn.Module module.state_dict()",
         )
-    arrays = {name: as_numpy(value) for name, value in params.items()}
+    arrays = {name: _read(name, value) for name, value in params.items()}
     faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
     for name, tensor in declared.items():
@@ -61,6 +61,19 @@ def check_params(
             + ("; see model.init_params()" if "model" in owner else ""),
         )
     return {name: _widened(arrays[name], tensor) for name, tensor in declared.items()}
+
+
+def _read(name: str, value: Any) -> NDArray[Any]:
+    """Return a parameter as a NumPy array; `ModelError` for one without data, or of a layout or dtype NumPy lacks."""
+    try:
+        return as_numpy(value)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"parameter '{name}' cannot be read as an array: it is a {type(value).__name__}",
+            at=Location.capture(),
+            because=str(error).partition("\n")[0] or type(error).__name__,
+            fix="give a dense array with data; of a torch tensor .float(), .to_dense()",
+        ) from error
 
 
 def as_numpy(value: Any) -> NDArray[Any]:

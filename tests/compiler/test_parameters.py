@@ -74,3 +74,19 @@ def test_floats_of_16_bits_are_widened(dtype):
     wide = cortex.compile(MODEL, {name: tensor.float() for name, tensor in narrow.items()})
     np.testing.assert_array_equal(cortex.compile(MODEL, narrow)((1, 2))["h"], wide((1, 2))["h"])
     np.testing.assert_array_equal(wide.with_params(narrow)((1, 2))["h"], wide((1, 2))["h"])
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.empty(3, device="meta"),
+        torch.zeros(3).to_sparse(),
+        torch.zeros(3).to(torch.float8_e4m3fn),
+        torch.zeros(3, dtype=torch.complex64).conj(),
+    ],
+    ids=["without data", "sparse", "of 8 bits", "conjugate"],
+)
+def test_a_tensor_that_numpy_cannot_read(tensor):
+    lines = message(changed(b=tensor)).splitlines()
+    assert lines[0] == "parameter 'b' cannot be read as an array: it is a Tensor"
+    assert lines[-1] == "  fix: give a dense array with data; of a torch tensor .float(), .to_dense()"
