@@ -118,6 +118,11 @@ def check_schedule(
             because="a program alone does not say what structures the model takes, nor its parameters",
             fix="cortex.compile(cortex.loop_schedule(s), params), where s is an ra.Schedule",
         )
+    if not isinstance(options, RecursionOptions):
+        raise UserError(
+            f"compile: options={options!r} are no RecursionOptions",
+            fix="options=cortex.RecursionOptions(reduction_unroll=2)",
+        )
     if schedule not in ("default", None):
         raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
     if given is not None and given.keep != keep:

@@ -53,6 +53,11 @@ def read_options(
             f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
             because="it says what is multiplied; what is summed up, and all else, is float32",
         )
+    if not isinstance(options, ScheduleOptions):
+        raise UserError(
+            f"compile: options={options!r} are no ScheduleOptions",
+            fix="options=ragged.ScheduleOptions(reduction_unroll=2)",
+        )
     if code_bytes is not None and (type(code_bytes) is not int or code_bytes < 1):
         raise UserError(f"compile: code_bytes={code_bytes!r} is no number of bytes", fix="a number from 1 up")
     if not default_schedule and options != DEFAULT:

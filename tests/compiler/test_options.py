@@ -191,3 +191,15 @@ def test_a_vocabulary_that_is_not_read_or_too_large():
         "  example: the word '<unk>' has the number 2\n"
         "  fix: make the model with vocab=len(vocab)"
     )
+
+
+@pytest.mark.parametrize(
+    "options", [{"reduction_unroll": 2}, loops.DEFAULT], ids=["a dict", "of loops alone"]
+)
+def test_options_of_another_type(options):
+    with pytest.raises(UserError) as refused:
+        cortex.compile(MODEL, MODEL.init_params(), options=options)
+    assert str(refused.value).splitlines() == [
+        f"compile: options={options!r} are no RecursionOptions",
+        "  fix: options=cortex.RecursionOptions(reduction_unroll=2)",
+    ]

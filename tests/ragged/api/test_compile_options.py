@@ -122,6 +122,11 @@ def test_bfloat16_rounds_factors():
         ),
         ({"schedule": "mine"}, "compile: schedule='mine' is neither 'default' nor None"),
         (
+            {"options": {"tile": (2, 2)}},
+            "compile: options={'tile': (2, 2)} are no ScheduleOptions\n"
+            "  fix: options=ragged.ScheduleOptions(reduction_unroll=2)",
+        ),
+        (
             {"schedule": None, "options": ragged.ScheduleOptions(tile=(2, 2))},
             "compile: options without the default schedule\n  because: they are its own",
         ),
