@@ -122,9 +122,14 @@ class Output(Mapping[str, Array]):
     def keys(self, structure: int) -> list[object]: ...
 
     def keys(self, structure: int | None = None) -> KeysView[str] | list[object]:
-        """Return the outputs' names; or the caller's node, key or token behind each row of `nodes(...)[structure]`."""
+        """Return the outputs' names; or the caller's node, key or token behind each row of `nodes(...)[structure]`.
+
+        Raises `IndexError` for a structure that is not in the batch.
+        """
         if structure is None:
             return self._roots.keys()
+        if not 0 <= structure < self.num_structures:
+            raise IndexError(f"there is no structure {structure}: the output has {self.num_structures}")
         order = self._order
         return order.keys_between(*order.row_begin[structure : structure + 2])
 

@@ -45,6 +45,12 @@ def test_it_is_a_mapping(fn):
     np.testing.assert_array_equal(again["twice"], 2 * out["s"])
 
 
+@pytest.mark.parametrize("structure", [-1, 2])
+def test_keys_of_a_structure_that_is_not_there(fn, structure):
+    with pytest.raises(IndexError, match=f"there is no structure {structure}: the output has 2"):
+        fn([graph(1), graph(2)]).keys(structure)
+
+
 def test_roots_of_several_structures_are_told_apart(fn):
     out = fn([graph(2), graph(1), graph(3)])
     assert out["s"].tolist() == [1, 11, 1, 1, 11, 21]
