@@ -55,12 +55,15 @@ def define(text: str, *, name: str = "tc") -> TcLibrary:
 
     Raises:
         TcError: of phase "parse", "check" or "range", with the line and the column.
+        UserError: `text` is no string.
 
     Example::
 
         lib = tc.define("def tmm(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }")
         C = lib.tmm(A, B)
     """
+    if not isinstance(text, str):
+        raise UserError(f"define: the text is of type {type(text).__name__}", fix="a string of definitions")
     library: dict[str, Definition] = {}
     functions: dict[str, TcFunction] = {}
     for definition in parse(text, name):

@@ -261,3 +261,13 @@ def test_outputs_have_memory_of_their_own():
         "  fix: an array for each output",
     ]
     assert (pair(floats(4), out={"a": memory[:4], "b": floats(4)})["a"] == floats(4)).all()
+
+
+@pytest.mark.parametrize("text", [3, None, b"def", ["def"]])
+def test_a_text_is_a_string(text):
+    with pytest.raises(UserError) as refused:
+        tc.define(text)
+    assert str(refused.value).splitlines() == [
+        f"define: the text is of type {type(text).__name__}",
+        "  fix: a string of definitions",
+    ]
