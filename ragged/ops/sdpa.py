@@ -38,6 +38,14 @@ class _Form:
     rope: bool
 
 
+def _is_window(given: object) -> bool:
+    return (
+        isinstance(given, tuple | list)
+        and len(given) == 2
+        and all(side is None or (type(side) is int and 0 <= side < 2**31) for side in given)
+    )
+
+
 def scaled_dot_product_attention(
     query: object,
     key: object,
@@ -91,11 +99,14 @@ def scaled_dot_product_attention(
         raise DataError(f"{_WHAT}: heads and their widths differ, or vary")
     if len(inner) not in (1, 2):
         raise DataError(f"{_WHAT}: {len(inner) + 2} dimensions, not (B, n, heads, width) or (B, n, width)")
-    before, after = window or (None, None)
-    if any(side is not None and side < 0 for side in (before, after)):
+    pair = (None, None) if window is None else window
+    if not _is_window(pair):
         raise DataError(
-            f"{_WHAT}: window={window}", fix="window=(places before, places after), none negative"
+            f"{_WHAT}: window={window!r}",
+            because="it is how many places before and after its own a place sees, integers of 32 bits from 0 up",
+            fix="window=(places before, places after), with None for all of them",
         )
+    before, after = pair
     for name in ("bias", "mask"):
         if name in read and read[name].ndim not in (3, 4):
             raise DataError(

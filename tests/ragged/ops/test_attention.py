@@ -153,3 +153,13 @@ def test_workers_share_the_sequences_of_one_head():
     layer.load_state_dict(weights(layer.shapes))
     text = layer.function.show("loops")
     assert "b_begin(w * shares // workers)" in text and "w * 1 // workers" not in text
+
+
+@pytest.mark.parametrize("window", [3, (1,), (1, 2, 3), (1.5, 2), (-1, 0), (2**40, 0), "ab"])
+def test_a_window_is_two_numbers_of_places(window):
+    x = ragged.array([np.ones((2, 4), np.float32)])
+    with pytest.raises(DataError) as refused:
+        ops.scaled_dot_product_attention(x, x, x, window=window)
+    lines = str(refused.value).splitlines()
+    assert lines[0] == f"ragged.ops.scaled_dot_product_attention: window={window!r}"
+    assert lines[-1] == "  fix: window=(places before, places after), with None for all of them"
