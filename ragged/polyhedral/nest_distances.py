@@ -9,8 +9,8 @@ from typing import Any
 from ragged.ir.expr import Buffer, Expr, Var
 from ragged.ir.sites import Site, path_to, regions
 from ragged.ir.walk import mentions, read, written
-from ragged.polyhedral.accesses import AffineText
 from ragged.polyhedral.context import PolyhedralLimitError, isl_context
+from ragged.polyhedral.statements import AffineText
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ragged.ir.sites import path_to
 from ragged.ir.stmt import CONCURRENT, For, LoopKind, Stmt
 from ragged.ir.text.names import Namespace
 from ragged.ir.walk import children
-from ragged.polyhedral.accesses import Statement, labelled_statements
+from ragged.polyhedral.statements import Statement, statements_of
 
 _WORDS = frozenset(
     (
@@ -50,7 +50,7 @@ def schedule_tree(program: Program) -> str:
 
         print(f.show("tree"))
     """
-    tree = _Tree({id(each.site.stmt): each for each in labelled_statements(program)})
+    tree = _Tree({id(each.site.stmt): each for each in statements_of(program)})
     domains = "; ".join([tree.domain(each) for each in tree.statements.values()])
     named = {tree.renamed(name): expr_text(expr) for name, expr in tree.parameters.items()}
     comments = [f"# {name} = {text}" for name, text in named.items() if name != text]

@@ -11,10 +11,10 @@ from ragged.auto.fuse_nests import fuse_nests
 from ragged.auto.options import ScheduleOptions
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
-from ragged.polyhedral.check_schedule import violated_dependences
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.schedule.loop_schedule import LoopSchedule, recorded_schedules
 from ragged.tc.compiled import TcOptions, scheduled
+from tests.support.dependences.whole_schedules import violated_dependences
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "tc"
 HEAD = """\

@@ -9,13 +9,13 @@ from ragged.auto.default_schedule import DefaultSchedule
 from ragged.ir.index import index_of
 from ragged.ir.parser import parse
 from ragged.machine import this_machine
-from ragged.polyhedral.check_schedule import violated_dependences
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.schedule.loop_schedule import LoopSchedule, recorded_schedules
 from ragged.tc.compiled import TcOptions, scheduled
 from ragged.transform import fuse_siblings, reorder, split
 from ragged.transform.loops import fuse_siblings as own_module
 from ragged.transform.loops import reorder as reorder_module
+from tests.support.dependences.whole_schedules import violated_dependences
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "tc"
 SMALL = {"H": 9, "W": 11, "KH": 3, "KW": 3, "G": 2, "D": 2}

@@ -8,8 +8,8 @@ from ragged.errors import ScheduleError
 from ragged.ir.index import index_of
 from ragged.ir.parser import parse
 from ragged.polyhedral.context import PolyhedralLimitError
-from ragged.polyhedral.dependences import dependences_of
 from ragged.transform import fuse_siblings, parallel
+from tests.support.dependences.relations import dependences_of
 
 TWO_NESTS = """\
 program("nests")

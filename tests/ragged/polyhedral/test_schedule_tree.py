@@ -5,8 +5,8 @@ import re
 import islpy
 
 from ragged.ir.parser import parse
-from ragged.polyhedral.accesses import accesses_of
 from ragged.polyhedral.schedule_tree import schedule_tree
+from tests.support.dependences.accesses import accesses_of
 
 BLUR = """\
 program("blur")

@@ -16,10 +16,10 @@ from ragged.ir.program import Program
 from ragged.ir.sites import path_to
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import held, subexpressions
-from ragged.polyhedral.accesses import Statement, statements_of
 from ragged.polyhedral.context import MAX_OPERATIONS, PolyhedralLimitError
-from ragged.polyhedral.dependences import Dependences, dependences_of
 from ragged.schedule.loop_schedule import LoopSchedule
+from tests.support.dependences.accesses import DatedStatement, dated_statements
+from tests.support.dependences.relations import Dependences, dependences_of
 
 
 def violated_dependences(first: Program, schedule: LoopSchedule, *, reductions: bool = True) -> list[str]:
@@ -52,7 +52,7 @@ class _Copies:
         self.known = known
         self.parameters = dict(known.accesses.parameters)
         self.names = {each.label: each.name for each in known.accesses.statements}
-        self.found: list[tuple[Statement, Any]] = [
+        self.found: list[tuple[DatedStatement, Any]] = [
             (each, self.read([f"{each.point()} -> {each.point()}"])) for each in known.accesses.statements
         ]
 
@@ -65,7 +65,7 @@ class _Copies:
 
     def follow(self, program: Program, labels: Mapping[Label, tuple[Label, ...]]) -> None:
         """Go on to what stands for the statements in the next program."""
-        now = {each.label: each for each in statements_of(program)}
+        now = {each.label: each for each in dated_statements(program)}
         found = []
         for statement, relation in self.found:
             copies = [now[label] for label in labels.get(statement.label, ()) if label in now]
@@ -80,7 +80,7 @@ class _Copies:
                 )
         self.found = found
 
-    def step(self, old: Statement, new: Statement) -> str:
+    def step(self, old: DatedStatement, new: DatedStatement) -> str:
         """Return which iterations of a statement are which of its copy."""
         unknowns: dict[Expr, str] = {}
         before, bounds = old.text(self.parameters, unknowns)
@@ -133,9 +133,9 @@ class _Copies:
         return f"'{pair[0]}' and '{pair[1]}' where {relation}"
 
 
-def _parallel_loops(statements: Iterable[Statement]) -> list[tuple[For, list[Statement]]]:
+def _parallel_loops(statements: Iterable[DatedStatement]) -> list[tuple[For, list[DatedStatement]]]:
     """Return the parallel loops with the statements in each."""
-    found: dict[Var, tuple[For, list[Statement]]] = {}
+    found: dict[Var, tuple[For, list[DatedStatement]]] = {}
     for each in statements:
         for loop in each.site.loops:
             if loop.kind is LoopKind.PARALLEL:
@@ -143,7 +143,7 @@ def _parallel_loops(statements: Iterable[Statement]) -> list[tuple[For, list[Sta
     return list(found.values())
 
 
-def _writes_back(statement: Statement, copies: Iterable[Statement]) -> bool:
+def _writes_back(statement: DatedStatement, copies: Iterable[DatedStatement]) -> bool:
     """Return whether a copy only moves what another copy wrote elsewhere."""
     value = getattr(statement.site.stmt, "value", None)
     others = (each for each in copies if each is not statement)
@@ -152,7 +152,7 @@ def _writes_back(statement: Statement, copies: Iterable[Statement]) -> bool:
     )
 
 
-def _accessed(statement: Statement) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
+def _accessed(statement: DatedStatement) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
     """Yield what a statement writes and what it reads, lets substituted."""
     stmt, path = statement.site.stmt, path_to(statement.site)
     if isinstance(stmt, Store | Reduce):

@@ -10,8 +10,8 @@ from typing import Any
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.stmt import Reduce
-from ragged.polyhedral.accesses import Accesses, Statement, accesses_of
 from ragged.polyhedral.context import isl_context
+from tests.support.dependences.accesses import Accesses, DatedStatement, accesses_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Dependences:
         """The union of all dependences."""
         return self.flow.union(self.anti).union(self.output)
 
-    def between(self, sources: Collection[Statement], sinks: Collection[Statement]) -> Any:
+    def between(self, sources: Collection[DatedStatement], sinks: Collection[DatedStatement]) -> Any:
         """Return the dependences of iterations of `sinks` on iterations of `sources`."""
         return self.all.intersect_domain(self._of(sources)).intersect_range(self._of(sinks))
 
-    def _of(self, statements: Collection[Statement]) -> Any:
+    def _of(self, statements: Collection[DatedStatement]) -> Any:
         from islpy import UnionSet
 
         return UnionSet.read_from_str(
             self.domain.get_ctx(), f"{{ {'; '.join(each.point() for each in statements)} }}"
         )
 
-    def distances(self, relation: Any, loops: Mapping[Statement, Var]) -> Any:
+    def distances(self, relation: Any, loops: Mapping[DatedStatement, Var]) -> Any:
         """Return the set of differences, of the later and the earlier iteration, of one loop of each statement."""
         from islpy import UnionMap
 

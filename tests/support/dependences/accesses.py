@@ -1,73 +1,35 @@
 """Iteration domains, accesses and dates of the statements of a kernel, as sets and relations of isl.
 
-Tensor Comprehensions, section 5 and A.3. A statement is `S<number>`, its iterations are tuples of the loops around it,
-and its date is a tuple of places in blocks and of iterations, compared lexicographically. What is no sum of multiples
-of loops' variables and sizes, such as a length of a row or an index that is read from data, is a dimension of its own,
-of which nothing is known: domains and accesses may be larger than they are, and never smaller.
+Tensor Comprehensions, section 5 and A.3. The date of an iteration is a tuple of places in blocks and of iterations,
+compared lexicographically. Domains and accesses may be larger than they are, and never smaller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ragged.ir.expr import Buffer, Expr, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import ElementAccess, Site, path_to, regions, sites
-from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Barrier, Check, For, LoopKind, Stmt
 from ragged.ir.walk import children
 from ragged.polyhedral.context import PolyhedralLimitError
-from ragged.polyhedral.formula_text import FormulaText
+from ragged.polyhedral.statements import AffineText, Statement, statements_of
 
 _ORDER = "order[]"
 """An element that checks write and all statements read: nothing passes a check."""
 
 
-@dataclass
-class AffineText(FormulaText):
-    """Writes what is not affine as an unknown: `unknowns` has its name."""
+@dataclass(frozen=True)
+class DatedStatement(Statement):
+    """A statement of a kernel with its place in the kernel and in each loop's body."""
 
-    unknowns: dict[Expr, str] = field(default_factory=dict)
-
-    def _parameter(self, expr: Expr) -> str:
-        try:
-            return super()._parameter(expr)
-        except PolyhedralLimitError:
-            return self.unknowns.setdefault(expr, f"u{len(self.unknowns)}")
-
-    def said(self, conditions: Sequence[Expr]) -> list[str]:
-        """Return conditions as text; one that cannot be said is left out."""
-        found = []
-        for each in conditions:
-            with suppress(PolyhedralLimitError):
-                found.append(self.condition(each))
-        return found
-
-    def all_of(self, parts: Sequence[str]) -> str:
-        """Return that all of `parts` hold, for some values of the unknowns."""
-        unknown = f"exists {', '.join(self.unknowns.values())} : " if self.unknowns else ""
-        return f"({unknown}{' and '.join(parts) or '1 = 1'})"
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement of a kernel, its loops, outermost first, and its place in the kernel and in each loop's body."""
-
-    name: str
-    site: Site
-    loops: tuple[Var, ...]
     places: tuple[int, ...]
-
-    @property
-    def label(self) -> Label:
-        """The statement's label."""
-        assert isinstance(self.site.stmt, Store | Reduce | Check)
-        return self.site.stmt.label
 
     def point(self, mark: str = "i") -> str:
         """Return an iteration as text; `mark` is what the names of loops start with."""
-        return f"{self.name}[{', '.join(f'{mark}{number}' for number in range(len(self.loops)))}]"
+        return super().point().replace("i", mark)
 
     def index(self, var: Var) -> str:
         """Return a loop's name in texts."""
@@ -98,19 +60,19 @@ class Accesses:
     `parameters` maps names in the texts to sizes.
     """
 
-    statements: tuple[Statement, ...]
+    statements: tuple[DatedStatement, ...]
     parameters: dict[str, Expr]
     domain: str
     reads: str
     writes: str
     dates: str
 
-    def axis(self, loops: Mapping[Statement, Var]) -> str:
+    def axis(self, loops: Mapping[DatedStatement, Var]) -> str:
         """Return the relation of iterations of statements to the value of one loop of each."""
         return f"{{ {'; '.join(f'{each.point()} -> [{each.index(var)}]' for each, var in loops.items())} }}"
 
 
-def statements_of(program: Program) -> tuple[Statement, ...]:
+def dated_statements(program: Program) -> tuple[DatedStatement, ...]:
     """Return the statements of a program's kernel in the order of the text.
 
     Raises:
@@ -119,20 +81,10 @@ def statements_of(program: Program) -> tuple[Statement, ...]:
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL:
             _require_sequential(site)
-    return labelled_statements(program)
-
-
-def labelled_statements(program: Program) -> tuple[Statement, ...]:
-    """Return what `statements_of` does, of kernels that workers or threads run as well; barriers are none."""
     places = dict(_places(program.kernel, (), [0]))
-    found = [
-        site
-        for site in sites(program)
-        if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Store | Reduce | Check)
-    ]
     return tuple(
-        Statement(f"S{number}", site, tuple(loop.var for loop in site.loops), places[id(site.stmt)])
-        for number, site in enumerate(found)
+        DatedStatement(each.name, each.site, each.loops, places[id(each.site.stmt)])
+        for each in statements_of(program)
     )
 
 
@@ -142,7 +94,7 @@ def accesses_of(program: Program) -> Accesses:
     Raises:
         PolyhedralLimitError: workers or threads run it, or memory has two names.
     """
-    statements = statements_of(program)
+    statements = dated_statements(program)
     checks = any(isinstance(each.site.stmt, Check) for each in statements)
     depth = max((len(each.loops) for each in statements), default=0)
     parameters: dict[str, Expr] = {}
@@ -175,7 +127,12 @@ def _require_sequential(site: Site) -> None:
 
 
 def _texts(
-    statement: Statement, depth: int, parameters: dict[str, Expr], arrays: dict[Buffer, str], *, checks: bool
+    statement: DatedStatement,
+    depth: int,
+    parameters: dict[str, Expr],
+    arrays: dict[Buffer, str],
+    *,
+    checks: bool,
 ) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return a statement's domain, reads, writes and date of `depth` loops."""
     path = path_to(statement.site)
