@@ -10,7 +10,7 @@ of 1, 10 and all trees the nanoseconds a node of the fastest call, all costs inc
 other jobs only ever make a call slower. `--json` writes the same with medians, machine and versions.
 
 What is timed includes the end of the previous result, as it would be where a caller keeps one at a time. Each
-kind's arrays are compared with those of `cortex.linearize.reference` before they are timed.
+kind's arrays are compared with those of `tests.linearize.reference` before they are timed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.machine import about
 from cortex.data import sample_treebank
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
-from cortex.linearize import Forest, Linearized, Linearizer, Node, Vocab, read_ptb, reference
+from cortex.linearize import Forest, Linearized, Linearizer, Node, Vocab, read_ptb
 from ragged.ir.dtype import DType
+from tests.linearize import reference
 
 BATCHES = (1, 10, None)
 """How many trees; None for all."""

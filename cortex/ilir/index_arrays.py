@@ -3,7 +3,7 @@
 A row has an array's kind, its extent, and the payloads, positions or classes of which there is one. From the rows
 follow the functions of a program, the requests to the native linearizer and to its reference, the shapes that a batch
 must have, and the attributes of `cortex.linearize.Linearized`. A new array is a row here, and the code that fills it:
-in `linearize/native/number.cpp` (with its kind in `requests.h`) and in `linearize/reference/numbering.py`. What
+in `linearize/native/number.cpp` (with its kind in `requests.h`) and in `tests/linearize/numbering.py`. What
 programs may assume of it is a fact in `structure_facts.py`.
 """
 

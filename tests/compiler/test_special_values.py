@@ -8,7 +8,7 @@ import pytest
 import cortex
 import ragged
 from cortex import Node, ra
-from cortex.linearize.reference import linearize
+from tests.linearize.reference import linearize
 from tests.support.agreement import interpreted
 
 N = ra.N

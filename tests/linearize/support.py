@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
-from cortex.linearize import Linearized, linearize, reference
+from cortex.linearize import Linearized, linearize
 from ragged.errors import DataError
 from ragged.ir.dtype import DType
+from tests.linearize import reference
 
 
 def word(required: Presence = Presence.LEAVES, rows: int = 10) -> Payload:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.ilir.plan import Presence
-from cortex.linearize import Linearized, Linearizer, Node, reference
+from cortex.linearize import Linearized, Linearizer, Node
+from tests.linearize import reference
 from tests.linearize.support import DAG, TREE, assert_same, carrying, check_against_reference, word
 
 

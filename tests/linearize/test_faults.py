@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from cortex.ilir.plan import Plan, StructureKind
-from cortex.linearize import Linearizer, faults, linearize, reference
+from cortex.linearize import Linearizer, faults, linearize
 from cortex.linearize.linearizer import MAX_NODES
 from ragged.errors import DataError
+from tests.linearize import reference
 from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.linearize import Forest, Linearized, Linearizer, Node, reference
+from cortex.linearize import Forest, Linearized, Linearizer, Node
 from ragged.errors import DataError
+from tests.linearize import reference
 from tests.linearize.support import assert_same, carrying, vector
 from tests.linearize.test_lending import PLAN, trees
 

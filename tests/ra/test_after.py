@@ -10,8 +10,8 @@ import cortex
 from cortex import Forest, Node, ra
 from cortex.cli.check import check
 from cortex.compiler.options import DEFAULT
-from cortex.linearize.reference import linearize
 from cortex.tuning.answers import disagreement
+from tests.linearize.reference import linearize
 from tests.support.agreement import at_roots, check_agreement, interpreted, schedules
 
 N, K, S, H = ra.N, ra.K, ra.S, 5

@@ -9,8 +9,8 @@ import pytest
 import cortex
 from cortex import Node, ra
 from cortex.compiler.options import DEFAULT
-from cortex.linearize.reference import linearize
 from cortex.tuning.answers import disagreement
+from tests.linearize.reference import linearize
 from tests.support.agreement import at_roots, check_agreement, interpreted, schedules
 
 N, H, C = ra.N, 5, 3

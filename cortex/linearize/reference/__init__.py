@@ -1,69 +1,21 @@
-"""The specification of `cortex.linearize`: the same results and errors in plain Python, slowly.
+"""How structures are read, in plain Python, slowly: the same errors as `cortex.linearize`, and no code shared with it.
 
-Nothing that runs uses it. The tests compare the native linearizer with it; the oracle reads structures
-through `read_structures` and `payload_value`, so that it shares no code with what it checks.
+The oracle reads structures through `read_structures` and `payload_value`, so that it shares no code with what it
+checks. Nothing else that runs uses it. The tests build the specification of the native linearizer on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from cortex.ilir.plan import Payload, Plan
-from cortex.linearize import faults
-from cortex.linearize.faults import Names, Place
-from cortex.linearize.options import check_names, check_payloads, check_vocab
-from cortex.linearize.reference.flat import Columns
-from cortex.linearize.reference.numbering import Values, number
-from cortex.linearize.reference.payloads import check_column, check_values, read_payload
-from cortex.linearize.reference.reading import is_flat, members, read_item, read_structures
-from cortex.linearize.reference.structures import ReadContext, Structure, StructureNode, place_of
-from cortex.linearize.result import Linearized
-from cortex.linearize.vocab import Vocab
+from cortex.ilir.plan import Payload
+from cortex.linearize.reference.payloads import read_payload
+from cortex.linearize.reference.reading import read_structures
+from cortex.linearize.reference.structures import Structure, StructureNode, place_of
 
-__all__ = ["Structure", "StructureNode", "linearize", "payload_value", "read_structures"]
-
-
-def linearize(
-    plan: Plan,
-    data: object,
-    *,
-    vocab: Vocab | None = None,
-    children: Names = None,
-    payloads: Mapping[str, str] | None = None,
-) -> Linearized:
-    """Return the arrays of a batch; arguments and errors are those of `cortex.linearize.linearize`."""
-    check_names(children)
-    check_vocab(vocab)
-    renamed = check_payloads(payloads, plan) or {}
-    if isinstance(data, Linearized):
-        if data.plan != plan:
-            raise faults.other_plan(data.plan, plan)
-        return data
-    values: Values = {payload.name: [] for payload in plan.payloads}
-    structures: list[Structure] = []
-
-    def visit_flat(structure: int, node: StructureNode) -> None:
-        _check_arity(plan, structure, node)
-
-    def visit(structure: int, node: StructureNode) -> None:
-        _check_arity(plan, structure, node)
-        for payload in plan.payloads:
-            values[payload.name].append(payload_value(payload, structure, node))
-
-    for item in members(data):
-        first = len(structures)
-        if is_flat(item, children):
-            read, columns = read_item(item, first, ReadContext(plan, vocab, children, visit_flat, renamed))
-            _add_columns(plan, read, first, columns, values)
-        else:
-            read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit, renamed))
-        structures += read
-    _check_carried(plan, [node for structure in structures for node in structure.nodes])
-    return number(plan, structures, values)
+__all__ = ["Structure", "StructureNode", "payload_value", "read_structures"]
 
 
 def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.NDArray[Any]:
@@ -73,42 +25,3 @@ def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.
     """
     place = place_of(structure, node)
     return read_payload(payload, node.payload(payload.name), node.is_leaf, node.key, place)
-
-
-def _check_carried(plan: Plan, nodes: list[StructureNode]) -> None:
-    """Refuse a batch in which no node carries a payload that each may lack."""
-    for payload in plan.payloads:
-        if nodes and not any(node.names_payload(payload.name) for node in nodes):
-            raise faults.carried_nowhere(payload, nodes[0].key)
-
-
-def _check_arity(plan: Plan, structure: int, node: StructureNode) -> None:
-    """Refuse an inner node with too few or too many children, or without one that the kernel reads."""
-    if node.is_leaf:
-        return
-    given = sum(child is not None for child in node.children)
-    most = plan.most_children
-    if most is not None and len(node.children) > most:
-        raise faults.many_children(place_of(structure, node), len(node.children), plan, node.key)
-    if given < plan.min_children:
-        raise faults.few_children(place_of(structure, node), given, plan, node.key)
-    for j in plan.positions:
-        if j < plan.min_children and node.children[j] is None:
-            raise faults.hole(place_of(structure, node), j, plan, node.key)
-
-
-def _add_columns(plan: Plan, read: list[Structure], first: int, columns: Columns, values: Values) -> None:
-    """Read the payloads of a flat member: one array after the other, each from row to row."""
-    rows = [(first + s, node) for s, structure in enumerate(read) for node in structure.nodes]
-    for payload in plan.payloads:
-        array = columns.get(payload.name)
-        if array is not None:
-            check_column(payload, array, len(rows), Place(first, None, ""))
-        for structure, node in rows:
-            place = place_of(structure, node)
-            if array is None:
-                value = read_payload(payload, None, node.is_leaf, node.key, place)
-            else:
-                entry = np.asarray(array[int(str(node.key))])
-                value = check_values(payload, entry, payload.required.at(node.is_leaf), place)
-            values[payload.name].append(value)

@@ -129,12 +129,3 @@ def check_dtype(payload: Payload, array: npt.NDArray[Any], place: Place) -> None
         fits = array.dtype == payload.dtype.numpy
     if not fits:
         raise faults.wrong_dtype(place, payload, array)
-
-
-def check_column(payload: Payload, array: npt.NDArray[Any], nodes: int, place: Place) -> None:
-    """Check a payload that is given for all nodes at once: (nodes, *shape)."""
-    if len(array) != nodes:
-        raise faults.column_length(place, payload.name, len(array), nodes)
-    check_dtype(payload, array, place)
-    if array.shape[1:] != payload.shape:
-        raise faults.wrong_shape(place, payload, array.shape[1:], array)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from cortex.ilir.index_arrays import IndexArray, IndexKind, index_arrays
 from cortex.ilir.plan import Plan
-from cortex.linearize.reference.storage import by_use, last_needed, storage_begins
 from cortex.linearize.reference.structures import Structure, StructureNode
 from cortex.linearize.result import Linearized
+from tests.linearize.storage import by_use, last_needed, storage_begins
 
 _K = IndexKind
 
