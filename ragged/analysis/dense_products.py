@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragged.analysis.buffers import is_size_expr
-from ragged.ir.expr import Binary, Expr, Load, Ref, Role
+from ragged.arith.affine import growth
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import mentions
+from ragged.ir.walk import leaves, mentions, read
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 
@@ -22,10 +24,11 @@ class DenseProduct:
 
     Stores may follow the sum in the innermost loop, as those of `act(sum + bias)`: the last of them is the result.
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
-    `operand`, a parameter or an input, is indexed by it in `dimension`, and can be packed so that columns are
-    contiguous; the other operand does not depend on it. `rows` are the loops that `operand` does not depend on, `batch`
-    the others; all stand directly inside each other, and are listed outermost first. Loops `around` them have more than
-    one statement inside.
+    `operand` is indexed by it in `dimension`; the other operand does not depend on it. A parameter, or an input that
+    nothing else reads, `is_packed` so that columns are contiguous. What else is read, also under a condition, or from
+    another place on than the first one, has to be copied. `rows` are the loops that `operand` does not depend on,
+    `batch` the others; all stand directly inside each other, and are listed outermost first. Loops `around` them have
+    more than one statement inside.
     """
 
     init: Label
@@ -37,6 +40,7 @@ class DenseProduct:
     operand: Load
     other: Expr
     dimension: int
+    is_packed: bool
     around: tuple[For, ...]
 
     @property
@@ -60,15 +64,16 @@ class DenseProduct:
 
 def dense_products(program: Program) -> Iterator[DenseProduct]:
     """Yield the dense products of the kernel, in program order."""
+    readers = Counter(buffer for leaf in leaves(program.kernel) for buffer in read(leaf))
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
-            found = _product(site, site.stmt)
+            found = _product(site, site.stmt, readers)
             if found is not None:
                 yield found
 
 
-def _product(site: Site, update: Reduce) -> DenseProduct | None:
-    """Return the product at a site, or None if it has another form."""
+def _product(site: Site, update: Reduce, readers: Mapping[Buffer, int]) -> DenseProduct | None:
+    """Return the product at a site, or None if it has another form; `readers` are the statements that read a buffer."""
     value = update.value
     if update.combiner is not Combiner.SUM or not update.buffer.dtype.is_float or not update.indices:
         return None
@@ -84,16 +89,36 @@ def _product(site: Site, update: Reduce) -> DenseProduct | None:
     init, result = found
     for columns in _columns(result, outputs):
         for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
-            dimension = _dimension(operand, columns)
-            if dimension is None or mentions(other, (columns.var,)):
+            load = _load(operand)
+            dimension = (
+                None
+                if load is None
+                else _dimension(load, columns.var, [loop.var for loop in (*axes, *outputs)])
+            )
+            if load is None or dimension is None or mentions(other, (columns.var,)):
                 continue
-            assert isinstance(operand, Load)
+            is_packed = (
+                load is operand
+                and load.indices[dimension] == Ref(columns.var)
+                and (load.buffer.role is Role.PARAMETER or readers[load.buffer] == 1)
+                and load.buffer.role in _PACKED
+            )
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
             around = site.loops[: -count - len(outputs)]
             return DenseProduct(
-                init.label, update.label, batch, rows, columns, axes, operand, other, dimension, around
+                init.label,
+                update.label,
+                batch,
+                rows,
+                columns,
+                axes,
+                load,
+                other,
+                dimension,
+                is_packed,
+                around,
             )
     return None
 
@@ -140,9 +165,20 @@ def _is_dense(loop: For) -> bool:
     return loop.kind in (LoopKind.SERIAL, LoopKind.PARALLEL) and is_size_expr(loop.extent)
 
 
-def _dimension(operand: Expr, columns: For) -> int | None:
-    """Return the dimension of a buffer that can be packed that the columns index, one by one from zero."""
-    if not isinstance(operand, Load) or operand.buffer.role not in _PACKED:
+def _load(operand: Expr) -> Load | None:
+    """Return the element that an operand is, wherever a condition holds."""
+    match operand:
+        case (Load() as load) | Select(if_true=Load() as load, if_false=Const()):
+            return load
+        case _:
+            return None
+
+
+def _dimension(load: Load, columns: Var, loops: Sequence[Var]) -> int | None:
+    """Return the dimension that of all loops the columns alone index, one by one."""
+    places = [d for d, index in enumerate(load.indices) if mentions(index, (columns,))]
+    if len(places) != 1:
         return None
-    places = [d for d, index in enumerate(operand.indices) if mentions(index, (columns.var,))]
-    return places[0] if len(places) == 1 and operand.indices[places[0]] == Ref(columns.var) else None
+    index = load.indices[places[0]]
+    alone = not mentions(index, [var for var in loops if var is not columns])
+    return places[0] if alone and growth(index, columns) == 1 else None

@@ -13,8 +13,7 @@ from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.build import both, within
-from ragged.ir.dtype import DType
+from ragged.ir.build import both, within, zero
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
@@ -279,5 +278,4 @@ class _Guarded(Rewriter):
         for condition in self.missing[expr]:
             inside = both(inside, condition)
         assert inside is not None
-        zero = Const(False if expr.dtype is DType.BOOL else 0.0 if expr.dtype.is_float else 0, expr.dtype)
-        return Select(inside, super().expr(expr), zero)
+        return Select(inside, super().expr(expr), zero(expr.dtype))

@@ -8,7 +8,7 @@ repeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -66,22 +66,33 @@ def predicted_ns(machine: Machine, candidate: Candidate, rows: int, product: Pro
     return panels_ns(machine, candidate.kernel.vectors, lambda _, own: candidate.tiles(own), rows, product)
 
 
-def panels_ns(machine: Machine, vectors: int, tiles: Tiles, rows: int, product: Product) -> float:
-    """Return the time of a product in panels of so many vectors and a last one of the rest, in nanoseconds."""
+def panels_ns(
+    machine: Machine,
+    vectors: int,
+    tiles: Tiles,
+    rows: int,
+    product: Product,
+    widths: Collection[int] | None = None,
+) -> float:
+    """Return the time of a product in panels of so many vectors and a last one of the rest, in nanoseconds.
+
+    A rest that is none of `widths` is computed one vector after another; None: each has tiles of its own.
+    """
     if not rows:
         return 0.0
     lanes = machine.lanes(_FLOAT_BYTES)
     full, rest = divmod(-(-product.columns // lanes), vectors)
+    last, times = (rest, 1) if widths is None or rest in widths else (1, rest)
     share = -(-rows // product.workers) if not product.shared else rows
     cycles = {
         each: _panel_cycles(machine, tiles(each, share), share, product, each)
-        for each in (vectors, rest)
+        for each in (vectors, last)
         if each
     }
     if product.shared and product.workers > 1:
         total = -(-(full + bool(rest)) // product.workers) * cycles[vectors]
     else:
-        total = full * cycles[vectors] + (cycles[rest] if rest else 0.0)
+        total = full * cycles[vectors] + (times * cycles[last] if rest else 0.0)
     return total * 1000 / machine.rates.mhz + (_BARRIER_NS if product.workers > 1 else 0)
 
 

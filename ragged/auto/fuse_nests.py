@@ -10,7 +10,7 @@ from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.auto.interchange_reductions import is_side_by_side
 from ragged.errors import ScheduleError
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.expr import Unary, Var
+from ragged.ir.expr import Const, Unary, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, LoopKind, Reduce, Store
@@ -73,8 +73,12 @@ class _Nest:
 
         `reduced` says that there would be loops besides what is done in each iteration.
         """
-        if self.product is not None and not {loop.var for loop in self.product.batch}.issuperset(fused):
-            return f"the product '{self.product.update.name}' would lose its register tiles"
+        if self.product is not None:
+            batch = {loop.var: loop.extent for loop in self.product.batch}
+            if not batch.keys() >= set(fused):
+                return f"the product '{self.product.update.name}' would lose its register tiles"
+            if not any(isinstance(batch[var], Const) for var in fused):
+                return f"workers would not share the columns of the product '{self.product.update.name}'"
         for site in self.statements:
             stmt = _leaf(site)
             lanes = isinstance(stmt, Reduce) or (reduced and _calls_functions(stmt))

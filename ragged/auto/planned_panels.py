@@ -32,8 +32,9 @@ class PanelExtents:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPanels:
-    """A dense product in panels of `vectors` and a last one of fewer: its loops, and when the columns are packed.
+    """A dense product in panels of vectors and a last one of fewer: its loops, and when the columns are packed.
 
+    `widths` are the vectors of panels with tiles of their own, full ones first; others are computed vector by vector.
     `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
     the operand, an input; else it was packed when parameters were bound. `tile` is the full tile that was asked for.
     """
@@ -44,9 +45,14 @@ class PlannedPanels:
     rows: tuple[SizeSum, ...]
     depth: tuple[SizeSum, ...]
     columns: SizeSum
-    vectors: int
+    widths: tuple[int, ...]
     per_call: bool
     tile: tuple[int, int] | None = None
+
+    @property
+    def vectors(self) -> int:
+        """The vectors of a full panel."""
+        return self.widths[0]
 
     def at(self, sizes: Mapping[str, int]) -> PanelExtents:
         """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""
@@ -78,6 +84,7 @@ class PlannedPanels:
             lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors, self.tile), rows),
             extents.rows,
             self.product(extents, workers),
+            self.widths,
         )
         shares = self._panels(machine, extents.columns) if self.batch else 1  # of each product
         busiest = -(-extents.times * shares // workers) / shares
@@ -103,7 +110,7 @@ class PlannedPanels:
         """Return the plan for all sizes as one line of text."""
         shape = [" * ".join(map(str, each)) or "1" for each in (self.rows, (self.columns,), self.depth)]
         around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
-        kinds = range(self.vectors, 0, -1)
+        kinds = dict.fromkeys((*self.widths, 1))
         tiles = ", ".join(f"{rows_of_panel(machine, each, self.tile)}x{each}" for each in kinds)
         packed = "packed in each call" if self.per_call else "packed with the parameters"
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
 from ragged.ir.ops import BinaryOp
 
@@ -37,3 +38,8 @@ def both(lhs: Expr | None, rhs: Expr) -> Expr:
 def within(value: Expr, lo: Expr, hi: Expr) -> Expr:
     """Return `lo <= value and value < hi`."""
     return Binary(BinaryOp.AND, Binary(BinaryOp.LE, lo, value), Binary(BinaryOp.LT, value, hi))
+
+
+def zero(dtype: DType) -> Const:
+    """Return zero of a type, or False."""
+    return Const(False if dtype is DType.BOOL else 0.0 if dtype.is_float else 0, dtype)

@@ -26,6 +26,7 @@ from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
 from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.ranges import difference, extent_of
+from ragged.tc.terms import sum_by_terms
 from ragged.tc.types import computed, converted
 
 _OWN = ("abs", "check", "facts", "fma", "max", "min", "sum", "workers")
@@ -89,9 +90,8 @@ class _FunctionLowering:
         for group in (function.parameters, function.initial):
             for name, version in group.items():
                 kind = Kind.PARAMETER if name in self.parameters else Kind.INPUT
-                self.tensors[version] = self.given(
-                    name if name not in function.outputs else f"{name}_in", version, kind
-                )
+                own = f"{name}_in" if name in function.outputs else name
+                self.tensors[version] = self.given(own, version, kind)
                 inputs[name] = self.tensors[version].name
         self.inline = inlined_versions(self.analysed)
         for statement in function.statements:
@@ -147,13 +147,14 @@ class _FunctionLowering:
             for var, new, each in zip(statement.indices, indices, version.domain, strict=True)
         }
         value = self.written(statement, at)
-        scope = tuple(map(Scoped, dims, indices))
         dtype = stored(version.type)
         if value.dtype is not dtype:
             value = Value(ir.Cast(dtype, value.expr), value.sources)
-        body = normal_form(own, value, scope)
+        body = normal_form(own, value, tuple(map(Scoped, dims, indices)))
         tensor = RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
         size = self.split.get(version.name) if isinstance(body, Reduction) else None
+        if size is None:
+            sum_by_terms(tensor, self.name)
         reduced = tensor if size is None else split_reduction(tensor, size, self.name)
         lanes = reduce_in_lanes(reduced, self.name, in_parts=size is not None)
         self.attached += [(part, reduced) for part in lanes]
@@ -205,9 +206,8 @@ class _FunctionLowering:
         assert statement.combiner is not None, "'=' has no reduction"
         axes, own = [], dict(at)
         for var in statement.reduced:
-            axis = Axis(ir.Var(var.name), Value(self.placed(extent_of(statement.ranges[var]))))
-            axes.append(axis)
-            own[var] = plus(ir.Ref(axis.var), statement.ranges[var].lower)
+            axes.append(Axis(ir.Var(var.name), Value(self.placed(extent_of(statement.ranges[var])))))
+            own[var] = plus(ir.Ref(axes[-1].var), statement.ranges[var].lower)
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
         if inside is not None:

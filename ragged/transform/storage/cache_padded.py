@@ -1,4 +1,4 @@
-"""cache_padded: copy what a statement reads under a condition, and the constant it takes elsewhere, to a temporary."""
+"""cache_padded: copy what a statement reads, and the constant it takes where a condition fails, to a temporary."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import check_alone, is_size_expr
-from ragged.arith.affine import AffineForm, affine
+from ragged.arith.affine import AffineForm, affine, at_most
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import at_least_zero, plus, times
 from ragged.errors import ScheduleError
+from ragged.ir.build import both, zero
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import mentions, subexpressions, written
 from ragged.transform.locate import loop_site
 
-_FILLED = (Role.PARAMETER, Role.PAYLOAD)
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
 _FIX = "a statement with `x[...] if condition else number`, with sums of loops' variables in both"
 
 
-def cache_padded(program: Program, statement: Label, loop: Var) -> Rewritten:
-    """Copy an input that a statement reads under a condition to a temporary that holds its border too.
+def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer | None = None) -> Rewritten:
+    """Copy what a statement reads, also under a condition, to a temporary that holds its border too.
 
     before::
 
@@ -45,12 +45,14 @@ def cache_padded(program: Program, statement: Label, loop: Var) -> Rewritten:
 
     The condition is asked once for each element that is read, and not in each step of a reduction. The temporary is a
     workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
+    It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere. Where an
+    iteration of `loop` reads fewer elements than others, as the last one of a split loop, the rest is zeros.
 
     Raises:
-        ScheduleError: the statement is not in the loop, or reads nothing in this form; what it reads is no input and no
-            parameter; an index is no sum of positive multiples of the variables of loops inside, which extend
-            numbers and sizes, and of what is known at the start of the loop's body; or the condition asks for something
-            else than for such an index.
+        ScheduleError: the statement is not in the loop, or reads nothing in this form; the loop writes what it reads;
+            an index is no sum of positive multiples of the variables of loops inside, and of what is known at the start
+            of the loop's body; these extend neither numbers and sizes, nor at most a number that an index grows by one
+            along; or the condition asks for something else than for such an index.
     """
     what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
     place = loop_site(program, loop, "cache_padded")
@@ -62,12 +64,12 @@ def cache_padded(program: Program, statement: Label, loop: Var) -> Rewritten:
         raise ScheduleError(what, because="it writes no buffer in the kernel", fix=_FIX)
     depth = site.loops.index(place.stmt) + 1
     outer, inner = site.loops[:depth], site.loops[depth:]
-    guarded = _guarded(stmt, {each.var for each in inner}, what)
-    load = guarded.if_true
+    guarded = _guarded(stmt, {each.var for each in inner}, buffer, what)
+    load = guarded.if_true if isinstance(guarded, Select) else guarded
     assert isinstance(load, Load)
     check_alone(program, load.buffer, "cache_padded")
-    if load.buffer.role not in _FILLED:
-        raise ScheduleError(what, because=f"'{load.buffer.name}' is no input: it may be written in the loop")
+    if load.buffer in written(place.stmt):
+        raise ScheduleError(what, because=f"the loop writes '{load.buffer.name}'")
     padding = _Padding(what, bindings(program), outer, {each.var: each.extent for each in inner}, load)
     table, fill = padding.table(program, guarded)
     read = Load(table, (*(Ref(each.var) for each in outer), *padding.places()))
@@ -79,9 +81,12 @@ def cache_padded(program: Program, statement: Label, loop: Var) -> Rewritten:
     return rewriter.finish(program, replace(program, buffers=(*program.buffers, table), stages=stages))
 
 
-def _guarded(stmt: Store | Reduce, inner: Collection[Var], what: str) -> Select:
-    """Return what the statement selects between an element and a number, in a condition on inner loops."""
-    found = {
+def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None, what: str) -> Select | Load:
+    """Return what the statement selects between an element and a number, in a condition on inner loops.
+
+    Of a `buffer` also an element that it reads without a condition.
+    """
+    found: set[Select | Load] = {
         part
         for part in subexpressions(stmt.value)
         if isinstance(part, Select)
@@ -89,8 +94,15 @@ def _guarded(stmt: Store | Reduce, inner: Collection[Var], what: str) -> Select:
         and isinstance(part.if_false, Const)
         and mentions(part.condition, inner)
     }
+    if buffer is not None:
+        found = {
+            part
+            for part in found
+            if buffer in {each.buffer for each in subexpressions(part) if isinstance(each, Load)}
+        } or {part for part in subexpressions(stmt.value) if isinstance(part, Load) and part.buffer is buffer}
     if len(found) != 1:
-        raise ScheduleError(what, because=f"it has {len(found) or 'no'} such conditions", fix=_FIX)
+        whats = "such conditions" if buffer is None else f"reads of '{buffer.name}'"
+        raise ScheduleError(what, because=f"it has {len(found) or 'no'} {whats}", fix=_FIX)
     return found.pop()
 
 
@@ -116,13 +128,33 @@ class _Padding:
         """Return the part of an index that depends on inner loops."""
         own = form.only(term for term in form.terms if mentions(term, self.inner))
         for term, coefficient in own.terms.items():
-            if not isinstance(term, Ref) or coefficient < 0 or not is_size_expr(self.inner[term.var]):
+            if not isinstance(term, Ref) or coefficient < 0 or not self._is_known(own, term.var):
                 raise ScheduleError(
                     self.what,
                     because="an index is no sum of positive multiples of inner loops' variables with known extents",
                     fix=_FIX,
                 )
         return own
+
+    def _is_known(self, form: AffineForm, var: Var) -> bool:
+        """Return whether it is known how far a loop runs, or at most, if it alone moves an index."""
+        extent = self.inner[var]
+        if is_size_expr(extent):
+            return True
+        alone = len(form.terms) == 1 and form.terms.get(Ref(var)) == 1
+        outside = not mentions(self.known.expand(extent), self.inner)
+        return alone and outside and at_most(extent, {}) is not None
+
+    def most(self, var: Var) -> Expr:
+        """Return the most iterations of an inner loop."""
+        bound = None if is_size_expr(self.inner[var]) else at_most(self.inner[var], {})
+        return self.inner[var] if bound is None else Const(bound)
+
+    def is_read(self, form: AffineForm, place: Var) -> Expr | None:
+        """Return the condition on a place of the table for an element to be read; None where all are."""
+        extents = [self.inner[term.var] for term in self.moving(form).terms if isinstance(term, Ref)]
+        short = next((extent for extent in extents if not is_size_expr(extent)), None)
+        return None if short is None else Binary(BinaryOp.LT, Ref(place), self.known.expand(short))
 
     def places(self) -> tuple[Expr, ...]:
         """Return where the table has the element of an iteration."""
@@ -134,10 +166,10 @@ class _Padding:
         total: Expr = Const(0)
         for term, coefficient in self.moving(form).terms.items():
             assert isinstance(term, Ref)
-            total = plus(total, times(self.inner[term.var], Const(coefficient)))
+            total = plus(total, times(self.most(term.var), Const(coefficient)))
         return at_least_zero(affine(plus(total, Const(constant))).expr)
 
-    def table(self, program: Program, guarded: Select) -> tuple[Buffer, Stmt]:
+    def table(self, program: Program, guarded: Select | Load) -> tuple[Buffer, Stmt]:
         """Return the table, and the loops that fill it."""
         buffer, forms = self.load.buffer, self.forms()
         if not all(is_size_expr(each.extent) for each in self.outer):
@@ -156,8 +188,16 @@ class _Padding:
         indices = tuple(
             at[d].expr if d in at else self.known.expand(index) for d, index in enumerate(self.load.indices)
         )
-        condition = self._at(self.known.expand(guarded.condition), at)
-        value = Select(condition, Load(buffer, indices), guarded.if_false)
+        condition: Expr | None = None
+        other: Expr = zero(buffer.dtype)
+        for d, form in forms.items():
+            if (short := self.is_read(form, fresh[d])) is not None:
+                condition = both(condition, short)
+        if isinstance(guarded, Select):
+            condition = both(condition, self._at(self.known.expand(guarded.condition), at))
+            other = guarded.if_false
+        value: Expr = Load(buffer, indices)
+        value = value if condition is None else Select(condition, value, other)
         places = (*(Ref(each.var) for each in self.outer), *(Ref(var) for var in fresh.values()))
         nest: Stmt = Store(Label(table.name), table, places, value)
         for d in reversed([d for d in buffer.order if d in fresh]):
@@ -194,7 +234,7 @@ class _Padding:
 class _Pad(Rewriter):
     loop: Var = field(kw_only=True)
     statement: Stmt = field(kw_only=True)
-    guarded: Select = field(kw_only=True)
+    guarded: Select | Load = field(kw_only=True)
     read: Load = field(kw_only=True)
     fill: Stmt = field(kw_only=True)
     _inside: bool = field(default=False, init=False)

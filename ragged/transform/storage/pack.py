@@ -19,8 +19,7 @@ from ragged.arith.affine import divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.build import both
-from ragged.ir.dtype import DType
+from ragged.ir.build import both, zero
 from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
@@ -263,17 +262,11 @@ def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _
             there = both(there, Binary(BinaryOp.LT, source[dimension], shape[dimension]))
     value: Expr = Load(parameter, tuple(source))
     if there is not None:
-        value = Select(there, value, _zero(table.dtype))
+        value = Select(there, value, zero(table.dtype))
     nest: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
     for var, piece in zip(reversed(loops), reversed(layout.pieces), strict=True):
         nest = For(var, piece.extent, nest)
     return nest
-
-
-def _zero(dtype: DType) -> Const:
-    if dtype is DType.BOOL:
-        return Const(False, dtype)
-    return Const(0.0 if dtype.is_float else 0, dtype)
 
 
 @dataclass

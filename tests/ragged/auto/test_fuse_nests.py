@@ -122,7 +122,7 @@ def examples():
             yield name, lib[name]
 
 
-STEPS = {"moments": 3, "layer_norm": 4, "group_norm": 8, "softmax": 2, "wavenet_block": 5, "two_lookups": 1}
+STEPS = {"moments": 3, "layer_norm": 4, "group_norm": 8, "softmax": 2, "wavenet_block": 3, "two_lookups": 1}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,9 @@ def test_examples_of_tensor_comprehensions(name, function):
     _, record = fused(program)
     assert len(record.applied) == STEPS.get(name, 0)
     for refusal in record.refused:
-        assert "would lose its register tiles" in refusal.reason
+        assert (
+            "would lose its register tiles" in refusal.reason or "workers would not share" in refusal.reason
+        )
 
 
 def test_functions_of_elements_keep_their_vectors():

@@ -104,8 +104,12 @@ REFUSED = {
     ),
     "no_condition": (windows("count > 1"), 1, "n"),
     "no_number": (windows(other="w[0, 0, 0]"), 1, "n"),
-    "no_input": (
-        parse(POSITIVE.format(condition=INSIDE_POSITIVE, other="0.0").replace("x: payload", "x: workspace")),
+    "written": (
+        parse(
+            POSITIVE.format(condition=INSIDE_POSITIVE, other="0.0")
+            .replace("x: payload", "x: workspace")
+            .replace("    y[n, h, v] = 0.0", "    x[n, h, v, 0] = 0.0\n                y[n, h, v] = 0.0")
+        ),
         1,
         "n",
     ),
@@ -120,3 +124,60 @@ def test_what_is_refused(case, golden):
     program, place, name = REFUSED[case]
     text = refused(cache_padded, program, label(program, "y", place), loop(program, name))
     golden(f"cache_padded_{case}.txt", f"{text}\n")
+
+
+PANELS = """\
+program("panels")
+
+N: call()
+K: call()
+d: call()
+x: payload(float32[K, N])
+w: payload(float32[4, K])
+z: workspace(float32[K, N])
+y: output(float32[4, N])
+
+with kernel:
+    for i in parallel(K):
+        for j in parallel(N):
+            z[i, j] = x[i, j] + 1.0
+    for p in parallel((N + 7) // 8):
+        for r in serial(4):
+            for c in serial(min(N - p * 8, 8)):
+                y[r, p * 8 + c] = 0.0
+                for k in serial(K):
+                    y[r, p * 8 + c] += {read} * w[r, k]
+"""
+READS = {
+    "a temporary": "z[k, p * 8 + c]",
+    "another place": "(x[k, p * 8 + c - d] if d >= 0 and p * 8 + c - d >= 0 else 0.0)",
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_the_columns_of_a_panel(read, golden):
+    program = parse(PANELS.format(read=READS[read]))
+    buffer = next(each for each in program.buffers if each.name == ("z" if read == "a temporary" else "x"))
+    new = valid(cache_padded, program, label(program, "y", 1), loop(program, "p"), buffer).program
+    golden(f"cache_padded_{read.replace(' ', '_')}.txt", body(new))
+    random = np.random.default_rng(0)
+    cases = [
+        (
+            {"N": n, "K": k, "d": d},
+            {
+                "x": random.standard_normal((k, n), np.float32),
+                "w": random.standard_normal((4, k), np.float32),
+            },
+        )
+        for n, k, d in ((0, 2, 1), (5, 3, 2), (16, 2, 20), (17, 0, 0), (19, 3, 0))
+    ]
+    same(program, new, cases)
+    same_compiled(program, new, cases)
+
+
+def test_a_buffer_that_is_read_twice():
+    program = parse(PANELS.format(read="(z[k, p * 8 + c] + z[k, 0])"))
+    z = next(each for each in program.buffers if each.name == "z")
+    assert "it has 2 reads of 'z'" in refused(
+        cache_padded, program, label(program, "y", 1), loop(program, "p"), z
+    )

@@ -1,0 +1,95 @@
+"""Register tiles of a nest with a reduction: sums of several rows and vectors at once, and the rows left over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragged.analysis.loop_bodies import loop_of, parts_of
+from ragged.arith.affine import at_most
+from ragged.auto.fission_nest import fission_nest
+from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
+from ragged.ir.walk import statements
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.pad_loop import pad_loop
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_write import cache_write
+from ragged.transform.storage.expand_storage import expand_storage
+
+
+def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence[Var], most: int) -> None:
+    """Tile a nest over rows and the loops `inside`, of constant extents, and sum up each tile in registers.
+
+    `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows,
+    and those that are left over are in smaller tiles.
+    """
+    rows, count, inside = _one_loop(schedule, nest), most, list(inside)
+    while rows is not None and count > 1:
+        _, row, *rest = schedule.apply(split, rows, count, Tail.PEEL).loops[rows]
+        tail = _loops_in(schedule, rest[0])[: len(inside)] if rest else []
+        _hold_in_registers(schedule, (row, *inside))
+        if not rest:
+            return
+        rows, inside = rest[0], tail
+        count //= 2
+    _hold_in_registers(schedule, tuple(inside))
+
+
+def _one_loop(schedule: LoopSchedule, rows: Sequence[Var]) -> Var | None:
+    """Fuse the innermost loops over rows; return the loop to tile, None if there is none.
+
+    A loop of unknown extent stays inside: dividing by it for each row and step would take longer than the remainder.
+    """
+    if not rows:
+        return None
+    *others, fused = rows
+    for row in reversed(others):
+        if not isinstance(loop_of(schedule.program, fused).extent, Const):
+            break
+        fused = schedule.apply(fuse, row, fused).loops[fused][0]
+    return fused
+
+
+def _loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
+    """Return the loops in a loop, in the order of the text."""
+    return [stmt.var for stmt in statements(loop_of(schedule.program, loop).body) if isinstance(stmt, For)]
+
+
+def _hold_in_registers(schedule: LoopSchedule, tile: tuple[Var, ...]) -> None:
+    """Sum up all elements of a tile in registers, one step of the reduction at a time, and store them then."""
+    init, axes, update = _sum_in(loop_of(schedule.program, tile[-1]))
+    lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})
+    assert lanes is not None, "a loop over lanes is short"
+    schedule.apply(cache_write, update, tile[-1])
+    for var in reversed(tile):
+        schedule.apply(expand_storage, _allocated_in(schedule, var), var)
+    computed, stored = fission_nest(schedule, tile, axes[0])
+    schedule.apply(pad_loop, computed[-1], lanes)
+    started, summed = fission_nest(schedule, computed, init)
+    schedule.apply(reorder, (*axes, *summed))
+    for *around, lane in (started, summed, stored):
+        for var in around:
+            schedule.apply(unroll, var)
+        schedule.apply(vectorize, lane)
+
+
+def _sum_in(loop: For) -> tuple[Label, list[Var], Label]:
+    """Return the initializing store in a loop, the loops of the reduction after it, and its update."""
+    init, nest, *_ = parts_of(loop)
+    assert isinstance(init, Store)
+    axes: list[Var] = []
+    while isinstance(nest, For):
+        axes.append(nest.var)
+        nest = nest.body
+    assert isinstance(nest, Reduce)
+    return init.label, axes, nest.label
+
+
+def _allocated_in(schedule: LoopSchedule, loop: Var) -> Buffer:
+    """Return the first buffer that is allocated in a loop."""
+    inside = statements(loop_of(schedule.program, loop).body)
+    return next(stmt.buffer for stmt in inside if isinstance(stmt, Alloc))
