@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from ragged.api.compile import compile as compile_ragged
@@ -35,6 +37,18 @@ class TcOptions:
     parameters: Mapping[str, Array] = field(default_factory=dict)
     split: Mapping[str, int] = field(default_factory=dict)
     compile: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """What tells options of operators from others, in other processes too; empty for the default ones."""
+        if not (self.sizes or self.parameters or self.compile):
+            return ""
+        text = repr([sorted(each.items()) for each in (self.sizes, self.compile)])
+        digest = sha256(text.encode())
+        for name, array in sorted(self.parameters.items()):
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

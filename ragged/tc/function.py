@@ -177,10 +177,9 @@ class TcFunction(TcCallable):
             conv(x, w).sum().backward()
         """
         options = self._options
-        variant = bool(options.sizes or options.parameters or options.compile)
         if self._operator is None:
             self._operator = torch_operator(
-                self, self._function, options.parameters, self._reverse, variant=variant
+                self, self._function, options.parameters, self._reverse, options.digest
             )
         return self._operator
 

@@ -37,12 +37,12 @@ def torch_operator(
     checked: CheckedFunction,
     bound: Mapping[str, object],
     reverse: Reverse,
-    *,
-    variant: bool,
+    options: str,
 ) -> Any:
     """Return a function as an operator of `torch.library`; `bound` are the parameters that calls do not give.
 
-    Functions of one text are one operator, but a `variant`, of other options than the default ones.
+    Functions of one text and of the same `options`, a digest, are one operator, of one name in all processes:
+    PyTorch's compiler keeps names on disk.
 
     Raises:
         TcError: an output is read before it is written, or there is no parameter to take a size from ("check").
@@ -78,7 +78,7 @@ def torch_operator(
         )
 
     with _lock:
-        text = f"{function}{len(_operators) if variant else ''}"
+        text = f"{function}{options}"
         own = f"{_NAMESPACE}::{checked.name}_{sha256(text.encode()).hexdigest()[:12]}"
         if own not in _operators:
             made = torch.library.custom_op(own, run, mutates_args=(), device_types="cpu", schema=schema)

@@ -1,5 +1,6 @@
 """Functions as operators of PyTorch: shapes, gradients, its compiler and its export."""
 
+import numpy as np
 import pytest
 import torch
 from torch.library import opcheck
@@ -109,6 +110,13 @@ def test_exported():
 def test_one_operator_for_one_text():
     again = tc.define(str(TEXTS.layer))
     assert again.layer.torch() is TEXTS.layer.torch() is not LAYER
+
+
+def test_names_of_operators_follow_from_their_options_alone():
+    """PyTorch's compiler keeps code with names on disk: another process, with other operators before, runs it."""
+    assert operator("layer") is LAYER
+    bound = [operator("layer", parameters={"W": np.full((4, 3), k, np.float32)}) for k in (1, 2, 1)]
+    assert bound[0] is bound[2] and bound[0] is not bound[1] and LAYER not in bound
 
 
 def test_extents_that_differ():
