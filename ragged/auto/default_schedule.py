@@ -117,7 +117,7 @@ class _CpuState:
 
 
 def _tile_panels(state: _CpuState) -> None:
-    state.panels = tile_panels(state.schedule, state.machine, state.given.options.tile)
+    state.panels = tile_panels(state.schedule, state.machine, state.given.options.tile, state.threads)
 
 
 def _plan_rows(state: _CpuState) -> None:

@@ -12,7 +12,9 @@ from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.mapping.parallel import parallel
 
 
-def share_panels(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> None:
+def share_panels(
+    schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var], rows: Sequence[Var] = ()
+) -> None:
     """Share the panels of all operands of a batch between workers, each of which fills a panel before it reads it.
 
     before::
@@ -30,10 +32,10 @@ def share_panels(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var
             read w_packed[b, j]
 
     `nest` are the loops over the batch and over panels that read, `fill` those that fill, if the operand is an input;
-    both outermost first. What a primitive refuses is left.
+    both outermost first. Loops over `rows` directly inside are shared too. What a primitive refuses is left.
     """
     schedule.apply(parallel, nest[-1])
-    _one_parallel_loop(schedule, _fuse_fill(schedule, fill, nest))
+    _one_parallel_loop(schedule, (*_fuse_fill(schedule, fill, nest), *rows))
 
 
 def _fuse_fill(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> tuple[Var, ...]:

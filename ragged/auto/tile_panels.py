@@ -34,7 +34,7 @@ _MANY = 3
 
 
 def tile_panels(
-    schedule: LoopSchedule, machine: Machine, tile: tuple[int, int] | None = None
+    schedule: LoopSchedule, machine: Machine, tile: tuple[int, int] | None = None, threads: int = 1
 ) -> tuple[PlannedPanels, ...]:
     """Give each dense product that is left scalar register tiles, and pack the operand that has its columns.
 
@@ -60,16 +60,16 @@ def tile_panels(
 
     The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel.
     Another operand that is read under a condition, as images of a convolution at their border, is padded once in each
-    iteration of the first loop. What follows the sum of an element in its loop, as an activation, is computed as the
-    tile is stored. The last vector of a packed operand is filled up with zeros, so that sums are computed for whole
-    vectors, and stored as far as there are columns. The order of each sum stays. Products that `tile_products` suits
-    are left to it, and so are those in which a primitive refuses a step. Comes while loops are parallel. `tile` is the
-    rows and vectors of a full tile, as many as fit by default. Returns what is planned for each.
+    iteration of the first loop; where that may be too few for the `threads`, once for each row of it and each panel.
+    What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
+    of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored as far as there
+    are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and so are those in
+    which a primitive refuses a step. Comes while loops are parallel. `tile` is the rows and vectors of a full tile, as
+    many as fit by default. Returns what is planned for each.
     """
     planned = []
-    batches = bool(
-        batches_of(schedule.program)
-    )  # `tile_batches` tiles rows of batches, as their number changes within a call
+    # `tile_batches` tiles rows of batches, as their number changes within a call
+    batches = bool(batches_of(schedule.program))
     tiled = {
         each.update
         for each in contractions(schedule.program)
@@ -79,7 +79,7 @@ def tile_panels(
     for label in labels:
         before = schedule.checkpoint()
         try:
-            planned.append(_tile(schedule, machine, label, tile, few=len(labels) >= _MANY))
+            planned.append(_tile(schedule, machine, label, tile, threads, few=len(labels) >= _MANY))
         except ScheduleError:
             schedule.restore(before)
     if planned:
@@ -96,34 +96,39 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
 
 
 def _tile(
-    schedule: LoopSchedule, machine: Machine, update: Label, tile: tuple[int, int] | None, *, few: bool
+    schedule: LoopSchedule,
+    machine: Machine,
+    update: Label,
+    tile: tuple[int, int] | None,
+    threads: int,
+    *,
+    few: bool,
 ) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it.
 
     The vectors of panels that have no tile of their own are computed one after another; with `few` only full ones do.
     """
     product = _product(schedule, update)
-    if isinstance(product.other, Select) and len(product.rows) > 1:
-        product = _without_condition(schedule, product)
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
     widths = _widths(columns, lanes, panel_vectors(machine, tile), few=few)
     most = widths[0]
-    outer, rows = _arrange(product)
+    outer, middle, rows = _arrange(product, threads)
     fill: tuple[Var, ...] = ()
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = _pack(schedule, product, lanes, most)
-        schedule.apply(reorder, (*outer, panel, *rows, vectors, lane))
+        schedule.apply(reorder, (*outer, panel, *middle, *rows, vectors, lane))
+        if isinstance(product.other, Select) and len(product.rows) > 1:
+            _copy_border(schedule, product, (*middle, product.rows[0].var)[0 if middle else -1])
     else:
         panel, column = schedule.apply(split, columns.var, lanes * most, Tail.SHORT).loops[columns.var]
         schedule.apply(reorder, (*outer, panel, *rows, column))
         _copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
-    shared = product.batch or not (outer or product.around)
-    if shared:
-        share_panels(schedule, fill, (*outer, panel))
+    if not product.around and (product.batch or not outer or threads > 1):
+        share_panels(schedule, fill if product.batch or not outer else (), (*outer, panel), middle)
     nests: list[tuple[int, Sequence[Var], Sequence[Var]]] = [(most, rows, (vectors, lane))]
     if not isinstance(loop_of(schedule.program, vectors).extent, Const):
         schedule.apply(reorder, (vectors, lane, *rows))
@@ -137,7 +142,7 @@ def _tile(
             nests.append((1, rows, (lane,)))
     for count, own, inside in nests:
         tile_registers(schedule, own, inside, rows_of_panel(machine, count, tile))
-    return _planned(product, widths, tile, per_call=bool(fill))
+    return _planned(product, (*outer, *middle), rows, widths, tile, per_call=bool(fill))
 
 
 def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
@@ -148,22 +153,25 @@ def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
     raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
 
 
-def _without_condition(schedule: LoopSchedule, product: DenseProduct) -> DenseProduct:
-    """Pad what a product reads under a condition, once in each iteration of its first loop; return the product."""
+def _copy_border(schedule: LoopSchedule, product: DenseProduct, loop: Var) -> None:
+    """Pad what a product reads under a condition, once in each iteration of a loop."""
     before = schedule.checkpoint()
     try:
-        schedule.apply(cache_padded, product.update, product.rows[0].var)
+        schedule.apply(cache_padded, product.update, loop)
     except ScheduleError:  # each step asks for the condition
         schedule.restore(before)
-        return product
-    return _product(schedule, product.update)
 
 
 def _planned(
-    product: DenseProduct, widths: tuple[int, ...], tile: tuple[int, int] | None, *, per_call: bool
+    product: DenseProduct,
+    outer: tuple[Var, ...],
+    rows: tuple[Var, ...],
+    widths: tuple[int, ...],
+    tile: tuple[int, int] | None,
+    *,
+    per_call: bool,
 ) -> PlannedPanels:
     """Return the plan of a product with tiles for panels of `widths`; `per_call`: each call packs its operand."""
-    outer, rows = _arrange(product)
     name, extents = product.columns.var.name, {each.var: each.extent for each in product.rows}
     tiled = list(rows[-1:])
     while tiled and len(tiled) < len(rows) and isinstance(extents[tiled[0]], Const):
@@ -183,12 +191,15 @@ def _planned(
     )
 
 
-def _arrange(product: DenseProduct) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-    """Return the loops outside of the panels, and the loops over the rows of a panel."""
+def _arrange(product: DenseProduct, threads: int) -> tuple[tuple[Var, ...], tuple[Var, ...], tuple[Var, ...]]:
+    """Return the loops outside of the panels, those that workers share with them, and those over the rows to tile."""
     batch, rows = [loop.var for loop in product.batch], [loop.var for loop in product.rows]
     if product.batch or product.around or len(rows) < 2 or not product.is_packed:
-        return tuple(batch), tuple(rows)
-    return (rows[0],), tuple(rows[1:])
+        return tuple(batch), (), tuple(rows)
+    first, last = product.rows[0].extent, product.rows[-1].extent
+    few = first.value < threads if isinstance(first, Const) else not isinstance(last, Const)
+    shared = len(rows) - 1 if threads > 1 and few else 1
+    return (rows[0],), tuple(rows[1:shared]), tuple(rows[shared:])
 
 
 def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int) -> tuple[Var, ...]:

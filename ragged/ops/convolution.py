@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import ragged
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.tensors import DimLike, RaggedTensor
+from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.data.read import is_array
 from ragged.errors import DataError
@@ -112,7 +112,6 @@ def conv2d_program(
         "weight", [*window, (c, channels), *own_filters] if last else [*own_filters, (c, channels), *window]
     )
     offset = ragged.input_tensor("bias", own_filters) if bias else None
-    padded = _padded(a, padding, last=last) if any(padding) else a
 
     def element(*indices: Value) -> Value:
         i, *at = indices
@@ -120,11 +119,14 @@ def conv2d_program(
         *of_group, o = own
 
         def term(channel: Value, u: Value, v: Value) -> Value:
-            h = p * stride[0] + u * dilation[0]
-            k = q * stride[1] + v * dilation[1]
+            h = p * stride[0] + u * dilation[0] - padding[0]
+            k = q * stride[1] + v * dilation[1] - padding[1]
             factor = w[(u, v, channel, *of_group, o)] if last else w[(*of_group, o, channel, u, v)]
-            read = (i, h, k, *of_group, channel) if last else (i, *of_group, channel, h, k)
-            return padded[read] * factor
+            read = a[(i, h, k, *of_group, channel) if last else (i, *of_group, channel, h, k)]
+            if any(padding):
+                inside = (h >= 0) & (h < height) & ((k >= 0) & (k < width))
+                read = ragged.where(inside, read, 0.0)
+            return read * factor
 
         total = (
             ragged.sum((ky, kx, c), lambda u, v, channel: term(channel, u, v))
@@ -134,28 +136,7 @@ def conv2d_program(
         return total if offset is None else total + offset[(*of_group, o)]
 
     dims = [(n, batch), *place, *own_filters] if last else [(n, batch), *own_filters, *place]
-    result = ragged.compute("y", dims, element)
-    s = RaggedSchedule(result, name="conv2d")
-    if padded is not a:
-        s.compute_at(padded, result.loops[0])
-    return s
-
-
-def _padded(a: RaggedTensor, padding: Pair, *, last: bool) -> RaggedTensor:
-    """Return images with zeros around them, so that no sum asks where they end; `last` says that channels come last."""
-    axes = (1, 2) if last else (len(a.dims) - 2, len(a.dims) - 1)
-    dims = [
-        (each.dim, each.extent + 2 * padding[axes.index(d)] if d in axes else each.extent)
-        for d, each in enumerate(a.dims)
-    ]
-    ends = [a.dims[d].extent for d in axes]
-
-    def element(*at: Value) -> Value:
-        read = [index - padding[axes.index(d)] if d in axes else index for d, index in enumerate(at)]
-        inside = [(read[d] >= 0) & (read[d] < end) for d, end in zip(axes, ends, strict=True)]
-        return ragged.where(inside[0] & inside[1], a[tuple(read)], 0.0)
-
-    return ragged.compute("padded", dims, element)
+    return RaggedSchedule(ragged.compute("y", dims, element), name="conv2d")
 
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:

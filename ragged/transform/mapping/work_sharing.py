@@ -18,7 +18,7 @@ from ragged.ir.expr import Binary, Buffer, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.sites import Site, sites_in
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
 from ragged.ir.walk import leaves
 from ragged.transform.locate import Replace
@@ -66,10 +66,9 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
         nest is not None
     ):  # two questions about two variables, instead of one about their quotient and remainder
         apart = Replace(loop=region.loop.var, change=lambda found, owner: nest).program(program).program
-        outer = next(each for each in _regions_of(apart)[1] if each.loop is nest)
-        check_independent(primitive, apart, outer)
-        inner = next(site for site in sites_in(outer.site) if site.stmt is nest.body)
-        check_independent(primitive, apart, region_at(inner))
+        for loop in (nest, nest.body):
+            site = next(each for each in sites(apart) if each.stmt is loop)
+            check_independent(primitive, apart, region_at(site))
         return
     var = region.loop.var
 

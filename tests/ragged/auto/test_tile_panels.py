@@ -300,6 +300,24 @@ def test_a_border_is_no_condition_in_the_tiles():
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def test_workers_share_the_rows_of_one_image():
+    sized = PADDED.replace("N: call()", "N: call()\nH: call()\nW: call()").replace("N, 4, 5", "N, H, W")
+    for number, name in (("4", "H"), ("5", "W")):
+        sized = sized.replace(f"parallel({number})", f"parallel({name})").replace(f"< {number}", f"< {name}")
+    program = parse(sized)
+    done = DefaultSchedule(AVX512, threads=2)(program).program
+    text = to_text(done)
+    assert "w * N // workers" not in text and "// workers" in text and "y_acc" in text
+    random = np.random.default_rng(2)
+    for count, height, width in ((1, 3, 8), (2, 1, 1), (0, 2, 3), (1, 0, 4)):
+        sizes = {"N": count, "H": height, "W": width}
+        x = random.standard_normal((count, height, width, 3), np.float32)
+        w = random.standard_normal((3, 3, 3, 20), np.float32)
+        want = interpret(program, sizes, {"x": x, "w": w})["y"]
+        got = interpret(done, {**sizes, "workers": 2}, {"x": x, "w": w})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 CHANNELS_FIRST = """\
 program("channels_first")
 
