@@ -8,7 +8,7 @@ repeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -72,17 +72,18 @@ def panels_ns(
     tiles: Tiles,
     rows: int,
     product: Product,
-    widths: Collection[int] | None = None,
+    *,
+    singly: bool = False,
 ) -> float:
     """Return the time of a product in panels of so many vectors and a last one of the rest, in nanoseconds.
 
-    A rest that is none of `widths` is computed one vector after another; None: each has tiles of its own.
+    With `singly` the vectors of the rest are computed one after another.
     """
     if not rows:
         return 0.0
     lanes = machine.lanes(_FLOAT_BYTES)
     full, rest = divmod(-(-product.columns // lanes), vectors)
-    last, times = (rest, 1) if widths is None or rest in widths else (1, rest)
+    last, times = (1, rest) if singly else (rest, 1)
     share = -(-rows // product.workers) if not product.shared else rows
     cycles = {
         each: _panel_cycles(machine, tiles(each, share), share, product, each)

@@ -34,7 +34,7 @@ class PanelExtents:
 class PlannedPanels:
     """A dense product in panels of vectors and a last one of fewer: its loops, and when the columns are packed.
 
-    `widths` are the vectors of panels with tiles of their own, full ones first; others are computed vector by vector.
+    Full panels have `vectors`; those of another one are computed one after another.
     `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
     the operand, an input; else it was packed when parameters were bound. `tile` is the full tile that was asked for.
     """
@@ -45,14 +45,9 @@ class PlannedPanels:
     rows: tuple[SizeSum, ...]
     depth: tuple[SizeSum, ...]
     columns: SizeSum
-    widths: tuple[int, ...]
+    vectors: int
     per_call: bool
     tile: tuple[int, int] | None = None
-
-    @property
-    def vectors(self) -> int:
-        """The vectors of a full panel."""
-        return self.widths[0]
 
     def at(self, sizes: Mapping[str, int]) -> PanelExtents:
         """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""
@@ -84,7 +79,7 @@ class PlannedPanels:
             lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors, self.tile), rows),
             extents.rows,
             self.product(extents, workers),
-            self.widths,
+            singly=True,
         )
         shares = self._panels(machine, extents.columns) if self.batch else 1  # of each product
         busiest = -(-extents.times * shares // workers) / shares
@@ -93,7 +88,7 @@ class PlannedPanels:
     def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
         """Return the number of tiles of the widest panel for each number of rows."""
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
-        most = rows_of_panel(machine, max(1, min(self.vectors, vectors)), self.tile)
+        most = rows_of_panel(machine, self.vectors if vectors >= self.vectors else 1, self.tile)
         return _tiles_of(most, extents.rows)
 
     def _panels(self, machine: Machine, columns: int) -> int:
@@ -110,7 +105,7 @@ class PlannedPanels:
         """Return the plan for all sizes as one line of text."""
         shape = [" * ".join(map(str, each)) or "1" for each in (self.rows, (self.columns,), self.depth)]
         around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
-        kinds = dict.fromkeys((*self.widths, 1))
+        kinds = dict.fromkeys((self.vectors, 1))
         tiles = ", ".join(f"{rows_of_panel(machine, each, self.tile)}x{each}" for each in kinds)
         packed = "packed in each call" if self.per_call else "packed with the parameters"
         return (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of
@@ -29,9 +27,6 @@ from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.set_order import set_order
 
-_MANY = 3
-"""Products of a kernel from which on only full panels have tiles of their own: others take as long to compile."""
-
 
 def tile_panels(
     schedule: LoopSchedule, machine: Machine, tile: tuple[int, int] | None = None, threads: int = 1
@@ -56,7 +51,7 @@ def tile_panels(
                     for k in serial(K): y_acc[r, v, lane] += x[rows * 6 + r, k] * w_packed[k, v * 16 + lane]
                     for r, v: for lane in vectorized(min(N - (p * 4 + v) * 16, 16)): y[...] = y_acc[r, v, lane]
                 the rows that are left over, in tiles of 3 rows and of one
-            and the same for 3 vectors; and for one, in a loop over fewer
+            else the same for one vector after another, in tiles of 12 rows, 6, 3 and one
 
     The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel.
     Another operand that is read under a condition, as images of a convolution at their border, is padded once in each
@@ -79,7 +74,7 @@ def tile_panels(
     for label in labels:
         before = schedule.checkpoint()
         try:
-            planned.append(_tile(schedule, machine, label, tile, threads, few=len(labels) >= _MANY))
+            planned.append(_tile(schedule, machine, label, tile, threads))
         except ScheduleError:
             schedule.restore(before)
     if planned:
@@ -101,18 +96,13 @@ def _tile(
     update: Label,
     tile: tuple[int, int] | None,
     threads: int,
-    *,
-    few: bool,
 ) -> PlannedPanels:
-    """Tile the product of an update; return what is planned for it.
-
-    The vectors of panels that have no tile of their own are computed one after another; with `few` only full ones do.
-    """
+    """Tile the product of an update; return what is planned for it."""
     product = _product(schedule, update)
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
-    widths = _widths(columns, lanes, panel_vectors(machine, tile), few=few)
-    most = widths[0]
+    full = panel_vectors(machine, tile)
+    most = min(full, _vectors(columns, lanes) or full)
     outer, middle, rows = _arrange(product, threads)
     fill: tuple[Var, ...] = ()
     if product.is_packed:
@@ -129,20 +119,21 @@ def _tile(
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
         share_panels(schedule, fill if product.batch or not outer else (), (*outer, panel), middle)
-    nests: list[tuple[int, Sequence[Var], Sequence[Var]]] = [(most, rows, (vectors, lane))]
-    if not isinstance(loop_of(schedule.program, vectors).extent, Const):
-        schedule.apply(reorder, (vectors, lane, *rows))
-        done = schedule.apply(specialize, vectors, widths)
-        copies = zip(*(done.loops[var][-len(widths) :] for var in (*rows, vectors, lane)), strict=True)
-        nests = [(count, tuple(own), (v, x)) for count, (*own, v, x) in zip(widths, copies, strict=True)]
-        for _, own, inside in nests:
-            schedule.apply(reorder, (*own, *inside))
-        if len(done.loops[vectors]) > len(widths):
-            schedule.apply(reorder, (vectors, *rows, lane))
-            nests.append((1, rows, (lane,)))
-    for count, own, inside in nests:
-        tile_registers(schedule, own, inside, rows_of_panel(machine, count, tile))
-    return _planned(product, (*outer, *middle), rows, widths, tile, per_call=bool(fill))
+    singly = (vectors, *rows, lane)
+    if most < full:  # of a number of columns
+        schedule.apply(reorder, singly)
+        tile_registers(schedule, rows, (lane,), rows_of_panel(machine, 1, tile))
+    elif isinstance(loop_of(schedule.program, vectors).extent, Const):
+        tile_registers(schedule, rows, (vectors, lane), rows_of_panel(machine, most, tile))
+    else:
+        schedule.apply(reorder, singly)
+        done = schedule.apply(specialize, vectors, (most,))
+        v, *own, x = (done.loops[var][-1] for var in singly)
+        schedule.apply(reorder, (*own, v, x))
+        tile_registers(schedule, own, (v, x), rows_of_panel(machine, most, tile))
+        if len(done.loops[vectors]) > 1:
+            tile_registers(schedule, rows, (lane,), rows_of_panel(machine, 1, tile))
+    return _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill))
 
 
 def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
@@ -166,12 +157,12 @@ def _planned(
     product: DenseProduct,
     outer: tuple[Var, ...],
     rows: tuple[Var, ...],
-    widths: tuple[int, ...],
+    vectors: int,
     tile: tuple[int, int] | None,
     *,
     per_call: bool,
 ) -> PlannedPanels:
-    """Return the plan of a product with tiles for panels of `widths`; `per_call`: each call packs its operand."""
+    """Return the plan of a product in panels of so many vectors; `per_call`: each call packs its operand."""
     name, extents = product.columns.var.name, {each.var: each.extent for each in product.rows}
     tiled = list(rows[-1:])
     while tiled and len(tiled) < len(rows) and isinstance(extents[tiled[0]], Const):
@@ -185,7 +176,7 @@ def _planned(
         tuple(SizeSum.of(extents[var]) for var in tiled),
         tuple(SizeSum.of(loop.extent) for loop in product.axes),
         SizeSum.of(product.columns.extent),
-        widths,
+        vectors,
         per_call,
         tile,
     )
@@ -230,13 +221,7 @@ def _copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> N
         schedule.apply(set_order, table, places)
 
 
-def _widths(columns: For, lanes: int, most: int, *, few: bool) -> tuple[int, ...]:
-    """Return the numbers of vectors of panels that get tiles of their own, the most frequent one first.
-
-    All where the columns are a number. Two vectors take no less time in one tile than one after the other.
-    """
-    if not isinstance(columns.extent, Const):
-        return (most,) if few or most < 3 else (most, most - 1)
-    vectors = max(1, -(-int(columns.extent.value) // lanes))
-    counts = (most if vectors >= most else 0, vectors % most)
-    return tuple(count for count in counts if count)
+def _vectors(columns: For, lanes: int) -> int | None:
+    """Return the vectors that a number of columns fills, None if a size says how many."""
+    extent = columns.extent
+    return max(1, -(-int(extent.value) // lanes)) if isinstance(extent, Const) else None

@@ -10,8 +10,9 @@ from ragged.machine import Machine
 _SEVERAL = 4
 """From so many full tiles on, a smaller tile for the remainder costs less than tiles of fewer rows throughout."""
 
-_PANEL_ROWS = (24, 12, 8, 6, 4, 3, 2)
-"""Rows of a tile of 1 to 4 vectors: as many as there are accumulators, 24 rows being tiles of each kind."""
+_PANEL_ROWS = (12, 8, 6, 4, 3, 2)
+"""Rows of a tile of 1 to 4 vectors: as many as there are accumulators, 24 rows being tiles of each kind. More than 12
+rows exceed the ways of the L1 cache where they are a power of two of bytes apart."""
 
 
 def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
