@@ -10,7 +10,16 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.stmt import Alloc, Block, For, If, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, held, statements, subexpressions, touches
+from ragged.ir.walk import (
+    children,
+    held,
+    reads_memory,
+    statements,
+    subexpressions,
+    touches,
+    variables,
+    varies,
+)
 
 Indices = tuple[Expr, ...]
 
@@ -75,11 +84,8 @@ def home_of(index: Expr, binders: Mapping[Var, int]) -> Var | None:
 
     An index that is no single variable is of the loops around an operator: none of them is a vector's.
     """
-    parts = list(subexpressions(index))
-    variables = [part.var for part in parts if isinstance(part, Ref)]
-    if not variables or any(isinstance(part, Load) for part in parts):
-        return None
-    return max(variables, key=lambda var: binders[var])
+    used = variables(index)
+    return None if not used or reads_memory(index) else max(used, key=lambda var: binders[var])
 
 
 def accesses(body: Stmt, buffer: Buffer) -> Iterator[Indices]:
@@ -166,7 +172,7 @@ def _slices(scope: Stmt, buffer: Buffer) -> Slices:
     loops = {stmt.var: stmt.extent for stmt in statements(scope) if isinstance(stmt, For)}
     varying = set(loops)
     for stmt in statements(scope):
-        if isinstance(stmt, Let) and _varies(stmt.value, varying):
+        if isinstance(stmt, Let) and varies(stmt.value, varying):
             varying.add(stmt.var)
     found: list[Slice] = []
     for dimension, extent in enumerate(buffer.shape):
@@ -178,19 +184,13 @@ def _slices(scope: Stmt, buffer: Buffer) -> Slices:
 
 def _slice(index: Expr, loops: Mapping[Var, Expr], varying: Collection[Var]) -> Slice | None:
     """Return the slice that an index runs through: one place, or `base + variable`, of what stays in the scope."""
-    if isinstance(index, Ref) and not _varies(index, varying):
+    if isinstance(index, Ref) and not varies(index, varying):
         return Slice(index, ONE)
     match index:
         case Binary(op=BinaryOp.ADD, lhs=base, rhs=Ref(var=var)) if isinstance(loops.get(var), Const):
-            return None if _varies(base, varying) else Slice(base, loops[var])
+            return None if varies(base, varying) else Slice(base, loops[var])
         case _:
             return None
-
-
-def _varies(expr: Expr, varying: Collection[Var]) -> bool:
-    """Return whether an expression may be another one each time: it is of such variables, or read from memory."""
-    parts = subexpressions(expr)
-    return any(isinstance(part, Load) or (isinstance(part, Ref) and part.var in varying) for part in parts)
 
 
 def fills_first(scope: Stmt, buffer: Buffer) -> bool:

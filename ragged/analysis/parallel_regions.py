@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragged.ir.expr import Buffer, Const, Load
+from ragged.ir.expr import Buffer, Const
 from ragged.ir.sites import Branch, Site, sites_in
 from ragged.ir.stmt import (
     Alloc,
@@ -19,7 +19,7 @@ from ragged.ir.stmt import (
     Reduce,
     Store,
 )
-from ragged.ir.walk import children, expressions, mentions, subexpressions
+from ragged.ir.walk import children, expressions, loads, mentions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +86,7 @@ class ParallelRegion:
 
 
 def _loaded(stmt: For | Let | If) -> list[Buffer]:
-    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
-    return [part.buffer for part in parts if isinstance(part, Load)]
+    return [part.buffer for part in loads(*expressions(stmt))]
 
 
 def outermost_parallel(around: Site) -> list[ParallelRegion]:

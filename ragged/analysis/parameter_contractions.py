@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import StageKind
 from ragged.ir.sites import Branch, Site
 from ragged.ir.stmt import For, Label, Reduce, Stmt
-from ragged.ir.walk import mentions, subexpressions, written
+from ragged.ir.walk import loads, mentions, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def sum_at(site: Site) -> ParameterSum:
 
 def reads(expr: Expr) -> set[Buffer]:
     """Return the memory that an expression reads, by the buffers that own it."""
-    return {storage(part.buffer) for part in subexpressions(expr) if isinstance(part, Load)}
+    return {storage(part.buffer) for part in loads(expr)}
 
 
 def _sides(update: Reduce) -> tuple[Expr, Expr]:

@@ -15,7 +15,7 @@ def site_of(program: Program, name: Var | Label) -> Site | None:
     It is the first in the order of the text if there are several. The cost is the depth of the program, not its length.
     """
     at = next((Site(stage, stage.body) for stage in program.stages if _holds(stage.body, name)), None)
-    while at is not None and not _is_named(at.stmt, name):
+    while at is not None and not is_named(at.stmt, name):
         at = next(inner for inner in inner_sites(at) if _holds(inner.stmt, name))
     return at
 
@@ -25,5 +25,6 @@ def _holds(stmt: Stmt, name: Var | Label) -> bool:
     return name in (inside.loops if isinstance(name, Var) else inside.labels)
 
 
-def _is_named(stmt: Stmt, name: Var | Label) -> bool:
+def is_named(stmt: Stmt, name: Var | Label) -> bool:
+    """Return whether a statement is a loop over this variable, or has this label."""
     return stmt.var is name if isinstance(stmt, For) else getattr(stmt, "label", None) is name

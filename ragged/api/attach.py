@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ragged.api.program import ScheduleDecisions, reads, refuse
 from ragged.api.tensors import RaggedTensor
-from ragged.ir.expr import Expr, Load, Ref
+from ragged.ir.expr import Expr, Ref
 from ragged.ir.rewrite import substitute
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import loads
 
 
 def check_attached(
@@ -65,8 +65,8 @@ def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDeci
 
 def _read_at(reader: RaggedTensor, tensor: RaggedTensor) -> Iterator[tuple[Expr, ...]]:
     for value in reader.expressions:
-        for part in subexpressions(value.expr):
-            if isinstance(part, Load) and part.buffer is tensor.buffer:
+        for part in loads(value.expr):
+            if part.buffer is tensor.buffer:
                 yield part.indices
 
 

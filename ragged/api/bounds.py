@@ -20,7 +20,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.stmt import Check, Label
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import mentions, reads_memory
 from ragged.layout.packed import PackedLayout
 from ragged.passes.insert_checks import check_of, index_message
 from ragged.prove import Proof, Prover, Unproven
@@ -252,7 +252,7 @@ class Bounds:
 
 def _is_data(index: Expr) -> bool:
     """True if an index is read from an array: where it is wrong the check has to say so, within a row's own length."""
-    return any(isinstance(part, Load) for part in subexpressions(index))
+    return reads_memory(index)
 
 
 def _implied(access: IndexAccess) -> bool:

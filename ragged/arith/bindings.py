@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragged.arith.affine import AffineForm, affine, at_most
-from ragged.ir.expr import Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Const, Expr, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import For, Let
-from ragged.ir.walk import statements, subexpressions, variables
+from ragged.ir.walk import loads, statements, variables
 
 _Value = TypeVar("_Value")
 _FIXED = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
@@ -80,7 +80,7 @@ class _WhenAsked(Mapping[Var, _Value]):
 
 def is_fixed(expr: Expr) -> bool:
     """Return whether no statement of the kernel changes what `expr` is where its variables stay the same."""
-    return all(part.buffer.role in _FIXED for part in subexpressions(expr) if isinstance(part, Load))
+    return all(part.buffer.role in _FIXED for part in loads(expr))
 
 
 def number(expr: Expr) -> int | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.strides import is_consecutive
-from ragged.ir.expr import Const, Load, Var
+from ragged.ir.expr import Const, Var
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store
-from ragged.ir.walk import expressions, mentions, subexpressions
+from ragged.ir.walk import expressions, loads, mentions
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.lift_lets import lift_lets
 from ragged.transform.loops.fission import fission
@@ -82,9 +82,7 @@ def is_side_by_side(stmt: Store | Reduce, var: Var) -> bool:
         return True
     if not is_consecutive(stmt.buffer, stmt.indices, var) or (isinstance(stmt, Reduce) and var in stmt.axes):
         return False
-    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
     return all(
         is_consecutive(part.buffer, part.indices, var) or not mentions(part, (var,))
-        for part in parts
-        if isinstance(part, Load)
+        for part in loads(*expressions(stmt))
     )

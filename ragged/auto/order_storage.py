@@ -17,7 +17,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import expressions, subexpressions
+from ragged.ir.walk import expressions, loads
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.storage.pack import pack
@@ -106,10 +106,7 @@ def _unlike(program: Program) -> Iterator[tuple[Buffer, int]]:
         if isinstance(stmt, Reduce) and (vector := sums.get(stmt.label)) is not None:
             yield from _apart(Load(stmt.buffer, stmt.indices), vector.var)
         if isinstance(stmt, Store):
-            loads = [
-                part for expr in expressions(stmt) for part in subexpressions(expr) if isinstance(part, Load)
-            ]
-            touched = [Load(stmt.buffer, stmt.indices), *loads]
+            touched = [Load(stmt.buffer, stmt.indices), *loads(*expressions(stmt))]
             for var in filter(None, map(_ordered_along, touched)):
                 for each in touched:
                     yield from _apart(each, var)

@@ -10,7 +10,7 @@ from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Let, Reduce, Store
-from ragged.ir.walk import leaves, statements, subexpressions
+from ragged.ir.walk import leaves, loads, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.locate import follow
@@ -76,7 +76,7 @@ def _weights(nest: For) -> Buffer:
 
 def _read(nest: For) -> list[Load]:
     values = [leaf.value for leaf in leaves(nest) if isinstance(leaf, Reduce)]
-    return [part for value in values for part in subexpressions(value) if isinstance(part, Load)]
+    return [*loads(*values)]
 
 
 def _can_reroll(nest: For) -> bool:

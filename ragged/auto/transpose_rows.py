@@ -10,11 +10,11 @@ from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Const, Expr, Load, Var
+from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Store
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import loads, mentions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
@@ -96,12 +96,12 @@ def _fills(rows: Expr, side: int) -> bool:
 
 
 def _is_turned(store: Store, outer: Var, inner: Var) -> bool:
-    loads = [part for part in subexpressions(store.value) if isinstance(part, Load)]
+    read = [*loads(store.value)]
     along = all(
-        is_consecutive(load.buffer, load.indices, outer) or not mentions(load, (outer,)) for load in loads
+        is_consecutive(load.buffer, load.indices, outer) or not mentions(load, (outer,)) for load in read
     )
     across = any(
-        mentions(load, (inner,)) and is_consecutive(load.buffer, load.indices, outer) for load in loads
+        mentions(load, (inner,)) and is_consecutive(load.buffer, load.indices, outer) for load in read
     )
     apart = all(growth(index, outer) is not None for index in store.indices)
     return along and across and apart and is_consecutive(store.buffer, store.indices, inner)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from ctypes import c_void_p
 from dataclasses import dataclass
 from enum import Enum
-from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ragged.codegen.names import unique
 from ragged.errors import DataError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Buffer, Expr, Function, Role
@@ -156,7 +156,7 @@ def signature_of(program: Program, workers: Function | None = None) -> tuple[Arg
     symbols += program.arrays()
     symbols += [b for b in program.buffers if b.aliases is None]
     names: set[str] = set()
-    return tuple(_argument(symbol, _unique(symbol.name, names)) for symbol in symbols)
+    return tuple(_argument(symbol, unique(symbol.name, names)) for symbol in symbols)
 
 
 def _argument(symbol: Function | Buffer, name: str) -> Argument:
@@ -169,11 +169,3 @@ def _argument(symbol: Function | Buffer, name: str) -> Argument:
         return Argument(name, ArgumentKind.SIZE, INDEX, (), symbol)
     extents = tuple(param.extent for param in symbol.params)
     return Argument(name, ArgumentKind.ARRAY, symbol.storage, extents, symbol, symbol.storage.bytes)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    """Return `name`, with a number where it is taken, and take it."""
-    numbered = (f"{name}_{i}" for i in count(1))
-    unique = name if name not in taken else next(new for new in numbered if new not in taken)
-    taken.add(unique)
-    return unique

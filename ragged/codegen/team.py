@@ -18,7 +18,7 @@ from ragged.ir.expr import Buffer, Load, Role
 from ragged.ir.program import Program, Stage
 from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import Alloc, For, LoopKind, Stmt
-from ragged.ir.walk import all_expressions, expressions, statements, subexpressions, written
+from ragged.ir.walk import all_expressions, expressions, loads, statements, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,7 @@ def check_team(stage: Stage) -> None:
         if isinstance(site.stmt, Alloc):
             _check_local(site.stmt)
         elif not _is_team(site.stmt):
-            loads = (p for e in expressions(site.stmt) for p in subexpressions(e) if isinstance(p, Load))
-            for load in loads:
+            for load in loads(*expressions(site.stmt)):
                 if storage(load.buffer) in changed:
                     raise ScheduleError(
                         f"'{load.buffer.name}' decides what stands around a team's loop, and is written meanwhile",

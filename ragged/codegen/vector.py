@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ragged.analysis.dependence import storage
 from ragged.codegen.faults import is_lazy
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind
 from ragged.ir.sites import Site, regions_of, sites_in
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Let, LoopKind, Stmt
-from ragged.ir.walk import all_expressions, mentions, operands, statements, subexpressions
+from ragged.ir.walk import all_expressions, mentions, operands, reads_memory, statements
 
 
 def can_vectorize(loop: For) -> bool:
@@ -91,4 +91,4 @@ def _is_shift(index: Expr, var: Var, inner: set[Var]) -> bool:
 
 def _is_invariant(expr: Expr, inner: set[Var]) -> bool:
     """Return whether `expr` is surely the same in all iterations; what is loaded may have been stored in one."""
-    return not mentions(expr, inner) and not any(isinstance(part, Load) for part in subexpressions(expr))
+    return not mentions(expr, inner) and not reads_memory(expr)

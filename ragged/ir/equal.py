@@ -17,17 +17,12 @@ from ragged.ir.walk import flat
 Symbol: TypeAlias = Var | Dim | Buffer | Function | Label
 
 
-def structurally_equal(a: Program, b: Program) -> bool:
-    """Return whether two programs are the same but for names, locations and how blocks nest.
+def difference(a: Program, b: Program) -> str | None:
+    """Return where two programs first differ and how, None if only in names, locations and how blocks nest.
 
     There must be a one-to-one map of the symbols of one (variables, dims, buffers, functions, labels) to those
     of the other that makes them equal. Facts must be the same of each function, in the same order.
     """
-    return difference(a, b) is None
-
-
-def difference(a: Program, b: Program) -> str | None:
-    """Return where two programs first differ and how, None if they are structurally equal."""
     match = _Match()
     try:
         match.same(a.functions, b.functions, "functions")

@@ -19,6 +19,7 @@ from ragged.ir.expr import (
     Unary,
     Var,
 )
+from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -80,6 +81,31 @@ def variables(*exprs: Expr) -> frozenset[Var]:
 def mentions(expr: Expr, wanted: Collection[Var]) -> bool:
     """Return whether an expression uses one of the variables that are `wanted`."""
     return not variables(expr).isdisjoint(wanted)
+
+
+def loads(*exprs: Expr) -> Iterator[Load]:
+    """Yield the elements of buffers that expressions read, outermost first."""
+    return (part for expr in exprs for part in subexpressions(expr) if isinstance(part, Load))
+
+
+def reads_memory(expr: Expr) -> bool:
+    """Return whether an expression reads a buffer."""
+    return any(True for _ in loads(expr))
+
+
+def varies(expr: Expr, varying: Collection[Var]) -> bool:
+    """Return whether an expression may have another value each time: it reads memory, or uses a `varying` variable."""
+    return mentions(expr, varying) or reads_memory(expr)
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """Yield the conditions that a conjunction consists of, from left to right."""
+    match condition:
+        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
+            yield from conjuncts(lhs)
+            yield from conjuncts(rhs)
+        case _:
+            yield condition
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -169,8 +195,7 @@ def read(stmt: Stmt) -> frozenset[Buffer]:
     try:
         return stmt._read
     except AttributeError:
-        parts = (part for expr in held(stmt) for part in subexpressions(expr))
-        own = {part.buffer for part in parts if isinstance(part, Load)}
+        own = {part.buffer for part in loads(*held(stmt))}
         if isinstance(stmt, Reduce):
             own.add(stmt.buffer)
         found = frozenset(own).union(*map(read, children(stmt)))

@@ -66,16 +66,6 @@ class MultiheadAttention(Module):
         """The compiled function of self-attention, of `x`."""
         return self._of("self")
 
-    @property
-    def cross_function(self) -> ragged.RaggedFunction:
-        """The compiled function of queries `x` and the rows `key` that keys and values are of."""
-        return self._of("cross")
-
-    @property
-    def separate_function(self) -> ragged.RaggedFunction:
-        """The compiled function of queries `x` and the rows `key` and `value`."""
-        return self._of("separate")
-
     def __call__(self, query: object, key: object = None, value: object = None) -> RaggedArray:
         """Return (B, n, hidden): what each place of the queries' sequences makes of its own sequence of keys.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import Pruner
-from ragged.ir.expr import Buffer, Load, Role
+from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Block, Reduce, Stmt, Store
-from ragged.ir.walk import all_expressions, statements, subexpressions
+from ragged.ir.walk import all_expressions, loads, statements
 
 _TEMPORARY = (Role.WORKSPACE, Role.LOCAL)
 
@@ -43,8 +43,7 @@ def drop_unread(program: Program) -> Rewritten:
         part.buffer
         for stage in program.stages
         for expr in all_expressions(stage.body)
-        for part in subexpressions(expr)
-        if isinstance(part, Load)
+        for part in loads(expr)
     }
     shared = {each.aliases for each in buffers} | {each for each in buffers if each.aliases is not None}
     unread = frozenset(

@@ -8,13 +8,13 @@ from ragged.analysis.buffers import Pruner, appended
 from ragged.arith.fold import ZERO
 from ragged.ir.build import both
 from ragged.ir.equal import equal_stmts
-from ragged.ir.expr import Binary, Buffer, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.sites import Site, path_to, sites
 from ragged.ir.stmt import Block, Check, For, If, Label, Stmt
-from ragged.ir.walk import mentions, subexpressions, written
+from ragged.ir.walk import loads, mentions, written
 
 
 def hoist_checks(program: Program) -> Rewritten:
@@ -81,8 +81,7 @@ def _nest(site: Site, changed: frozenset[Buffer]) -> Stmt | None:
     assert isinstance(check, Check)
     condition, witness = path.expand(check.condition), tuple(map(path.expand, check.witness))
     needed: list[Expr] = [condition, *witness, *path.conditions]
-    read = (part for each in (*needed, *path.extents) for part in subexpressions(each))
-    if any(isinstance(part, Load) and part.buffer in changed for part in read):
+    if any(part.buffer in changed for part in loads(*needed, *path.extents)):
         return None
     loops: list[tuple[Var, Expr]] = []
     runs: Expr | None = None

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.obligations import Division, IndexObligation, Obligation, element, obligations
 from ragged.errors import Location
-from ragged.ir.expr import Const, Expr, Load, Ref, Unary, Var
+from ragged.ir.expr import Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Barrier, Block, Check, For, Label, Reduce, Stmt, Store, block
-from ragged.ir.walk import expressions, subexpressions
+from ragged.ir.walk import expressions, loads
 
 
 def insert_checks(program: Program) -> Rewritten:
@@ -56,7 +56,7 @@ def index_message(what: str, position: int, index: Expr, extent: Expr) -> tuple[
     """Return the message of an index out of bounds and its witnesses, what it is read from named."""
     message = f"index {{0}} of dimension {position} of '{what}' is outside [0, {{1}})"
     witness, read = [index, extent], []
-    for part in dict.fromkeys(part for part in subexpressions(index) if isinstance(part, Load)):
+    for part in dict.fromkeys(loads(index)):
         first = len(witness)
         witness += (*part.indices, part)
         places = ", ".join(f"{{{first + number}}}" for number in range(len(part.indices)))

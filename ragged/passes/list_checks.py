@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragged.ir.expr import Binary, Const, Expr, Load, Unary
+from ragged.ir.expr import Binary, Const, Expr, Unary
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text, known_text
 from ragged.ir.stmt import Check
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import loads
 from ragged.prove import Proof, Unproven
 
 
@@ -79,9 +79,9 @@ def _line(finding: CheckResult) -> tuple[str, str, str]:
 
 def _unknown(condition: Expr) -> Iterable[str]:
     """Yield a note on the arrays in a condition with elements that no fact bounds."""
-    loads = dict.fromkeys(part.buffer.name for part in subexpressions(condition) if isinstance(part, Load))
-    if loads:
-        yield f"no fact says what {' and '.join(loads)} holds"
+    names = dict.fromkeys(part.buffer.name for part in loads(condition))
+    if names:
+        yield f"no fact says what {' and '.join(names)} holds"
 
 
 def _fact_line(fact: Fact) -> str:

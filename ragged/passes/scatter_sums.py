@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Block, For, If, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import conjuncts, loads, mentions
 
 COLUMNS = 16
 """Columns that an iteration of the outer loop over them adds to: a cache line of float32."""
@@ -99,9 +99,9 @@ def _selected_sum(stmt: Stmt) -> _SelectedSum | None:
         and not _reads(update.value, buffer)
     ):
         return None
-    conjuncts = tuple(_conjuncts(update.value.condition))
-    for place, each in enumerate(conjuncts):
-        before, after = conjuncts[:place], conjuncts[place + 1 :]
+    conditions = tuple(conjuncts(update.value.condition))
+    for place, each in enumerate(conditions):
+        before, after = conditions[:place], conditions[place + 1 :]
         for var, index in _equated(each):
             if (
                 var in own
@@ -122,15 +122,6 @@ def _chain(stmt: Stmt, kind: LoopKind) -> tuple[tuple[For, ...], Stmt]:
     return tuple(loops), stmt
 
 
-def _conjuncts(condition: Expr) -> Iterator[Expr]:
-    match condition:
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            yield from _conjuncts(lhs)
-            yield from _conjuncts(rhs)
-        case _:
-            yield condition
-
-
 def _equated(condition: Expr) -> Iterator[tuple[Var, Expr]]:
     """Yield each variable that a condition says the value of, with that."""
     if isinstance(condition, Binary) and condition.op is BinaryOp.EQ:
@@ -141,9 +132,7 @@ def _equated(condition: Expr) -> Iterator[tuple[Var, Expr]]:
 
 def _reads(expr: Expr, buffer: Buffer | None) -> bool:
     """Return whether an expression reads a buffer; with None, any."""
-    return any(
-        isinstance(part, Load) and (buffer is None or part.buffer is buffer) for part in subexpressions(expr)
-    )
+    return any(buffer is None or part.buffer is buffer for part in loads(expr))
 
 
 def _started(own: _SelectedSum) -> Stmt:

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Unary, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import varies
 from ragged.polyhedral.context import PolyhedralLimitError
 
 _JOINED = {BinaryOp.ADD: "+", BinaryOp.SUB: "-"}
@@ -79,10 +79,7 @@ class FormulaText:
                 return self._parameter(expr)
 
     def _parameter(self, expr: Expr) -> str:
-        parts = list(subexpressions(expr))
-        if any(
-            isinstance(part, Load) or (isinstance(part, Ref) and part.var in self.names) for part in parts
-        ):
+        if varies(expr, self.names):
             raise PolyhedralLimitError("no sum of multiples of indices")
         for name, known in self.parameters.items():
             if known == expr:

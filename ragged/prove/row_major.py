@@ -12,9 +12,9 @@ from functools import reduce
 
 from ragged.ir.build import add, within
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Binary, Const, Expr, Load
+from ragged.ir.expr import Binary, Const, Expr
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import reads_memory
 
 _ZERO, _ONE = Const(0), Const(1)
 
@@ -129,7 +129,7 @@ def _is_width(factor: Expr) -> bool:
 
 
 def _is_steady(expr: Expr) -> bool:
-    return not any(isinstance(part, Load) for part in subexpressions(expr))
+    return not reads_memory(expr)
 
 
 def _sum(addends: Sequence[Expr]) -> Expr:

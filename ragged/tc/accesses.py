@@ -9,7 +9,7 @@ from ragged.analysis.obligations import guarded_parts
 from ragged.ir.build import within
 from ragged.ir.expr import Binary, Expr, Load, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import reads_memory, variables
 from ragged.polyhedral.largest_range import BoundedIndex
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
 from ragged.tc.size_text import size_text
@@ -37,7 +37,7 @@ class DimensionAccess:
     @property
     def reads_data(self) -> bool:
         """Whether the index is read from a tensor."""
-        return any(isinstance(part, Load) for part in subexpressions(self.index))
+        return reads_memory(self.index)
 
     @property
     def variables(self) -> frozenset[Var]:
@@ -47,8 +47,7 @@ class DimensionAccess:
     @property
     def affine_condition(self) -> Expr | None:
         """The condition, None if it reads a tensor: ranges do not depend on data."""
-        read = () if self.condition is None else subexpressions(self.condition)
-        return None if any(isinstance(part, Load) for part in read) else self.condition
+        return None if self.condition is None or reads_memory(self.condition) else self.condition
 
     def bounded(self, *, conditional: bool = True) -> BoundedIndex:
         """Return the obligation for `largest_range`, under the condition or everywhere."""

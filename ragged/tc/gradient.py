@@ -8,14 +8,14 @@ read it (`ragged.tc.inverse`), so that each element has one writer. What the der
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ragged.arith.fold import FoldedSubstitution
 from ragged.ir.build import both
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import loads, reads_memory, variables
 from ragged.tc import tree as tc
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
@@ -88,7 +88,7 @@ class _Reverse:
         """Return the versions of floats that depend on the parameters that are asked for."""
         found = {self.function.parameters[name] for name in self.wrt}
         for statement in self.function.statements:
-            reads = {self.function.versions[part.buffer] for part in _loads(statement.value)}
+            reads = {self.function.versions[part.buffer] for part in loads(statement.value)}
             if is_float(statement.target.type) and found & {*reads, statement.previous, statement.earlier}:
                 found.add(statement.target)
         return found
@@ -268,10 +268,6 @@ class _Reverse:
         return Load(buffer, tuple(map(Ref, statement.indices)))
 
 
-def _loads(expr: Expr) -> Iterator[Load]:
-    return (part for part in subexpressions(expr) if isinstance(part, Load))
-
-
 def _element(statement: CheckedStatement, version: TensorVersion) -> Expr:
     return Load(version.buffer, tuple(map(Ref, statement.indices)))
 
@@ -282,7 +278,7 @@ def _names(version: TensorVersion) -> list[str]:
 
 def _name_of(statement: CheckedStatement, index: Expr, own: IndexRange) -> str:
     """Return what to call an element's index: as an index of the statement in it, or as a size in small letters."""
-    if not any(_loads(index)):
+    if not reads_memory(index):
         for var in statement.all_indices:
             if var in variables(index):
                 return var.name

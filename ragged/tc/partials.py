@@ -15,7 +15,7 @@ from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Cast, Const, Expr, Fma, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import loads
 
 
 def partials(
@@ -71,7 +71,7 @@ class _Partials:
 
     def visit(self, expr: Expr, adjoint: Expr, path: Expr | None) -> None:
         """Note the adjoints of the reads in an expression that is evaluated where `path` holds."""
-        reads = (part for part in subexpressions(expr) if isinstance(part, Load))
+        reads = loads(expr)
         if not expr.dtype.is_float or not any(map(self.wanted, reads)):
             return
         if isinstance(adjoint, Const) and adjoint.value == 0:

@@ -8,10 +8,10 @@ from enum import Enum
 from functools import lru_cache
 
 from ragged.ir.build import within
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import reads_memory
 from ragged.prove import Proof, Prover
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
@@ -48,7 +48,7 @@ def check_accesses(function: CheckedFunction) -> list[AccessCheck]:
 def _outcome(function: CheckedFunction, statement: CheckedStatement, access: DimensionAccess) -> Outcome:
     if _is_plain(statement, access) or holds(function, access.goal, statement.ranges):
         return Outcome.PROVEN
-    reads = any(isinstance(part, Load) for part in subexpressions(access.goal))
+    reads = reads_memory(access.goal)
     return Outcome.DATA if reads or access.condition is not None else Outcome.SIZES
 
 

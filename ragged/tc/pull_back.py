@@ -12,7 +12,7 @@ from ragged.ir.build import both
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import conjuncts, reads_memory, variables
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.inverse import AccessInverse
@@ -50,12 +50,12 @@ class PullBack:
         value = _Replaced(self.load, Load(self.load.buffer, tuple(map(Ref, self.element)))).expr(self.value)
         conditions = [each for each in self.inverse.conditions if not self.holds(each[1])]
         if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
-            inner = ((None, self.inverse.at(each)) for each in _conjuncts(value.condition))
+            inner = ((None, self.inverse.at(each)) for each in conjuncts(value.condition))
             conditions, value = (
                 [*conditions, *(each for each in inner if not self.holds(each[1]))],
                 value.if_true,
             )
-        conditions.sort(key=lambda each: any(isinstance(part, Load) for part in subexpressions(each[1])))
+        conditions.sort(key=lambda each: reads_memory(each[1]))
         opened = {var for var, _ in conditions if var is not None}
         bounds = self._padded_ranges(opened, value)
         if bounds is not None:
@@ -133,11 +133,3 @@ class _Replaced(Rewriter):
 
     def expr(self, expr: Expr) -> Expr:
         return self.new if expr == self.old else super().expr(expr)
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    match condition:
-        case Binary(op=BinaryOp.AND, lhs=lhs, rhs=rhs):
-            return [*_conjuncts(lhs), *_conjuncts(rhs)]
-        case _:
-            return [condition]

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from ragged.analysis.dependence import Conflict, Copies, find_conflict, storage
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, Expr, Load
+from ragged.ir.expr import Binary, Const, Expr
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import For, LoopKind, Stmt
-from ragged.ir.walk import leaves, subexpressions, written
+from ragged.ir.walk import leaves, loads, written
 
 
 def labelled(site: Site, within: Stmt | None = None) -> list[Site]:
@@ -29,8 +29,8 @@ def require_fixed(body: Stmt, exprs: Iterable[Expr], what: str) -> None:
     """
     changed = {storage(buffer) for buffer in written(body)}
     for expr in exprs:
-        for part in subexpressions(expr):
-            if isinstance(part, Load) and storage(part.buffer) in changed:
+        for part in loads(expr):
+            if storage(part.buffer) in changed:
                 raise ScheduleError(
                     what,
                     because=f"{expr_text(expr)} would be evaluated at another time, and '{part.buffer.name}' is "

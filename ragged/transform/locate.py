@@ -12,7 +12,7 @@ from ragged.ir.index import contents, index_of
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Branch, Site
-from ragged.ir.stmt import Block, For, If, Label, LoopKind, Stmt
+from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
 from ragged.ir.walk import statements
 
 
@@ -40,11 +40,6 @@ def the_loop(program: Program, loop: Var, primitive: str) -> For:
     stmt = loop_site(program, loop, primitive).stmt
     assert isinstance(stmt, For)
     return stmt
-
-
-def is_named(stmt: Stmt, name: Label | Var) -> bool:
-    """Return whether a statement is a loop over this variable, or has this label."""
-    return stmt.var is name if isinstance(stmt, For) else getattr(stmt, "label", None) is name
 
 
 def follow(program: Program, one: For, other: For) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import count
 
 from ragged.codegen.cuda.preamble import RESERVED
-from ragged.codegen.names import identifier
+from ragged.codegen.names import identifier, unique
 from ragged.ir.elementwise import FUNCTIONS
 
 _WORDS = (
@@ -30,10 +29,4 @@ class CudaNames:
 
     def unique(self, name: str) -> str:
         """Return `name` as an identifier, with a number where it is taken, and take it."""
-        plain = identifier(name)
-        numbered = (f"{plain}_{k}" for k in count(1))
-        new = (
-            plain if plain not in self._taken else next(each for each in numbered if each not in self._taken)
-        )
-        self._taken.add(new)
-        return new
+        return unique(identifier(name), self._taken)

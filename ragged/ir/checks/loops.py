@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.ir.checks.refusal import refusal
-from ragged.ir.expr import Const, Expr, Load, MemoryScope, Ref, Var
+from ragged.ir.expr import Const, MemoryScope, Var
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Enclosing, Site, sites
@@ -18,7 +18,7 @@ from ragged.ir.stmt import (
     Reduce,
     lanes_at_most,
 )
-from ragged.ir.walk import statements, subexpressions
+from ragged.ir.walk import statements, varies
 
 _MEETING = {BarrierScope.TEAM: LoopKind.TEAM, BarrierScope.BLOCK: LoopKind.THREADS}
 """The kind of loop that a barrier of each scope synchronizes."""
@@ -143,7 +143,7 @@ def _barrier_fault(site: Site, scope: BarrierScope) -> str | None:
             return f"not every {noun} comes to this barrier: {fault}"
         if isinstance(outer, For) and outer.kind is LoopKind.THREADS:
             tainted.add(outer.var)
-        if isinstance(outer, Let) and _depends(outer.value, tainted):
+        if isinstance(outer, Let) and varies(outer.value, tainted):
             tainted.add(outer.var)
     return None
 
@@ -152,15 +152,9 @@ def _divergence(outer: Enclosing, tainted: set[Var], noun: str) -> str | None:
     match outer:
         case For(var=var, kind=LoopKind.PARALLEL):
             return f"it is in the parallel loop '{var.name}'"
-        case For(var=var, extent=extent) if _depends(extent, tainted):
+        case For(var=var, extent=extent) if varies(extent, tainted):
             return f"how often the loop '{var.name}' runs depends on the {noun}"
-        case Branch(condition=condition) if _depends(condition, tainted):
+        case Branch(condition=condition) if varies(condition, tainted):
             return f"a condition around it depends on the {noun}"
         case _:
             return None
-
-
-def _depends(expr: Expr, tainted: set[Var]) -> bool:
-    """Return whether workers may differ on `expr`: what a buffer holds may change between their reads."""
-    parts = list(subexpressions(expr))
-    return any(isinstance(p, Load) or (isinstance(p, Ref) and p.var in tainted) for p in parts)

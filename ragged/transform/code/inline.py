@@ -18,7 +18,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Block, For, Reduce, Stmt, Store
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import loads, mentions
 
 
 def inline(program: Program, buffer: Buffer) -> Rewritten:
@@ -114,8 +114,8 @@ class _Inlining:
             if isinstance(outer, For) and outer.var not in iteration and mentions(value, (outer.var,)):
                 raise self.refusal(read, f"the value is that of the last iteration of '{outer.var.name}'")
         here = {outer.buffer for outer in read.site.around[:depth] if isinstance(outer, Alloc)}
-        for part in subexpressions(value):
-            if isinstance(part, Load) and part.buffer.role is Role.LOCAL and part.buffer not in here:
+        for part in loads(value):
+            if part.buffer.role is Role.LOCAL and part.buffer not in here:
                 raise self.refusal(
                     read, f"the value is made of '{part.buffer.name}', which lives in the store's loops"
                 )

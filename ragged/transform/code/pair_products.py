@@ -17,7 +17,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store, block
-from ragged.ir.walk import mentions, subexpressions, written
+from ragged.ir.walk import loads, mentions, written
 
 _ZERO = Const(0.0, DType.FLOAT32)
 
@@ -157,7 +157,7 @@ class _Pairs(Rewriter):
             ]
             shape = (*(extent for extent, _ in rows), *extents)
             dims = (*(dim for _, dim in rows), *(loop.dim for loop in over))
-            read = (part.buffer.name for part in subexpressions(sum.other) if isinstance(part, Load))
+            read = (part.buffer.name for part in loads(sum.other))
             buffer = self._new(f"{next(read, 'values')}_pairs", shape, Role.WORKSPACE, dims)
             known = _PairedRows(of, prefix, buffer, body, root)
             self.rows.append(known)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ragged.analysis.dependence import any_two, find_conflict
+from ragged.analysis.site_of import is_named
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
@@ -14,7 +15,6 @@ from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, Label, Stmt
 from ragged.ir.walk import children
 from ragged.transform.legality import labelled, refuse
-from ragged.transform.locate import is_named
 
 
 def reorder_stmts(program: Program, statement: Label | Var, after: Label | Var) -> Rewritten:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragged.analysis.dependence import Copies, find_conflict, storage
+from ragged.analysis.site_of import is_named
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
@@ -15,7 +16,7 @@ from ragged.ir.stmt import Alloc, Block, For, If, Label, Let, LoopKind, Stmt, bl
 from ragged.ir.walk import held, mentions, read, statements, written
 from ragged.transform.copy_stmts import Moved
 from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
-from ragged.transform.locate import Replace, is_named, loop_site
+from ragged.transform.locate import Replace, loop_site
 
 
 def fission(program: Program, loop: Var, after: Label | Var) -> Rewritten:

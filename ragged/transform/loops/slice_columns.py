@@ -14,7 +14,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import ElementAccess, Regions, Site, regions, sites_in
 from ragged.ir.stmt import For, Leaf, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, held, subexpressions
+from ragged.ir.walk import children, held, loads
 from ragged.transform.copy_stmts import Moved
 from ragged.transform.locate import Replace, loop_site
 
@@ -144,8 +144,8 @@ def _not_own(access: ElementAccess, what: str) -> ScheduleError:
 
 def _require_fixed(stmt: Stmt, changed: set[Buffer], what: str) -> None:
     for expr in held(stmt):
-        for part in subexpressions(expr):
-            if isinstance(part, Load) and storage(part.buffer) in changed:
+        for part in loads(expr):
+            if storage(part.buffer) in changed:
                 raise ScheduleError(
                     what,
                     because=f"{expr_text(part)}, which a loop, a let or a condition reads, is written in it",

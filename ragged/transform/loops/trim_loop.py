@@ -12,7 +12,7 @@ from ragged.arith.affine import divided, growth
 from ragged.arith.fold import ZERO, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Role, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
@@ -20,7 +20,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Let, Stmt, Store
-from ragged.ir.walk import mentions, subexpressions, variables
+from ragged.ir.walk import mentions, reads_memory, variables
 from ragged.passes.assume import assume
 from ragged.prove import Unproven, answer
 from ragged.transform.index_checks import require_index
@@ -139,9 +139,7 @@ def _there(extent: Expr, store: Store, indices: tuple[Expr, ...], same: Collecti
         for index, there in zip(store.indices, indices, strict=True)
         if isinstance(index, Ref)
     }
-    if any(isinstance(part, Load) for part in subexpressions(extent)) or not set(variables(extent)) <= set(
-        own
-    ):
+    if reads_memory(extent) or not set(variables(extent)) <= set(own):
         raise ScheduleError(
             what,
             because=f"{expr_text(extent)} depends on more than sizes and indices of '{store.buffer.name}'",

@@ -7,13 +7,13 @@ from dataclasses import replace
 from ragged.analysis.buffers import check_free
 from ragged.arith.fold import ONE, plus
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Call, Function, Load, Param, Source, Var
+from ragged.ir.expr import Call, Function, Param, Source, Var
 from ragged.ir.facts import Shares
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, LoopKind, Stmt
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import reads_memory, variables
 from ragged.passes.assume import assume
 from ragged.transform.locate import Replace, loop_site
 
@@ -66,7 +66,7 @@ def balance_shares(program: Program, name: str, loop: Var) -> Rewritten:
             because=f"it is a {old.kind.value} loop of the {site.stage.kind.value}",
             fix="name a parallel loop of the kernel",
         )
-    if variables(old.extent) or any(isinstance(part, Load) for part in subexpressions(old.extent)):
+    if variables(old.extent) or reads_memory(old.extent):
         raise ScheduleError(
             what,
             because=f"it runs {expr_text(old.extent)} times, which is known in the kernel alone",

@@ -17,7 +17,7 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import mentions, subexpressions, written
+from ragged.ir.walk import loads, mentions, subexpressions, written
 from ragged.transform.locate import loop_site
 
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
@@ -95,11 +95,9 @@ def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None
         and mentions(part.condition, inner)
     }
     if buffer is not None:
-        found = {
-            part
-            for part in found
-            if buffer in {each.buffer for each in subexpressions(part) if isinstance(each, Load)}
-        } or {part for part in subexpressions(stmt.value) if isinstance(part, Load) and part.buffer is buffer}
+        found = {part for part in found if buffer in {each.buffer for each in loads(part)}} or {
+            part for part in loads(stmt.value) if part.buffer is buffer
+        }
     if len(found) != 1:
         whats = "such conditions" if buffer is None else f"reads of '{buffer.name}'"
         raise ScheduleError(what, because=f"it has {len(found) or 'no'} {whats}", fix=_FIX)

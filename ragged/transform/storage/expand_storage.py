@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from ragged.analysis.buffers import allocation, check_alone
 from ragged.arith.affine import at_most
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
 from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import Alloc, For, Let, LoopKind, Reduce, Stmt
-from ragged.ir.walk import statements, subexpressions, touches
+from ragged.ir.walk import loads, statements, touches, varies
 from ragged.transform.locate import loop_site, the_loop
 
 _SHARED = (LoopKind.SERIAL, LoopKind.UNROLLED)
@@ -87,8 +87,8 @@ def _check_inside(buffer: Buffer, loop: For, site: Site) -> None:
 
 def _check_shape(buffer: Buffer, loop: For) -> None:
     bound = {stmt.var for stmt in statements(loop) if isinstance(stmt, For | Let)}
-    for part in (part for extent in buffer.shape for part in subexpressions(extent)):
-        if isinstance(part, Load) or (isinstance(part, Ref) and part.var in bound):
+    for extent in buffer.shape:
+        if varies(extent, bound):
             raise ScheduleError(
                 f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.var.name}'",
                 because="its shape is not the same in each iteration",
@@ -101,8 +101,7 @@ def _check_places(program: Program, buffer: Buffer, loop: Var) -> None:
         reduction = site.stmt
         if not isinstance(reduction, Reduce) or loop not in reduction.axes:
             continue
-        parts = (part for index in reduction.indices for part in subexpressions(site.expand(index)))
-        if any(isinstance(part, Load) and part.buffer is buffer for part in parts):
+        if any(part.buffer is buffer for part in loads(*map(site.expand, reduction.indices))):
             raise ScheduleError(
                 f"expand_storage: cannot expand '{buffer.name}' by loop '{loop.name}'",
                 because=f"it says where '{reduction.label.name}' adds up, which would depend on what is summed over",

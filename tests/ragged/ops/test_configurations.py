@@ -82,7 +82,6 @@ def test_functions_can_be_reached():
     layer.load_state_dict(weights(layer.shapes))
     x = rows([3, 2], 8)
     assert layer.function(x=x).equal(layer(x))
-    assert layer.cross_function(x=x, key=x).equal(layer(x, rows([3, 2], 8)))
     assert "with kernel:" in layer.function.show("loops")
 
 
