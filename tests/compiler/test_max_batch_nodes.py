@@ -85,7 +85,7 @@ def test_more_where_weights_are_larger_than_the_cache():
 
 def test_batches_of_functions_that_are_unrolled_or_not():
     """They are of different plans, and said to be, whatever both say of how wide a batch is."""
-    model = models.tree_fc(hidden=4, vocab=7)
+    model = models.tree_sum(hidden=4, vocab=7)
     params = model.init_params()
     plain, unrolled = (
         cortex.compile(model, params, options=RecursionOptions(unroll=depth)) for depth in (0, 1)

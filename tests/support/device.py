@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import subprocess
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ragged.runtime.cuda.driver import Driver
@@ -12,6 +15,7 @@ from ragged.runtime.cuda.driver import Driver
 TEXT = Path(__file__).with_suffix(".cpp")
 WAITING = "- goal) < 0) {\n"
 """A thread that waits here holds a processor of the host's that others may need."""
+COMPILER = ("g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w")
 SHARED = "extern __shared__ __align__(16) unsigned char ragged_shared[];\n"
 
 
@@ -24,11 +28,29 @@ def standin(source: str, name: str, folder: Path) -> tuple[Driver, ctypes.CDLL]:
     kernel.write_text(text, encoding="utf-8")
     call = f"{name}({', '.join(arguments(source, name))})"
     defined = {"KERNEL_SOURCE": f'"{kernel}"', "KERNEL_NAME": f'"{name}"', "KERNEL_CALL": call}
-    command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w"]
-    command += [f"-D{macro}={text}" for macro, text in defined.items()]
-    subprocess.run([*command, "-o", str(library), str(TEXT)], check=True, capture_output=True, text=True)
+    macros = [f"-D{macro}={text}" for macro, text in defined.items()]
+    compile_cpp("-include", headers(), *macros, "-o", library, TEXT)
     loaded = ctypes.CDLL(str(library))
     return Driver(loaded), loaded
+
+
+def headers() -> Path:
+    """Return the headers of the standard library that the device includes, compiled once for all tests of a run."""
+    cache = Path(os.environ["CORTEX_TESTS_CACHE"])
+    folder = cache / "device-headers"
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=cache, ignore_cleanup_errors=True) as own:
+            header = Path(own, "headers.h")
+            lines = TEXT.read_text(encoding="utf-8").splitlines()
+            header.write_text("\n".join(line for line in lines if line.startswith("#include <")) + "\n")
+            compile_cpp("-x", "c++-header", "-o", f"{header}.gch", header)
+            with suppress(OSError):  # another process was first
+                Path(own).rename(folder)
+    return folder / "headers.h"
+
+
+def compile_cpp(*arguments: str | Path) -> None:
+    subprocess.run([*COMPILER, *map(str, arguments)], check=True, capture_output=True, text=True)
 
 
 def arguments(source: str, name: str) -> list[str]:
