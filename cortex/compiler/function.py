@@ -21,7 +21,7 @@ from ragged.compiled.function import CompiledFunction
 from ragged.compiled.parts import CompiledParts
 from ragged.compiled.profile import percentiles, spread
 from ragged.compiled.spin_time import spin_time_by_batch
-from ragged.errors import DataError
+from ragged.errors import DataError, UserError
 from ragged.ir.expr import Role
 from ragged.ir.program import StageKind
 
@@ -126,7 +126,12 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         return self._parts.vocab
 
     def profile(self, data: object, repeats: int = 20) -> Profile:
-        """Time the parts of a call on `data`, each `repeats` times after one run that is not counted."""
+        """Time the parts of a call on `data`, each `repeats` times after one run that is not counted.
+
+        Raises `UserError` for `repeats` below 1, and what a call raises.
+        """
+        if type(repeats) is not int or repeats < 1:
+            raise UserError(f"profile: repeats={repeats!r} is no number of times", fix="a number from 1 up")
         linearize = partial(self._linearizer.borrow, data, self._arguments.in_place)
         linearized = linearize()
         stages = self._timed(linearized, repeats)

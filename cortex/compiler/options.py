@@ -113,6 +113,11 @@ def check_schedule(
 ) -> None:
     """Refuse what `compile` cannot compile, and arguments that do not fit loops that are given, or `schedule`."""
     if not isinstance(model, Model | RecursionSchedule):
+        if isinstance(model, str) or callable(model):
+            raise UserError(
+                f"compile: {model!r} is no model",
+                fix="call what builds one: cortex.compile(cortex.models.tree_rnn(hidden=8, embed=6, vocab=10), params)",
+            )
         raise UserError(
             f"compile: {type(model).__name__} is neither a model nor a schedule of one",
             because="a program alone does not say what structures the model takes, nor its parameters",

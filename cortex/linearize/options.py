@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from cortex.ilir.plan import Plan
 from cortex.linearize.faults import MOST_NODES, Names
@@ -29,13 +30,14 @@ def check_payloads(payloads: Mapping[str, str] | None, plan: Plan) -> dict[str, 
     if payloads is None:
         return None
     read = [payload.name for payload in plan.payloads]
-    for name, own in payloads.items():
-        if name not in read or not own:
-            raise DataError(
-                f"linearize: payloads={dict(payloads)!r} does not say where nodes have a payload",
-                because=f"the model reads {', '.join(f'`{each}`' for each in read) or 'no payload'}",
-                fix='payloads={"word": "token_id"}: the payload `word` is the attribute, or key, `token_id` of a node',
-            )
+    given: Any = payloads
+    named = isinstance(given, Mapping) and all(type(own) is str and own for own in given.values())
+    if not named or not set(payloads) <= set(read):
+        raise DataError(
+            f"linearize: payloads={payloads!r} does not say where nodes have a payload",
+            because=f"the model reads {', '.join(f'`{each}`' for each in read) or 'no payload'}",
+            fix='payloads={"word": "token_id"}: the payload `word` is the attribute, or key, `token_id` of a node',
+        )
     return dict(payloads)
 
 

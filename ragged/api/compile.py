@@ -70,6 +70,11 @@ def compile(
     """
     if schedule not in ("default", None):
         raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
+    if not isinstance(program, RaggedSchedule | RaggedTensor):
+        raise UserError(
+            f"compile: {type(program).__name__} is neither a tensor nor a schedule of some",
+            fix="ragged.compile(y), where y = ragged.compute(...)",
+        )
     own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
     chosen = read_options(
         own,

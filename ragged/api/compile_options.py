@@ -52,6 +52,7 @@ def read_options(
         raise UserError(
             f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
             because="it says what is multiplied; what is summed up, and all else, is float32",
+            fix="precision='bf16' multiplies bfloat16 numbers",
         )
     if not isinstance(options, ScheduleOptions):
         raise UserError(
@@ -75,6 +76,11 @@ def _expected(schedule: RaggedSchedule, given: ShapesLike) -> tuple[Shape, ...]:
     """Return the shapes that are given, with the declared ranges of sizes that are not given by name."""
     ranges = size_ranges(schedule)
     if given is not None and not isinstance(given, Mapping):
+        if not isinstance(given, Iterable):
+            raise UserError(
+                f"compile: shapes={given!r} are no shapes",
+                fix="shapes={'T': range(1, 129)}, or shapes=[{'T': 5}, {'T': 77}]",
+            )
         shapes = read_shapes(given)
         _check_names(schedule, (name for shape in shapes for name, _ in shape.sizes))
         return shapes

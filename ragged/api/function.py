@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -166,7 +167,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
             print(f.plan(T=77))
         """
         names = self.signature.sizes
-        given = {**{name: value for name, (value, _) in self._sizes.items()}, **sizes}
+        given: dict[str, Any] = {**{name: value for name, (value, _) in self._sizes.items()}, **sizes}
         wrong = sorted(given.keys() ^ set(names))
         if wrong:
             what = "no size" if wrong[0] in names else "unknown size"
@@ -175,6 +176,9 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
             raise UserError(
                 f"plan: {what} '{wrong[0]}'", because=f"the sizes are {listed}", fix=f"f.plan({call})"
             )
+        for name, value in given.items():
+            if not isinstance(value, Integral) or value < 0:
+                raise UserError(f"plan: {name}={value!r} is no size", fix="integers from 0 up")
         return self._table().at(given)
 
     def show(self, stage: str) -> str:

@@ -165,7 +165,8 @@ class TcFunction(TcCallable):
         It takes the parameters in their order, scalars of floats as tensors without dimensions, and returns a new
         tensor, or a tuple of them for several outputs. Shapes of results, symbolic ones as well, follow from the
         ranges, so that `torch.compile` and `torch.export` trace it. Its backward is the operator of `gradient` by those
-        arguments that need one, and is passed the outputs that it reads.
+        arguments that need one, and is passed the outputs that it reads. Forward-mode derivatives are not defined:
+        PyTorch takes them for zeros.
 
         Raises:
             TcError: an output is read before it is written, or no parameter is a tensor ("check").

@@ -62,9 +62,11 @@ def import_tuned(path: str | os.PathLike[str]) -> int:
 
     Raises:
         DataError: it is no file of results.
+        FileNotFoundError: there is no such file.
         UserError: there is no cache.
     """
     own = _required()
+    os.stat(path)
     known = set(map(repr, read_records(own)))
     return _append(own, [each for each in merge_records(read_records(path)) if repr(each) not in known])
 

@@ -15,7 +15,7 @@ from cortex.ra.schedule import default_schedule
 from ragged.auto import options as loops
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.compiled.key import key_of
-from ragged.errors import ScheduleError, UserError
+from ragged.errors import DataError, ScheduleError, UserError
 from ragged.machine import this_machine
 from tests.support.agreement import check_agreement
 
@@ -203,3 +203,21 @@ def test_options_of_another_type(options):
         f"compile: options={options!r} are no RecursionOptions",
         "  fix: options=cortex.RecursionOptions(reduction_unroll=2)",
     ]
+
+
+@pytest.mark.parametrize("payloads", [{"label": 3}, ["label"], {"label": ""}, {"other": "label"}], ids=repr)
+def test_payloads_that_say_nothing(payloads, params):
+    with pytest.raises(DataError, match="does not say where nodes have a payload"):
+        cortex.compile(MODEL, params, payloads=payloads)
+
+
+@pytest.mark.parametrize("model", ["tree_rnn", models.tree_rnn], ids=["a name", "a function"])
+def test_what_builds_a_model_is_no_model(model, params):
+    with pytest.raises(UserError, match="is no model\n  fix: call what builds one"):
+        cortex.compile(model, params)
+
+
+@pytest.mark.parametrize("repeats", [0, "3"])
+def test_a_profile_of_no_runs(default, repeats):
+    with pytest.raises(UserError, match=f"profile: repeats={repeats!r} is no number of times"):
+        default.profile(TREES, repeats=repeats)

@@ -118,7 +118,13 @@ def test_bfloat16_rounds_factors():
         (
             {"precision": "half"},
             "compile: precision='half' is neither 'float32' nor 'bf16'\n"
-            "  because: it says what is multiplied; what is summed up, and all else, is float32",
+            "  because: it says what is multiplied; what is summed up, and all else, is float32\n"
+            "  fix: precision='bf16' multiplies bfloat16 numbers",
+        ),
+        (
+            {"shapes": 3},
+            "compile: shapes=3 are no shapes\n"
+            "  fix: shapes={'T': range(1, 129)}, or shapes=[{'T': 5}, {'T': 77}]",
         ),
         ({"schedule": "mine"}, "compile: schedule='mine' is neither 'default' nor None"),
         (
@@ -136,6 +142,11 @@ def test_what_is_no_option(given, message):
     with pytest.raises(UserError) as error:
         ragged.compile(dense(), {"W": arrays()[1]}, **given)
     assert str(error.value) == message
+
+
+def test_what_is_no_program():
+    with pytest.raises(UserError, match="compile: NoneType is neither a tensor nor a schedule of some"):
+        ragged.compile(None)
 
 
 def test_what_is_no_range():

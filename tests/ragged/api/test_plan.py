@@ -50,6 +50,9 @@ def test_a_missing_size_is_refused(usual):
         usual.plan()
     with pytest.raises(UserError, match="unknown size 'S'\n  because: the sizes are T\n"):
         usual.plan(T=3, S=1)
+    for value in (-1, "3"):
+        with pytest.raises(UserError, match=f"plan: T={value!r} is no size"):
+            usual.plan(T=value)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,8 @@ def test_tiles_of_products_of_two_inputs_are_searched_and_known_results_shared(p
     again = other.tune(A, B, seconds=0, space=SPACE)
     assert again.best == found.best and len(again.timed) == 2
     np.testing.assert_allclose(other(A, B), A @ B.T, rtol=1e-5, atol=1e-5)
+    with pytest.raises(FileNotFoundError):
+        tc.import_tuned(tmp_path / "nothing.jsonl")
 
 
 def test_without_a_cache_nothing_is_shared(monkeypatch, tmp_path):
