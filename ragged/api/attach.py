@@ -47,7 +47,7 @@ def check_attached(
                 because=f"'{reader.name}' reads it, and is not computed there",
                 fix=f"compute_at({reader.name}, ...) in the same loop first",
             )
-        for indices in _read_at(reader, tensor):
+        for indices in read_at(reader, tensor):
             if indices[:depth] != tuple(map(Ref, reader.indices[:depth])):
                 refuse(what, because=f"'{reader.name}' reads it at other indices than those of the loops")
 
@@ -63,7 +63,8 @@ def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDeci
     return depth
 
 
-def _read_at(reader: RaggedTensor, tensor: RaggedTensor) -> Iterator[tuple[Expr, ...]]:
+def read_at(reader: RaggedTensor, tensor: RaggedTensor) -> Iterator[tuple[Expr, ...]]:
+    """Yield the indices at which a tensor's computation reads another one."""
     for value in reader.expressions:
         for part in loads(value.expr):
             if part.buffer is tensor.buffer:

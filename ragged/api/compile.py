@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ragged.api.compile_options import CompileOptions, Precision, read_options
+from ragged.api.default_decisions import decide_by_default
 from ragged.api.function import RaggedFunction
 from ragged.api.preludes import programs_of
 from ragged.api.schedule import RaggedSchedule
@@ -76,6 +77,8 @@ def compile(
             fix="ragged.compile(y), where y = ragged.compute(...)",
         )
     own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    if schedule is not None:
+        own = decide_by_default(own)
     chosen = read_options(
         own,
         options=options,

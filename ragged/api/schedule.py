@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from ragged.api.balance import Balancing, balance, remap
-from ragged.api.decide import DecisionSchedule
 from ragged.api.lower import LoweredOperators, lower
 from ragged.api.program import refuse
 from ragged.api.signature import Order, Policy, RaggedSignature, ShareTable
 from ragged.api.tensors import Loop, RaggedTensor
+from ragged.api.tile_rows import TilingSchedule
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
+from ragged.ir.rule_record import RuleRecord, rules_to_json
 from ragged.ir.stmt import Label
 from ragged.ir.walk import mentions
 from ragged.passes.discharge_checks import discharge_checks
@@ -44,7 +45,7 @@ LoopLike: TypeAlias = Loop | Var
 """A loop of an operator as it was declared, or a loop that a primitive made."""
 
 
-class RaggedSchedule(DecisionSchedule):
+class RaggedSchedule(TilingSchedule):
     """How operators are stored and computed (CoRa, section 4.1).
 
     First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `split_dimension`,
@@ -63,6 +64,7 @@ class RaggedSchedule(DecisionSchedule):
         super().__init__(*outputs, name=name)
         self._made: tuple[LoweredOperators, LoopSchedule] | None = None
         self._balances: list[Balancing] = []
+        self.rules: tuple[RuleRecord, ...] = ()
 
     def fuse_loops(self, outer: LoopLike, inner: LoopLike, pad: int = 1) -> Var:
         """Fuse two perfectly nested loops, over rows of any length too (CoRa, section 5.1); returns the new loop.
@@ -222,6 +224,7 @@ class RaggedSchedule(DecisionSchedule):
     def signature(self) -> RaggedSignature:
         """The arguments, parameters and results of the compiled function, and the texts of its operators."""
         texts = {"ragged": to_text(self.lowered.program), "schedule": self.log()}
+        texts |= {"decisions": rules_to_json(self.rules)}
         arrays = [each.array for each in self._balances]
         orders = tuple(each for each in arrays if isinstance(each, Order))
         shares = tuple(each for each in arrays if isinstance(each, ShareTable))

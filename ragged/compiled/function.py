@@ -184,7 +184,9 @@ class CompiledFunction(Generic[S]):
     @property
     def rules(self) -> tuple[RuleRecord, ...]:
         """What each rule of the default schedule applied, and what was refused, with the reason."""
-        return rules_from_json(self._parts.kernel.kernel.listings.get("rules", "[]"))
+        texts, listings = self._parts.signature.texts, self._parts.kernel.kernel.listings
+        decided = rules_from_json(texts.get("decisions", "[]"))
+        return (*decided, *rules_from_json(listings.get("rules", "[]")))
 
     def explain(self) -> str:
         """Return `rules` as text: for each rule its reason, its steps, and the steps that a primitive refused."""
