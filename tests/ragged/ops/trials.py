@@ -39,7 +39,9 @@ class Trial:
         found = [head + ("refused" if self.steps is None else "legal")]
         found += [] if self.steps is None else [f"    {line}" for line in self.steps.splitlines()]
         if self.refusal is not None:
-            refused = [line for line in str(self.refusal).splitlines() if not line.startswith("  at ")]
+            # The prover may find another example another time.
+            left_out = ("  at ", "  example: ")
+            refused = [line for line in str(self.refusal).splitlines() if not line.startswith(left_out)]
             found += [
                 "  refused first:" if self.steps is not None else "",
                 *(f"    {line}" for line in refused),
