@@ -102,6 +102,7 @@ def compile(
         raise UserError(
             f"compile: precision={precision!r} is neither 'float32' nor 'bf16'",
             because="it says what is multiplied; what is summed up, and all else, is float32",
+            fix="precision='bf16' multiplies bfloat16 numbers",
         )
     loops = model if isinstance(model, ScheduledLoops) else None
     given = model.recursion if isinstance(model, ScheduledLoops) else model

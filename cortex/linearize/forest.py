@@ -107,6 +107,11 @@ class Forest:
         child, parent = (_topology("edges", row) for row in (pairs if edges_to == "parents" else pairs[::-1]))
         sized = [value for value in (batch, *payloads.values()) if value is not None]
         nodes = len(_payload("batch", sized[0])) if sized else int(pairs.max(initial=-1)) + 1
+        if batch is not None and any(len(_payload("batch", each)) != nodes for each in sized):
+            raise DataError(
+                f"Forest.from_edges: batch has {nodes} numbers, and payloads have another number of rows",
+                because="each has one for each node",
+            )
         wrong = pairs[(pairs < 0) | (pairs >= nodes)]
         if wrong.size:
             raise DataError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sized
 from typing import TYPE_CHECKING, Any
 
+from ragged.errors import DataError
+
 
 class Node:
     """A node of a tree, a DAG or a sequence: its children in order, and payloads as attributes.
@@ -19,7 +21,15 @@ class Node:
     """
 
     def __init__(self, children: Iterable[Node | None] = (), /, **payload: object) -> None:
-        self.children: tuple[Node | None, ...] = tuple(children)
+        try:
+            self.children: tuple[Node | None, ...] = tuple(children)
+        except TypeError:
+            if isinstance(children, Iterable):
+                raise
+            raise DataError(
+                f"Node: {children!r} is no sequence of children",
+                fix="Node([Node(word=3), Node(word=4)]); a payload has a name, as in Node(word=3)",
+            ) from None
         for name, value in payload.items():
             setattr(self, name, value)
 

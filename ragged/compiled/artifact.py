@@ -112,7 +112,7 @@ def write_to(target: Target, data: bytes) -> None:
     if isinstance(target, str | os.PathLike):
         _replace_file(Path(target), data)
     else:
-        target.write(data)
+        _method(target, "write", "save")(data)
 
 
 def read_artifact(
@@ -173,9 +173,22 @@ def without_folders(kernel: Kernel) -> Kernel:
 
 def read_bytes(origin: Origin) -> bytes:
     """Return the bytes of a file, of a stream, or those given."""
-    if isinstance(origin, bytes):
-        return origin
-    return Path(origin).read_bytes() if isinstance(origin, str | os.PathLike) else origin.read()
+    if isinstance(origin, bytes | bytearray | memoryview):
+        return bytes(origin)
+    if isinstance(origin, str | os.PathLike):
+        return Path(origin).read_bytes()
+    data: bytes = _method(origin, "read", "load")()
+    return data
+
+
+def _method(stream: object, name: str, what: str) -> Any:
+    """Return a method of a stream; raises `UserError` for what is none."""
+    if not hasattr(stream, name):
+        raise UserError(
+            f"{what}: {stream!r} is neither a path nor a stream with {name}()",
+            fix=f'{what} with a path, as "model.cortex", or with a stream of bytes, as io.BytesIO()',
+        )
+    return getattr(stream, name)
 
 
 @contextmanager

@@ -25,6 +25,8 @@ def read_array(what: str, value: Any) -> Array:
     NumPy arrays are returned unchanged, others are read through DLPack or else `__array__`, lists become a new array;
     their floats, which Python gives no width, become float32.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise faults.masked(what)
     if isinstance(value, np.ndarray):
         return value
     try:

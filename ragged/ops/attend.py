@@ -58,7 +58,7 @@ class Scoring:
         """Return how many keys a tile of queries sees, with a bound that no tile is needed for."""
         if self.before is None:
             return self.end(tile, keys, start)
-        most = keys if self.after is None else self.before + self.after + TILE
+        most = keys if self.after is None else ragged.minimum(keys, self.before + self.after + TILE)
         return ragged.minimum(self.end(tile, keys, start) - self.first(tile, keys, start), most)
 
     def of(

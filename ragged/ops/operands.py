@@ -72,15 +72,15 @@ def form_of(x: RaggedArray) -> Form:
     return Form(tuple(found))
 
 
-def axis_of(what: str, axis: int, form: Form) -> int:
+def axis_of(what: str, axis: object, form: Form) -> int:
     """Return a dimension counted from the front.
 
     Raises:
         DataError: there is none, it is the outermost, or others depend on it.
     """
-    place = axis + len(form.extents) if axis < 0 else axis
-    if not 0 <= place < len(form.extents):
+    if not isinstance(axis, int) or not -len(form.extents) <= axis < len(form.extents):
         raise DataError(f"{what}: there is no dimension {axis} of {len(form.extents)}")
+    place = axis % len(form.extents)
     inner = [k for k in form.variable if place in form.extents[k]]  # type: ignore[operator]
     if inner or place == 0:
         raise DataError(

@@ -38,11 +38,13 @@ class _Form:
     rope: bool
 
 
-def _is_window(given: object) -> bool:
-    return (
-        isinstance(given, tuple | list)
-        and len(given) == 2
-        and all(side is None or (type(side) is int and 0 <= side < 2**31) for side in given)
+def _is_pair(given: object) -> bool:
+    return isinstance(given, tuple | list) and len(given) == 2
+
+
+def _is_window(given: tuple[object, object]) -> bool:
+    return _is_pair(given) and all(
+        side is None or (type(side) is int and 0 <= side < 2**31) for side in given
     )
 
 
@@ -113,6 +115,8 @@ def scaled_dot_product_attention(
                 f"{_WHAT}: '{name}' has {read[name].ndim} dimensions, not (B, n, m) or (B, heads, n, m)"
             )
     if rope is not None:
+        if not _is_pair(rope):
+            raise DataError(f"{_WHAT}: rope= is no pair of tables", fix="rope=(cos, sin)")
         if inner[-1] % 2:
             raise DataError(
                 f"{_WHAT}: rope= of an odd width, {inner[-1]}", because="features rotate in pairs"

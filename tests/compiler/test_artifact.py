@@ -403,6 +403,13 @@ def test_streams_and_bytes(small, saved):
         cortex.load(b"no artifact")
 
 
+def test_what_is_no_stream(small, saved):
+    np.testing.assert_array_equal(cortex.load(bytearray(saved.read_bytes()))(TREES)["h"], small(TREES)["h"])
+    for call, what in ((lambda: small.save(3), "save"), (lambda: cortex.load(3), "load")):
+        with pytest.raises(cortex.UserError, match=f"{what}: 3 is neither a path nor a stream"):
+            call()
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a baseline of x86")
 def test_a_baseline_stands_in_the_manifest(tmp_path):
     model = MODELS["tree_sum"]

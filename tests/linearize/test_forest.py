@@ -136,3 +136,8 @@ def test_a_payload_that_numpy_cannot_read():
         "  because: Got unsupported ScalarType BFloat16\n"
         "  fix: give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`"
     )
+
+
+def test_a_batch_of_another_length_than_the_payloads():
+    with pytest.raises(DataError, match="batch has 3 numbers, and payloads have another number of rows"):
+        Forest.from_edges([[0], [1]], [0, 0, 0], word=[1, 2])

@@ -141,3 +141,10 @@ def test_a_tensor_that_cannot_be_read_says_why():
     sparse = torch.zeros(3).to_sparse()
     text = str(check_against_reference(carrying(vector(Presence.ALL)), Node(x=sparse)))
     assert "Sparse" in text and "fix" in text
+
+
+def test_a_payload_in_the_place_of_children():
+    with pytest.raises(DataError, match="Node: 3 is no sequence of children"):
+        Node(3)
+    with pytest.raises(TypeError, match="unsupported"):
+        Node(Node(word=None + 1) for _ in range(2))

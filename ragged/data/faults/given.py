@@ -15,6 +15,15 @@ def unreadable(what: str, value: object, error: BaseException) -> DataError:
     )
 
 
+def masked(what: str) -> DataError:
+    """A masked array of NumPy."""
+    return DataError(
+        f"ragged.array: {what} is a masked array of NumPy",
+        because="its mask would be ignored",
+        fix="give its data, `array.data`; of padded rows with `mask=~array.mask`, or what `array.filled(0)` returns",
+    )
+
+
 def wrong_dtype(what: str, dtype: object) -> DataError:
     """Elements that are no numbers."""
     return DataError(

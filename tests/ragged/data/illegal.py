@@ -77,6 +77,7 @@ CASES: dict[str, Callable[[], object]] = {
     "unreadable.lengths": lambda: ragged.array(ROWS, lengths=[[1], [2, 3]]),
     "unreadable.gradient": lambda: ragged.array(torch.zeros(2, 2, requires_grad=True)),
     "unreadable.row": lambda: ragged.array([[np.zeros(2)], [np.zeros(1), Broken()]]),
+    "masked": lambda: ragged.array([np.ma.array(ROWS, mask=ROWS == 0)]),
     "wrong_dtype": lambda: ragged.array(np.zeros((2, 3), complex)),
     "wrong_dtype.asked": lambda: RaggedArray.zeros((2, N), dtype="S3"),
     "wrong_dtype.unknown": lambda: ragged.array([[1]], dtype="float33"),

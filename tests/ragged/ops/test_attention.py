@@ -163,3 +163,9 @@ def test_a_window_is_two_numbers_of_places(window):
     lines = str(refused.value).splitlines()
     assert lines[0] == f"ragged.ops.scaled_dot_product_attention: window={window!r}"
     assert lines[-1] == "  fix: window=(places before, places after), with None for all of them"
+
+
+def test_a_window_beyond_all_rows_takes_no_more_memory():
+    x = rows([5, 3], 8)
+    wide = ops.scaled_dot_product_attention(x, x, x, window=(10**8, 1))
+    assert wide.equal(ops.scaled_dot_product_attention(x, x, x, window=(None, 1)))
