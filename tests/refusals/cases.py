@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import cortex
-from cortex import Forest, Vocab, models, ra
+from cortex import Forest, Node, Vocab, models, ra
 from cortex.cli.library import MODEL, build
 from cortex.cli.saved import load_with_trees
 from cortex.cli.trees import read_params, read_trees
@@ -133,6 +133,8 @@ CASES: dict[str, Callable[[Path], object]] = {
     "forest_payload_of_no_rows": lambda _: Forest([0], [], word=3),
     "forest_edges_in_rows": lambda _: Forest.from_edges([[1, 0], [2, 0], [3, 0]]),
     "forest_edge_of_no_node": lambda _: Forest.from_edges([[1], [0]], word=[3]),
+    "forest_batch_of_another_length": lambda _: Forest.from_edges([[0], [1]], [0, 0, 0], word=[1, 2]),
+    "node_of_a_payload": lambda _: Node(3),  # type: ignore[arg-type]
     "forest_batch_with_a_gap": lambda _: Forest.from_edges([[1], [0]], [0, 2]),
     "forest_parent_that_is_no_node": lambda _: Forest.from_parents([-1, 2]),
     "vocabulary_of_another_type": lambda _: Linearizer(TREE, vocab={"good": 1}),  # type: ignore[arg-type]

@@ -179,4 +179,4 @@ def test_random_programs_compute_the_same(case):
     assert [s.body for s in new.stages if s.kind in bind] == [
         s.body for s in case.program.stages if s.kind in bind
     ]
-    check(case, new, interpret(case.program, case.sizes, case.arrays, seed=0))
+    check(case, new, to_text(new), interpret(case.program, case.sizes, case.arrays, seed=0))
