@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
 from pathlib import Path
 from statistics import median
@@ -58,8 +60,16 @@ def command(
     FUNCTION is one of the text's functions; without it all are checked. What tuning finds is kept in the cache.
     """
     lib = tc.define(read_utf8(file, file.name), name=file.name)
+    if not lib.functions:
+        raise Failure(f"{file} defines no function")
     chosen = _chosen(lib, function)
     numbers = dict(map(_number, sizes))
+    known = {name for each in chosen for name in each.sizes}
+    for name in numbers:
+        if name not in known:
+            raise Failure(
+                f"--size {name}: no size is called so; there are {', '.join(sorted(known)) or 'none'}"
+            )
     document = {each.name: _report(each, stage, numbers, threads, seconds, as_json) for each in chosen}
     if as_json:
         print_json(document)
@@ -92,14 +102,16 @@ def _report(
     if stage is not None:
         found["text"] = function.show(stage)
     unknown = [name for name in function.sizes if name not in sizes]
-    if sizes and not unknown:
+    if sizes and not unknown and not function.varies:
         found |= _run(function.compile(threads=threads), sizes, seconds)
     if as_json:
         return found
     click.echo(f"{function!r}".removeprefix("<TcFunction ").removesuffix(">"))
     click.echo(found.get("text", "\n".join(f"  {line}" for line in found["ranges"].splitlines())))
     click.echo(f"  {found['checks']}")
-    if sizes and unknown:
+    if sizes and function.varies:
+        click.echo("  not run: extents vary with an index")
+    elif sizes and unknown:
         click.echo(f"  not run: {', '.join(unknown)} not given with --size")
     for name, domain in found.get("outputs", {}).items():
         click.echo(f"  {name}: {', '.join(f'{low}:{low + extent}' for low, extent in domain) or 'a number'}")
@@ -121,9 +133,16 @@ def _run(function: TcFunction, sizes: dict[str, int], seconds: float | None) -> 
     rng = np.random.default_rng(0)
     given: dict[str, Any] = {name: sizes[name] for name in function.sizes if name in function.scalars}
     shapes = function.shapes(sizes)
+    outputs = function.infer(**given, **shapes)
+    needed = sum(map(math.prod, shapes.values()))
+    needed += sum(math.prod(extent for _, extent in domain) for domain in outputs.values())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 4 * needed > memory:
+        raise Failure(
+            f"--size: the arrays of {function.name} have {needed:,} elements, for which {memory:,} bytes are too few"
+        )
     for name, (dtype, _) in function.parameters.items():
         given[name] = _numbers(rng, np.dtype(dtype), shapes[name])
-    outputs = function.infer(**{name: getattr(value, "shape", value) for name, value in given.items()})
     out = {name: np.ones([extent for _, extent in outputs[name]], np.float32) for name in function.read_first}
     tuned: dict[str, Any] = {}
     if seconds is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,21 @@ from rich.console import Console
 from rich.table import Table
 
 INPUT_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-OUTPUT_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
+class _OutputFile(click.Path):
+    """The path of a file in a folder that exists: a command that runs for long does not find out at its end."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            self.fail(f"Directory '{path.parent}' does not exist.", param, ctx)
+        return path
+
+
+OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True, path_type=Path)
 
 # What a table is laid out for where nothing says how wide the page is.
 _WIDTH = 100

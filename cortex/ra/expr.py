@@ -44,11 +44,9 @@ from ragged.lang.types import KEEPS_INTEGERS, binary_type, mixes_types, typed_nu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression(Operators["Expr", "ExprLike"], Computed):
-    """Base of all expressions: a scalar at each point of the indices in scope.
+    """A scalar at each point of the indices in scope; `calls` says whether it depends on a recursive call's result."""
 
-    `calls` says whether it depends on the result of a recursive call.
-    """
-
+    _front_end = "ra"
     dtype: DType = field(kw_only=True)
     at: Location | None = field(kw_only=True, default=None, repr=False)
     calls: bool = field(init=False, repr=False)
@@ -74,7 +72,7 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
     def _after(self, op: BinaryOp, other: ExprLike) -> Expr:
         return binary(op, other, self._expr)
 
-    def _under(self, op: UnaryOp) -> Expr:
+    def _under(self, op: UnaryOp | Elementwise) -> Expr:
         return unary(op, self._expr)
 
     def _branch(self) -> ModelError:

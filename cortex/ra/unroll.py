@@ -7,6 +7,9 @@ from cortex.ra.model import Model
 from cortex.ra.structure import Dag
 from ragged.errors import Location, ScheduleError
 
+MAX_DEPTH = 16
+"""The most levels of descendants in one step."""
+
 
 def check_unrolls(model: Model, options: LoweringOptions, depth: int, at: Location | None) -> None:
     """Raise a `ScheduleError` unless the model's recursion can be unrolled by `depth`."""
@@ -16,6 +19,12 @@ def check_unrolls(model: Model, options: LoweringOptions, depth: int, at: Locati
             at=at,
             because="a node that several parents share would be computed again for each (CORTEX, section 3.1)",
             fix="unroll models over ra.Tree() and ra.Sequence()",
+        )
+    if type(depth) is int and depth > MAX_DEPTH:
+        raise ScheduleError(
+            f"unroll: {depth} levels of descendants are more than {MAX_DEPTH}",
+            at=at,
+            because="each level has code of its own",
         )
     if type(depth) is not int or depth < 1:
         raise ScheduleError(

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from ragged.api.attach import read_at
+from ragged.api.dims import affine_sizes
 from ragged.api.program import computed, reads
 from ragged.api.row_groups import is_product, row_group, varies
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Const, Expr, Ref
+from ragged.ir.expr import Expr, Ref
 from ragged.ir.rewrite import substitute
 from ragged.ir.rule_record import Refusal, RuleRecord
 from ragged.ir.walk import mentions
@@ -102,7 +103,7 @@ def _row_of(tensor: RaggedTensor) -> tuple[int, Value] | None:
     for indices in factors:
         own = [p for p in rows if Ref(tensor.indices[p]) in indices]
         for axis in tensor.body.axes:
-            if own and Ref(axis.var) in indices and not isinstance(axis.extent.expr, Const):
+            if own and Ref(axis.var) in indices and affine_sizes(axis.extent.expr) is None:
                 return own[-1], axis.extent
     return None
 
@@ -110,7 +111,11 @@ def _row_of(tensor: RaggedTensor) -> tuple[int, Value] | None:
 def _is_table(tensor: RaggedTensor, places: Mapping[int, int]) -> bool:
     """Return whether a tensor has a sum of products over numbers of terms for each element of an extent that varies."""
     axes = tensor.body.axes if is_product(tensor.body) else ()
-    return bool(axes) and all(isinstance(axis.extent.expr, Const) for axis in axes) and varies(tensor, places)
+    return (
+        bool(axes)
+        and all(affine_sizes(axis.extent.expr) is not None for axis in axes)
+        and varies(tensor, places)
+    )
 
 
 def _result(schedule: RaggedSchedule, tensor: RaggedTensor, row: int) -> tuple[RaggedTensor, int]:

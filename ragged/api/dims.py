@@ -30,12 +30,14 @@ class RaggedDim(Symbol):
 class LengthFn(ValueSource):
     """A function of outer dimensions that is known at the call: the extent of an inner one (CoRa, section 4).
 
-    Calling it with dimensions, or with indices along them, gives its value there, an integer.
+    Calling it with dimensions, or with indices along them, gives its value there, an integer. `extents` are those of
+    `over`; without them, the extents in the first tensor that has the dimension.
     """
 
     name: str
     over: tuple[RaggedDim, ...]
     function: ir.Function = field(repr=False)
+    extents: tuple[Value, ...] = ()
 
     def __call__(self, *args: ValueLike) -> Value:
         """Return the value at `args`, one for each dimension of `over`."""

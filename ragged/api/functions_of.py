@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragged.api.dims import LengthFn, RaggedDim
 from ragged.api.tensors import RaggedTensor
+from ragged.api.values import Value
 from ragged.errors import ModelError
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.facts import Range
@@ -64,7 +65,8 @@ class Functions(Rewriter):
             return
         variables = tuple(Var(dim.name) for dim in length.over)
         own: dict[Var, Expr] = {dim.var: Ref(var) for dim, var in zip(length.over, variables, strict=True)}
-        dims = [(var, self.extent(length, dim, own)) for dim, var in zip(length.over, variables, strict=True)]
+        extents = length.extents or [self.extent(length, dim) for dim in length.over]
+        dims = [(var, self.placed(each, own)) for var, each in zip(variables, extents, strict=True)]
         params = tuple(Param(var, extent) for var, extent in dims)
         layout = packed(dims, self.tables)
         if layout.first == len(dims):  # a rectangle of lengths
@@ -81,17 +83,20 @@ class Functions(Rewriter):
         self.tables.functions.append(function)
         self.known[length.function] = function
 
-    def extent(self, length: LengthFn, dim: RaggedDim, own: dict[Var, Expr]) -> Expr:
+    def extent(self, length: LengthFn, dim: RaggedDim) -> Value:
         """Return the extent of a dimension in the first tensor that has it."""
         for tensor in self.tensors:
             for each in tensor.dims:
                 if each.dim is dim:
-                    for source in each.extent.sources.values():
-                        if isinstance(source, LengthFn):
-                            self.declare(source)
-                    extent = self.expr(each.extent.expr)
-                    return substitute(extent, own)
+                    return each.extent
         raise ModelError(
             f"length_fn '{length.name}' is over '{dim.name}', and no tensor has that dimension",
             fix=f"an input_tensor with dims [({dim.name}, ragged.size('...')), ...]",
         )
+
+    def placed(self, extent: Value, own: Mapping[Var, Expr]) -> Expr:
+        """Return an extent at the indices `own`."""
+        for source in extent.sources.values():
+            if isinstance(source, LengthFn):
+                self.declare(source)
+        return substitute(self.expr(extent.expr), own)

@@ -206,12 +206,13 @@ def _lengths(
     raise DataError(f"{what} has one extent in {dim}, which varies")
 
 
-def _differ(what: str, dim: str, values: Array, known: Array, other: str) -> DataError:
+def _differ(what: str, dim: str | None, values: Array, known: Array, other: str) -> DataError:
     if len(values) != len(known):
-        return DataError(f"{what} has {len(values)} lengths in {dim}, and {other} has {len(known)}")
+        where = "" if dim is None else f" in {dim}"
+        return DataError(f"{what} has {len(values)} lengths{where}, and {other} has {len(known)}")
     row = int(np.argmax(values != known))
     return DataError(
-        f"{what} disagrees with {other} on the lengths of {dim}",
+        f"{what} disagrees with {other} on the lengths{'' if dim is None else f' of {dim}'}",
         example=f"row {row} is {int(values[row])} long here and {int(known[row])} there",
     )
 
@@ -240,7 +241,7 @@ def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputL
             values, _ = checked_lengths(value)
         first = inputs.lengths.setdefault(key, (values, what))
         if not np.array_equal(first[0], values):
-            raise _differ(what, "these lengths", values, *first)
+            raise _differ(what, None, values, *first)
     else:
         raise DataError(f"{signature.name} takes no '{key}'")
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from ragged.api.attach import read_at
+from ragged.api.dims import affine_sizes
 from ragged.api.program import computed, reads, refuse
 from ragged.api.tensors import RaggedTensor, Reduction
-from ragged.ir.expr import Binary, Const, Ref, Var
+from ragged.ir.expr import Binary, Ref, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, variables
@@ -81,10 +82,10 @@ def is_product(body: object) -> TypeGuard[Reduction]:
 
 
 def varies(tensor: RaggedTensor, places: Mapping[int, int]) -> bool:
-    """Return whether a tensor loops over an extent that is no number, besides dimensions at `places`."""
+    """Return whether a tensor loops over an extent that is no number or size, besides dimensions at `places`."""
     inner = [each.extent for p, each in enumerate(tensor.dims) if p not in places.values()]
     axes = [axis.extent for axis in tensor.body.axes] if isinstance(tensor.body, Reduction) else []
-    return any(not isinstance(extent.expr, Const) for extent in (*inner, *axes))
+    return any(affine_sizes(extent.expr) is None for extent in (*inner, *axes))
 
 
 def _shared(

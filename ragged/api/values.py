@@ -28,6 +28,7 @@ class Symbol(Operators["Value", "ValueLike"]):
     """What stands for a value: an expression, or the index along a dimension."""
 
     __slots__ = ()
+    _front_end = "ragged"
 
     @property
     @abstractmethod
@@ -40,7 +41,7 @@ class Symbol(Operators["Value", "ValueLike"]):
     def _after(self, op: BinaryOp, other: ValueLike) -> Value:
         return binary(op, other, self)
 
-    def _under(self, op: UnaryOp) -> Value:
+    def _under(self, op: UnaryOp | Elementwise) -> Value:
         return unary(op, self)
 
     def _branch(self) -> ModelError:

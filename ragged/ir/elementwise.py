@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ragged.errors import Location, ModelError
 from ragged.ir import recipes
 from ragged.ir.recipes import LaneWriter, Operand, Recipe
 
@@ -75,6 +76,7 @@ def _intrinsic(name: str) -> Recipe:
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
+_REAL = (int, float, np.integer, np.floating)
 _EXACT = 2.0**-24
 """Half a unit in the last place."""
 _ROWS = (
@@ -131,8 +133,15 @@ FUNCTIONS: dict[str, Elementwise] = {row.name: row for row in _ROWS}
 """The operators, by name."""
 
 
-def _power(f: Functions, x: Number, y: float) -> Number:
+def _power(f: Functions, x: Number, y: Any) -> Number:
     """Return products for a whole exponent, else exp(y * log(x)), within 1e-6 * (1 + |y log x|) of the value."""
+    if isinstance(y, bool) or not (isinstance(y, _REAL) and math.isfinite(y)):
+        raise ModelError(
+            f"pow: the exponent is {repr(y) if isinstance(y, _REAL) else f'of type {type(y).__name__}'}",
+            at=Location.capture(),
+            because="it is a finite number: a power is written out as products, or by the logarithm",
+            fix="a number, as in x ** 2; or exp(y * log(x)), where x is above 0",
+        )
     if float(y) != int(y):
         return f.exp(y * f.log(x))
     if y < 0:

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Generic, Never, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, Never, TypeVar
 
+import numpy as np
+
+from ragged.errors import Location, ModelError
+from ragged.ir.elementwise import COMPOSED, FUNCTIONS, Elementwise, names
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 E = TypeVar("E")
 """The expression type that operators return."""
 L = TypeVar("L")
 """The type of the other operand: an expression or a number."""
+_OF_NUMPY: dict[Any, BinaryOp] = {
+    np.add: BinaryOp.ADD,
+    np.subtract: BinaryOp.SUB,
+    np.multiply: BinaryOp.MUL,
+    np.divide: BinaryOp.DIV,
+    np.floor_divide: BinaryOp.FLOORDIV,
+    np.remainder: BinaryOp.MOD,
+    np.less: BinaryOp.LT,
+    np.less_equal: BinaryOp.LE,
+    np.greater: BinaryOp.GT,
+    np.greater_equal: BinaryOp.GE,
+    np.equal: BinaryOp.EQ,
+    np.not_equal: BinaryOp.NE,
+    np.bitwise_and: BinaryOp.AND,
+    np.bitwise_or: BinaryOp.OR,
+}
+"""What NumPy calls for an operator with one of its numbers on the left."""
+_POWER = SimpleNamespace(
+    exp=lambda x: x._under(FUNCTIONS["exp"]),
+    log=lambda x: x._under(FUNCTIONS["log"]),
+)
+"""The functions that a power expands into."""
 
 
 class Operators(Generic[E, L]):
-    """Arithmetic, comparison and logic (`&`, `|`, `~`) that build expressions; `bool()` is refused."""
+    """Arithmetic, comparison and logic (`&`, `|`, `~`) that build expressions; `bool()` is refused.
+
+    NumPy's numbers are numbers here; its functions are refused, with the front end's own function in the message.
+    """
 
     __slots__ = ()
-    __array_ufunc__: ClassVar[None] = None  # a NumPy number on the left leaves the operator to this class
+    _front_end: ClassVar[str]
+    """What programs call the front end: `ra`, `ragged`."""
 
     @abstractmethod
     def _with(self, op: BinaryOp, other: L) -> E:
@@ -28,12 +59,24 @@ class Operators(Generic[E, L]):
         """Return `other op self`."""
 
     @abstractmethod
-    def _under(self, op: UnaryOp) -> E:
+    def _under(self, op: UnaryOp | Elementwise) -> E:
         """Return `op self`."""
 
     @abstractmethod
     def _branch(self) -> Exception:
         """Return the error for an expression used as a Python truth value."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> E:
+        op = _OF_NUMPY.get(ufunc)
+        if op is None or method != "__call__" or options:
+            raise ModelError(
+                f"numpy.{ufunc.__name__} is given an expression",
+                at=Location.capture(),
+                because="its value is known when the function runs, not while it is written",
+                fix=f"a function of {self._front_end}: {', '.join((*names(), 'maximum', 'minimum'))}",
+            )
+        left, right = operands
+        return self._with(op, right) if left is self else self._after(op, left)
 
     def __add__(self, other: L) -> E:
         return self._with(BinaryOp.ADD, other)
@@ -106,6 +149,10 @@ class Operators(Generic[E, L]):
 
     def __neg__(self) -> E:
         return self._under(UnaryOp.NEG)
+
+    def __pow__(self, exponent: float) -> E:
+        found: E = COMPOSED["pow"].expand(_POWER, self, exponent)
+        return found
 
     def __abs__(self) -> E:
         return self._under(UnaryOp.ABS)

@@ -98,7 +98,11 @@ def scaled_dot_product_attention(
     read = {name: as_ragged(f"{_WHAT}: '{name}'", x) for name, x in given.items()}
     inner = tuple(extent for extent in read["query"].extents[2:] if isinstance(extent, int))
     if any(read[name].extents[2:] != inner for name in ("query", "key", "value")):
-        raise DataError(f"{_WHAT}: heads and their widths differ, or vary")
+        shown = ", ".join(f"of {name} {read[name].extents[2:]}" for name in ("query", "key", "value"))
+        raise DataError(
+            f"{_WHAT}: heads and their widths differ, or vary",
+            because=f"the dimensions after (B, n) are {shown}",
+        )
     if len(inner) not in (1, 2):
         raise DataError(f"{_WHAT}: {len(inner) + 2} dimensions, not (B, n, heads, width) or (B, n, width)")
     pair = (None, None) if window is None else window

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Const, Expr, Ref, Unary, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.walk import varies
 from ragged.polyhedral.context import PolyhedralLimitError
@@ -21,8 +21,9 @@ _COMPARED = {
 class FormulaText:
     """Writes expressions as text; `indices` are the variables of the set.
 
-    Whatever else is no sum, multiple, quotient or remainder by a number is a parameter: a size, and a product of sizes
-    as well. `parameters` maps the names of parameters to what they stand for.
+    Whatever else is no sum, multiple, quotient or remainder by a number is a parameter: a size, a product of sizes, and
+    a length at an index, which is another number for each value of that. `parameters` maps the names of parameters to
+    what they stand for.
     """
 
     indices: Collection[Var]
@@ -79,7 +80,7 @@ class FormulaText:
                 return self._parameter(expr)
 
     def _parameter(self, expr: Expr) -> str:
-        if varies(expr, self.names):
+        if varies(expr, self.names) and not isinstance(expr, Call):
             raise PolyhedralLimitError("no sum of multiples of indices")
         for name, known in self.parameters.items():
             if known == expr:

@@ -31,8 +31,9 @@ class DimensionAccess:
 
     @property
     def domain(self) -> IndexRange | None:
-        """The range of the dimension, None while it is not known."""
-        return None if self.version.domain is None else self.version.domain[self.position]
+        """The range of the dimension at the indices before it, None while it is not known."""
+        domain = self.version.domain
+        return None if domain is None else domain[self.position].at(self.load.indices)
 
     @property
     def reads_data(self) -> bool:
@@ -76,10 +77,10 @@ def accesses_of(function: CheckedFunction, statement: CheckedStatement) -> Itera
     """Yield the accesses of a statement: its reads, those of `where exists`, and of what a reduction starts from."""
     for root in (statement.value, *statement.witnesses):
         for part, condition in guarded_parts(root):
-            if isinstance(part, Load):
-                version = function.versions[part.buffer]
+            for load in (part,) if isinstance(part, Load) else function.length_reads(part):
+                version = function.versions[load.buffer]
                 for position in range(version.rank):
-                    yield DimensionAccess(part, version, position, condition)
+                    yield DimensionAccess(load, version, position, condition)
     if statement.previous is not None:
         own = Load(statement.previous.buffer, tuple(map(Ref, statement.indices)), statement.at)
         for position in range(statement.previous.rank):

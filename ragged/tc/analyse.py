@@ -9,11 +9,11 @@ from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
-from ragged.tc.checked import CheckedFunction, Equality
+from ragged.tc.checked import CheckedFunction, Equality, TensorVersion
 from ragged.tc.errors import TcError
 from ragged.tc.intervals import interval_of, value_of
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses
-from ragged.tc.ranges import RangeSolver, extent_of
+from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
 from ragged.tc.size_text import size_text
 
@@ -42,6 +42,8 @@ class AnalysedFunction:
         for statement in self.function.statements:
             for var in statement.all_indices:
                 own = statement.ranges[var]
+                if not own.is_fixed(statement.all_indices):
+                    continue
                 extent = value_of(own.upper, sizes) - value_of(own.lower, sizes)
                 if extent < (0 if some_zero else 1) and not nothing:
                     raise empty(statement, var, sizes, self.function)
@@ -88,15 +90,31 @@ def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> 
     if failed is not None:
         raise no_range(function, failed, lambda other, for_all: _accepted(other, library, for_all))
     for statement in function.statements:
+        order_indices(statement)
         for var in statement.all_indices:
             extent = extent_of(statement.ranges[var])
             if isinstance(extent, Const) and extent.value <= 0:
                 raise empty(statement, var, {}, function)
+    for name, version in function.outputs.items():
+        _require_start(function, name, version)
     resolved = (_resolved(each, solver) for each in function.equalities)
     equalities = tuple(each for each in resolved if each.one != each.other)
     found = AnalysedFunction(function, library, tuple(check_accesses(function)), equalities)
     _refuse_constants(found)
     return found
+
+
+def _require_start(function: CheckedFunction, name: str, version: TensorVersion) -> None:
+    """Refuse an output with extents that vary and an index that begins elsewhere than at 0: results have no `lower`."""
+    for position, own in enumerate(version.domain or ()):
+        if function.varies and own.lower != Const(0):
+            raise TcError(
+                "range",
+                f"dimension {position} of '{name}' begins elsewhere than at 0",
+                at=version.at,
+                because="the extents of this function vary with an index, and its results are stored from 0 on",
+                fix="a range from 0 on by where, and the difference added where tensors are read",
+            )
 
 
 def _resolved(equality: Equality, solver: RangeSolver) -> Equality:

@@ -71,12 +71,27 @@ def read_arguments(
     Raises:
         TcError: one is missing, or of another rank, dtype or size.
     """
-    for declared in function.definition.parameters:
-        if declared.name not in given:
-            raise refuse(function, f"is not given '{declared.name}'")
+    require_given(function, given)
     arrays = {name: read_parameter(function, name, given[name]) for name in function.parameters}
     shapes = {name: array.shape for name, array in arrays.items()}
     return arrays, sizes_of(function, shapes, given)
+
+
+def require_given(function: CheckedFunction, given: Mapping[str, object]) -> None:
+    """Raise a `TcError` if an argument is missing."""
+    for declared in function.definition.parameters:
+        if declared.name not in given:
+            raise refuse(function, f"is not given '{declared.name}'")
+
+
+def require_fixed(function: CheckedFunction, what: str) -> None:
+    """Raise a `TcError` if an extent varies with an outer index, which `what` is not defined for."""
+    if function.varies:
+        raise TcError(
+            "check",
+            f"{what} of '{function.name}' is not defined: its extents vary with an index",
+            at=function.definition.at,
+        )
 
 
 def read_shapes(function: CheckedFunction, given: Mapping[str, object]) -> dict[str, Sequence[int]]:

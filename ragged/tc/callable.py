@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ragged.ir.expr import Const, Var
+from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.arguments import (
     Array,
@@ -18,15 +18,17 @@ from ragged.tc.arguments import (
     read_arguments,
     read_shapes,
     refuse,
+    require_fixed,
+    require_given,
     sizes_of,
     write_result,
 )
-from ragged.tc.checked import TensorVersion
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.intervals import value_of
 from ragged.tc.known_calls import Domains, KnownCalls
 from ragged.tc.lower import stored
-from ragged.tc.size_text import size_text
+from ragged.tc.text import expression_text
+from ragged.tc.tree import NumberLiteral, TcExpression
 
 _MOST_SIZES = 1024
 """Number of combinations of sizes that are remembered as checked."""
@@ -53,16 +55,23 @@ class TcCallable:
 
     @property
     def parameters(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
-        """The dtype and the dimensions of each parameter that is no integer scalar: numbers, sizes, and their sums."""
-        return {name: (each.type, _dims(each)) for name, each in self._function.parameters.items()}
+        """The dtype and the dimensions of each parameter that is neither an integer scalar nor lengths, as declared."""
+        declared = {each.name: each.dims for each in self._function.definition.parameters}
+        return {name: (each.type, _dims(declared[name])) for name, each in self._function.parameters.items()}
 
     def shapes(self, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each of `parameters`, for the values of `sizes` by name."""
+        """Return the shape of each of `parameters`, for the values of `sizes` by name; refused where extents vary."""
+        require_fixed(self._function, "shapes")
         known = {var: sizes[name] for name, var in self._function.values.items()}
         return {
             name: tuple(value_of(own.upper, known) for own in version.domain or ())
             for name, version in self._function.parameters.items()
         }
+
+    @property
+    def varies(self) -> bool:
+        """Whether the extent of a dimension or of a reduction varies with an outer index."""
+        return self._function.varies
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -91,6 +100,7 @@ class TcCallable:
             >>> lib.mlp1.infer(I=(128, 2000), W=(128, 2000), b=(128,))
             {'O': ((0, 128), (0, 128))}
         """
+        require_fixed(self._function, "infer")
         bound = {name: value.shape for name, value in self._options.parameters.items()}
         given = {**self._options.sizes, **named(self._function, (), shapes), **bound}
         return self._domains(sizes_of(self._function, read_shapes(self._function, given), given))
@@ -98,12 +108,13 @@ class TcCallable:
     def __call__(self, *args: object, out: object = None, **arrays: object) -> Any:
         """Run the function on arrays; return its output, or several by name in order.
 
-        Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns.
+        Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns,
+        or ragged arrays where extents vary.
         If an index of a result does not begin at 0, its attribute `lower` has the first index of each dimension.
 
         Args:
-            args: in the order of the parameters: NumPy arrays, tensors of torch or of other libraries with DLPack, and
-                numbers for scalars.
+            args: in the order of the parameters: NumPy arrays, tensors of torch or of other libraries with DLPack,
+                numbers for scalars, and what `ragged.array` takes where extents vary.
             out: an array that the output is written into, and which is returned; for several, a mapping by name. An
                 output that is read before it is written takes its values from there.
             arrays: arguments by name.
@@ -118,6 +129,9 @@ class TcCallable:
             if known is not None:
                 return known.run(args)
         given = named(self._function, args, arrays, self._options.parameters)
+        if self._function.varies:
+            require_given(self._function, given)
+            return self._ready().run_ragged(given, out)
         inputs, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
         outs = out_arrays(self._function, out, domains)
@@ -166,6 +180,5 @@ class TcCallable:
         return found
 
 
-def _dims(version: TensorVersion) -> tuple[str | int, ...]:
-    extents = (index_range.upper for index_range in version.domain or ())
-    return tuple(int(each.value) if isinstance(each, Const) else size_text(each) for each in extents)
+def _dims(dims: Sequence[TcExpression]) -> tuple[str | int, ...]:
+    return tuple(int(dim.value) if isinstance(dim, NumberLiteral) else expression_text(dim) for dim in dims)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ragged.ir import expr as ir
 from ragged.tc import tree as tc
-from ragged.tc.checked import CheckedFunction, Equality, TensorVersion
+from ragged.tc.checked import CheckedFunction, Equality, LengthParameter, TensorVersion
+from ragged.tc.reads import lengths_of, named_in
 from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, INT, canonical, narrows
@@ -18,6 +19,7 @@ def bind_arguments(
     What the extents of arguments have to equal is noted in `function`, into which the call is inlined.
     """
     scope = TcScope({}, {})
+    lengths = lengths_of(callee)
     for declared, argument in zip(callee.parameters, call.arguments, strict=True):
         what = f"'{declared.name}' of '{call.name}'"
         assert declared.type is not None, "parameters have types"
@@ -27,10 +29,15 @@ def bind_arguments(
             _require_type(argument, given, type_, what)
             scope.values[declared.name] = value, type_
             continue
+        if declared.name in lengths:
+            scope.lengths[declared.name] = _lengths(caller, declared, argument, what)
+            continue
         version = _tensor(caller, declared, argument, what)
         _require_type(argument, version.type, type_, what)
         scope.tensors[declared.name] = version
         for position, dim in enumerate(declared.dims):
+            if any(each.name in lengths for each in named_in(dim) if isinstance(each, tc.Access)):
+                continue  # the extent is the argument's own
             _bind_extent(function, scope, version, position, dim, what)
     return scope
 
@@ -48,6 +55,19 @@ def _tensor(caller: TcScope, declared: tc.Declaration, argument: tc.TcExpression
             f"{what} has {len(declared.dims)} dimensions, and '{version.name}' {version.rank}", argument.at
         )
     return version
+
+
+def _lengths(
+    caller: TcScope, declared: tc.Declaration, argument: tc.TcExpression, what: str
+) -> LengthParameter:
+    own = caller.lengths.get(argument.id) if isinstance(argument, tc.Name) else None
+    if own is None or own.version.rank != len(declared.dims):
+        raise refuse(
+            f"{what} has lengths, and is given '{expression_text(argument)}'",
+            argument.at,
+            fix=f"a parameter of integers with {len(declared.dims)} dimensions that an extent is read from",
+        )
+    return own
 
 
 def _require_type(argument: tc.TcExpression, given: str, type_: str, what: str) -> None:

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from ragged.ir import expr as ir
 from ragged.ir.ops import Combiner
+from ragged.ir.walk import subexpressions
 from ragged.tc import tree as tc
-from ragged.tc.builtins import builtin
 from ragged.tc.calls import bind_arguments, fits
 from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange, TensorVersion
-from ragged.tc.errors import TextPosition
-from ragged.tc.scope import TcScope, reads_of, refuse, require_stored
+from ragged.tc.declare import check_free, check_names, declare, extent_of_dim, refuse_recursion
+from ragged.tc.reads import lengths_of, reads_of
+from ragged.tc.scope import TcScope, refuse, require_stored
 from ragged.tc.text import expression_text
-from ragged.tc.types import BOOL, FLOAT, INT, canonical, is_float, is_int, join, narrows
+from ragged.tc.types import BOOL, FLOAT, canonical, is_float, join, narrows
 
 _COMBINERS = {"+": Combiner.SUM, "*": Combiner.PROD, "min": Combiner.MIN, "max": Combiner.MAX}
 _MOST_STATEMENTS = 500
@@ -32,57 +33,16 @@ def check(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> Ch
         TcError: a rule of names or types is broken.
     """
     function = CheckedFunction(definition)
-    _check_names(definition)
-    scope = TcScope({}, {})
+    refuse_recursion(definition)
+    check_names(definition)
+    scope = TcScope({}, {}, lengths=function.lengths)
+    lengths = lengths_of(definition)
     for declared in definition.parameters:
-        _declare(function, scope, declared)
+        declare(function, scope, declared, lengths)
     body = _StatementChecks(function, definition, library, scope)
     body.statements()
     function.outputs = {each.name: body.output(each) for each in definition.outputs}
     return function
-
-
-def _check_names(definition: tc.Definition) -> None:
-    for group, what in ((definition.parameters, "a parameter"), (definition.outputs, "an output")):
-        seen: set[str] = set()
-        for declared in group:
-            _check_free(declared.name, declared.at)
-            if declared.name in seen:
-                raise refuse(f"'{declared.name}' is already defined as {what}", declared.at)
-            seen.add(declared.name)
-
-
-def _check_free(name: str, at: TextPosition) -> None:
-    if builtin(name) is not None:
-        raise refuse(f"'{name}' is the name of a function", at, fix="another name")
-
-
-def _declare(function: CheckedFunction, scope: TcScope, declared: tc.Declaration) -> None:
-    """Note a parameter: an integer scalar is a value, all else a tensor."""
-    assert declared.type is not None, "parameters have types"
-    type_ = canonical(declared.type)
-    require_stored(type_, declared.at)
-    if is_int(type_) and not declared.dims:
-        var = function.scalars[declared.name] = ir.Var(declared.name)
-        scope.values[declared.name] = ir.Ref(var), type_
-        return
-    domain = tuple(IndexRange(ir.Const(0), _extent(function, scope, dim)) for dim in declared.dims)
-    version = TensorVersion(declared.name, type_, len(domain), declared.at, given=True, domain=domain)
-    function.parameters[declared.name] = scope.tensors[declared.name] = function.add(version)
-
-
-def _extent(function: CheckedFunction, scope: TcScope, dim: tc.TcExpression) -> ir.Expr:
-    match dim:
-        case tc.NumberLiteral(value=int(value)):
-            return ir.Const(value)
-        case tc.Name(id=name):
-            if name in function.scalars:
-                return ir.Ref(function.scalars[name])
-            size = function.sizes.setdefault(name, ir.Var(name))
-            scope.values.setdefault(name, (ir.Ref(size), INT))
-            return ir.Ref(size)
-        case _:
-            return TcScope(scope.values, {}, in_bound=True).integer(dim, "the extent")
 
 
 @dataclass
@@ -126,7 +86,7 @@ class _StatementChecks:
             var = ir.Var(f"{declared.name}.{position}")
             self.function.aliases[var] = version, position
             text = f"the extent of dimension {position} of '{declared.name}'"
-            extent = _extent(self.function, self.scope, dim)
+            extent = extent_of_dim(self.function, self.scope, dim, {})
             self.function.equalities.append(Equality(ir.Ref(var), extent, text, declared.at))
         return version
 
@@ -147,6 +107,10 @@ class _StatementChecks:
         value, type_ = scope.typed(source.value)
         witnesses = tuple(scope.witness(each) for each in source.clauses if isinstance(each, tc.ExistsClause))
         ranges = self._ranges(source, scope)
+        bounds = (bound for own in ranges.values() for bound in (own.lower, own.upper))
+        witnesses += tuple(
+            self.function.length_reads(*(part for each in bounds for part in subexpressions(each)))
+        )
         indices = tuple(scope.indices[each.id] for each in source.indices)
         reduced = tuple(var for var in scope.indices.values() if var not in indices)
         if reduced and combiner is None:
@@ -174,7 +138,7 @@ class _StatementChecks:
 
     def _check_target(self, source: tc.Comprehension) -> None:
         name = source.target.id
-        _check_free(name, source.at)
+        check_free(name, source.at)
         seen: set[str] = set()
         for index in source.indices:
             if index.id in seen:
@@ -182,8 +146,8 @@ class _StatementChecks:
                     f"the index '{index.id}' is already defined: it stands twice on the left", index.at
                 )
             seen.add(index.id)
-        if name in self.scope.values and name not in self.scope.tensors:
-            raise refuse(f"'{name}' is written, and is a size or a scalar parameter", source.at)
+        if name in self.scope.lengths or (name in self.scope.values and name not in self.scope.tensors):
+            raise refuse(f"'{name}' is written, and is a size, a scalar parameter, or lengths", source.at)
         known = self.scope.tensors.get(name)
         if known is not None and known.given and name not in self._outputs():
             raise refuse(
@@ -225,7 +189,7 @@ class _StatementChecks:
                     name, self._declared_type(name), len(access.arguments), access.at, given=True
                 )
                 self.function.initial[name] = self.scope.tensors[name] = self.function.add(version)
-        return TcScope(self.scope.values, self.scope.tensors, lets, hidden)
+        return TcScope(self.scope.values, self.scope.tensors, lets, hidden, lengths=self.scope.lengths)
 
     def _declared(self, name: str) -> str | None:
         declared = next((each for each in self.definition.outputs if each.name == name), None)
@@ -255,7 +219,8 @@ class _StatementChecks:
 
     def _ranges(self, source: tc.Comprehension, scope: TcScope) -> dict[ir.Var, IndexRange]:
         found: dict[ir.Var, IndexRange] = {}
-        bounds = TcScope(self.scope.values, {}, in_bound=True)
+        lengths = self.scope.lengths
+        bounds = TcScope(self.scope.values, {}, indices=scope.indices, in_bound=True, lengths=lengths)
         for clause in source.clauses:
             if isinstance(clause, tc.RangeClause):
                 var = scope.index(clause.index)
@@ -280,7 +245,7 @@ class _StatementChecks:
         ):
             if len(given) != len(needed):
                 raise refuse(f"'{call.name}' has {len(needed)} {what}, and the call {len(given)}", call.at)
-        _check_names(callee)
+        check_names(callee)
         earlier = dict(list(self.library.items())[: list(self.library).index(call.name)])
         scope = bind_arguments(self.function, self.scope, callee, call)
         body = _StatementChecks(self.function, callee, earlier, scope, self.depth + 1)
@@ -289,5 +254,7 @@ class _StatementChecks:
             known = self.scope.tensors.get(target.id)
             if known is not None and known.given and target.id not in self._outputs():
                 raise refuse(f"'{target.id}' is written, and is an input", target.at, "inputs are immutable")
-            _check_free(target.id, target.at)
+            check_free(target.id, target.at)
+            if target.id in self.scope.lengths:
+                raise refuse(f"'{target.id}' is written, and is lengths", target.at)
             self.scope.tensors[target.id] = body.output(declared)

@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ragged.ir import expr as ir
 from ragged.ir.build import both
 from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.rewrite import substitute
+from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.errors import TextPosition
 from ragged.tc.types import computed
 
+AXES = tuple(ir.Var(f"axis_{position}") for position in range(64))
+"""What stands for the index along each dimension of a tensor in the ranges of the dimensions after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """`lower <= index < upper`, expressions of sizes."""
+    """`lower <= index < upper`: expressions of sizes, and of outer indices and lengths at them where they vary.
+
+    In the domain of a tensor `AXES[p]` is the index along dimension p.
+    """
 
     lower: ir.Expr
     upper: ir.Expr
+
+    def at(self, indices: Iterable[ir.Expr]) -> IndexRange:
+        """Return the range of a dimension at indices along those of its tensor."""
+        if self.is_fixed():
+            return self
+        along = dict(zip(AXES, indices, strict=False))
+        return IndexRange(substitute(self.lower, along), substitute(self.upper, along))
+
+    def over(self, indices: Iterable[ir.Var]) -> IndexRange:
+        """Return the range of an index as that of a dimension of the tensor that is written at `indices`."""
+        along = dict(zip(indices, map(ir.Ref, AXES), strict=False))
+        if not along.keys() & variables(self.lower, self.upper):
+            return self
+        return IndexRange(substitute(self.lower, along), substitute(self.upper, along))
+
+    def is_fixed(self, indices: Collection[ir.Var] = ()) -> bool:
+        """Return whether it is the same for all values of axes and of `indices`, and reads no lengths."""
+        if {*AXES, *indices} & variables(self.lower, self.upper):
+            return False
+        parts = (part for bound in (self.lower, self.upper) for part in subexpressions(bound))
+        return not any(isinstance(part, ir.Call) for part in parts)
 
 
 @dataclass(eq=False, slots=True)
@@ -76,13 +106,29 @@ class CheckedStatement:
     def inside(self) -> ir.Expr | None:
         """The condition that the target's indices are in the ranges of the statement; None if they always are."""
         found: ir.Expr | None = None
-        for var, whole in zip(self.indices, self.target.domain or (), strict=True) if self.partial else ():
-            own = self.ranges[var]
+        places = tuple(map(ir.Ref, self.indices))
+        for var, domain in zip(self.indices, self.target.domain or (), strict=True) if self.partial else ():
+            own, whole = self.ranges[var], domain.at(places)
             if own.lower != whole.lower:
                 found = both(found, ir.Binary(BinaryOp.LE, own.lower, ir.Ref(var)))
             if own.upper != whole.upper:
                 found = both(found, ir.Binary(BinaryOp.LT, ir.Ref(var), own.upper))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class LengthParameter:
+    """A parameter of lengths: an array of integers that a call gives, which extents of other tensors are read from.
+
+    `function` stands for it in expressions; `version` has its type and its domain.
+    """
+
+    function: ir.Function
+    version: TensorVersion
+
+    def load(self, call: ir.Call) -> ir.Load:
+        """Return a read of it as a read of the version."""
+        return ir.Load(self.version.buffer, call.args, call.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +145,16 @@ class Equality:
 class CheckedFunction:
     """A definition with the names, types and versions of its tensors.
 
-    `sizes` are the variables of its size names, `scalars` those of its integer scalar parameters, `parameters` its
-    other parameters. `initial` are the outputs that are read before they are written and are no parameters: a call has
-    to give them as `out=`. `aliases` are sizes of called functions that stand for the extent of a dimension of a
-    version. `versions` maps buffers to versions.
+    `sizes` are the variables of its size names, `scalars` those of its integer scalar parameters, `lengths` its
+    parameters that are lengths, `parameters` all others. `initial` are the outputs that are read before they are
+    written and are no parameters: a call has to give them as `out=`. `aliases` are sizes of called functions that stand
+    for the extent of a dimension of a version. `versions` maps buffers to versions.
     """
 
     definition: tc.Definition
     sizes: dict[str, ir.Var] = field(default_factory=dict)
     scalars: dict[str, ir.Var] = field(default_factory=dict)
+    lengths: dict[str, LengthParameter] = field(default_factory=dict)
     parameters: dict[str, TensorVersion] = field(default_factory=dict)
     initial: dict[str, TensorVersion] = field(default_factory=dict)
     outputs: dict[str, TensorVersion] = field(default_factory=dict)
@@ -125,6 +172,22 @@ class CheckedFunction:
     def name(self) -> str:
         """The function's name."""
         return self.definition.name
+
+    @property
+    def varies(self) -> bool:
+        """Whether the extent of a dimension or of a reduction varies with an outer index."""
+        domains = (own for version in self.versions.values() for own in version.domain or ())
+        ranges = ((own, each.all_indices) for each in self.statements for own in each.ranges.values())
+        return not all(own.is_fixed() for own in domains) or not all(
+            own.is_fixed(indices) for own, indices in ranges
+        )
+
+    def length_reads(self, *parts: ir.Expr) -> Iterator[ir.Load]:
+        """Yield the reads of lengths among expressions, as reads of their versions."""
+        known = {each.function: each for each in self.lengths.values()}
+        for part in parts:
+            if isinstance(part, ir.Call) and part.function in known:
+                yield known[part.function].load(part)
 
     def add(self, version: TensorVersion) -> TensorVersion:
         """Note a version, and return it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -14,11 +14,13 @@ from ragged.api.compile import compile as compile_ragged
 from ragged.api.function import RaggedFunction
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
-from ragged.ir.expr import Var
+from ragged.api.tensors import RaggedTensor
+from ragged.ir.expr import Ref, Var
 from ragged.passes.hoist_checks import hoist_checks
 from ragged.passes.run_once import run_once
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
+from ragged.tc.checked import LengthParameter
 from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
 from ragged.transform.loops.split import Tail
@@ -55,13 +57,39 @@ class TcOptions:
 class CompiledTc:
     """The compiled function, and its own names of parameters and sizes.
 
-    `named_sizes` are the sizes that no argument has as an extent: a call gives them by name.
+    `named_sizes` are the sizes that no argument has as an extent: a call gives them by name. `lengths` are its
+    parameters that are lengths.
     """
 
     function: RaggedFunction
     lowered: LoweredFunction
     named_sizes: tuple[tuple[str, Var], ...]
     inputs: tuple[tuple[str, str], ...]
+    lengths: Mapping[str, LengthParameter]
+
+    def run_ragged(self, given: Mapping[str, object], out: object) -> Any:
+        """Return the output, or several by name, for arguments by the names of parameters, one of which varies.
+
+        The compiled function checks them.
+        """
+        arrays = {own: given[name] for name, own in self.inputs if name in given}
+        taken = self.function.signature.lengths
+        arrays |= {own: given[name] for name, own in self.lowered.lengths.items() if own in taken}
+        for own, var in self.named_sizes:
+            arrays[own] = given[var.name] if var.name in given else self._extent(var, given)
+        results = self.function(**arrays) if out is None else self.function(**arrays, out=out)
+        if not isinstance(results, dict):
+            return results
+        return {name: results[own] for name, own in self.lowered.names.items()}
+
+    def _extent(self, size: Var, given: Mapping[str, object]) -> int:
+        """Return a size that is the extent of lengths alone."""
+        return next(
+            int(np.asarray(given[name]).shape[position])
+            for name, each in self.lengths.items()
+            for position, own in enumerate(each.version.domain or ())
+            if own.upper == Ref(size)
+        )
 
     def run(self, arrays: Mapping[str, Array], sizes: Mapping[Var, int]) -> list[Array]:
         """Return the outputs in order, new arrays, for arrays by the names of parameters."""
@@ -84,6 +112,15 @@ def scheduled(
     lowered = lower(analysed, options.sizes, options.parameters, options.split)
     schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
     needed = set(schedule.tensors)
+    if not analysed.function.varies:  # ragged operators have a default schedule of their own
+        _arrange(schedule, lowered, needed)
+    bound = {lowered.inputs[name]: value for name, value in options.parameters.items()}
+    read = {tensor.name for tensor in needed}
+    return lowered, schedule, {own: value for own, value in bound.items() if own in read}
+
+
+def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collection[RaggedTensor]) -> None:
+    """Put partial results into the rows that they are of, and checks and sums where they cost least."""
     for part, rows in lowered.attached:
         if part in needed:
             schedule.compute_at(part, rows.loops[len(rows.dims) - 1])
@@ -94,9 +131,6 @@ def scheduled(
         rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
         for block in COLUMNS:
             rest = schedule.split_loop(rest, block, Tail.PEEL)[-1]
-    bound = {lowered.inputs[name]: value for name, value in options.parameters.items()}
-    read = {tensor.name for tensor in schedule.tensors}
-    return lowered, schedule, {own: value for own, value in bound.items() if own in read}
 
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
@@ -115,4 +149,5 @@ def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> Compiled
         lowered,
         tuple((own, var) for own, var in known if own in asked),
         tuple((name, own) for name, own in lowered.inputs.items() if own in taken),
+        function.lengths,
     )

@@ -10,7 +10,14 @@ from ragged.auto.options import ScheduleOptions
 from ragged.errors import UserError
 from ragged.runtime.team import check_workers
 from ragged.tc.analyse import analyse
-from ragged.tc.arguments import fix_sizes, named, read_arguments, read_parameter, refuse
+from ragged.tc.arguments import (
+    fix_sizes,
+    named,
+    read_arguments,
+    read_parameter,
+    refuse,
+    require_fixed,
+)
 from ragged.tc.callable import TcCallable
 from ragged.tc.compiled import TcOptions, scheduled
 from ragged.tc.gradient import gradient_of
@@ -107,6 +114,7 @@ class TcFunction(TcCallable):
         Raises:
             TcError: the arguments do not fit.
         """
+        require_fixed(self._function, "tune")
         inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)
         )
@@ -152,6 +160,7 @@ class TcFunction(TcCallable):
             lib = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }")
             found = lib.conv.gradient()(x, w, d_y)  # found["d_x"], found["d_w"]
         """
+        require_fixed(self._function, "gradient")
         options = self._options
         free = [name for name in self._function.parameters if name not in options.parameters]
         definition = gradient_of(self._function, free, wrt, saved)
@@ -177,6 +186,7 @@ class TcFunction(TcCallable):
             conv = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }").conv.torch()
             conv(x, w).sum().backward()
         """
+        require_fixed(self._function, "torch")
         options = self._options
         if self._operator is None:
             self._operator = torch_operator(

@@ -7,11 +7,11 @@ one statement reads, at that statement's own indices, is computed inside of it.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from ragged.api.dims import RaggedDim, size
+from ragged.api.dims import LengthFn, RaggedDim, size
 from ragged.api.reductions import Scoped, normal_form
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueSource
@@ -21,9 +21,10 @@ from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import FUNCTIONS
 from ragged.ir.ops import Combiner
-from ragged.ir.walk import subexpressions
+from ragged.ir.rewrite import substitute
 from ragged.tc.analyse import AnalysedFunction
-from ragged.tc.checked import CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
+from ragged.tc.inlined import inlined_versions
 from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
@@ -38,15 +39,17 @@ _RESERVED = frozenset((*keyword.kwlist, *FUNCTIONS, *_OWN))
 class LoweredFunction:
     """The tensors of a function, and their names in the compiled function.
 
-    `inputs` maps parameters and outputs that a call gives, `scalars` integer parameters, and `sizes` size names.
-    The first one of each pair of `attached` is computed in the rows of the second one; `columns` are reduced in blocks
-    of their last dimension.
+    `names` maps outputs, `inputs` parameters and outputs that a call gives, `scalars` integer parameters, `sizes` size
+    names, `lengths` parameters that are lengths. The first one of each pair of `attached` is computed in the rows of
+    the second one; `columns` are reduced in blocks of their last dimension.
     """
 
     outputs: tuple[RaggedTensor, ...]
+    names: Mapping[str, str]
     inputs: Mapping[str, str]
     scalars: Mapping[str, str]
     sizes: Mapping[str, str]
+    lengths: Mapping[str, str]
     attached: tuple[tuple[RaggedTensor, RaggedTensor], ...]
     columns: tuple[RaggedTensor, ...]
 
@@ -78,6 +81,7 @@ class _FunctionLowering:
     taken: set[str] = field(default_factory=set)
     tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
     values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
+    lengths: dict[ir.Function, LengthFn] = field(default_factory=dict)
     inline: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
     attached: list[tuple[RaggedTensor, RaggedTensor]] = field(default_factory=list)
     columns: list[RaggedTensor] = field(default_factory=list)
@@ -86,6 +90,8 @@ class _FunctionLowering:
         function = self.analysed.function
         sizes = {name: self.value(name, var) for name, var in function.sizes.items()}
         scalars = {name: self.value(name, var) for name, var in function.scalars.items()}
+        for lengths in function.lengths.values():
+            self.lengths[lengths.function] = self.length_fn(lengths)
         inputs: dict[str, str] = {}
         for group in (function.parameters, function.initial):
             for name, version in group.items():
@@ -99,9 +105,14 @@ class _FunctionLowering:
                 self.tensors[statement.target] = self.computed(statement)
         return LoweredFunction(
             tuple(self.tensors[version] for version in function.outputs.values()),
+            {name: self.tensors[version].name for name, version in function.outputs.items()},
             inputs,
             scalars,
             sizes,
+            {
+                lengths.function.name: self.lengths[lengths.function].name
+                for lengths in function.lengths.values()
+            },
             tuple(self.attached),
             tuple(self.columns),
         )
@@ -120,38 +131,52 @@ class _FunctionLowering:
         self.values[var] = ir.Const(self.fixed[name]) if name in self.fixed else size(own).expr
         return own
 
+    def length_fn(self, lengths: LengthParameter) -> LengthFn:
+        own = self.name(lengths.function.name)
+        names = [f"{own}_{position}" for position in range(lengths.version.rank)]
+        dims = self.dims(lengths.version.domain or (), names)
+        extents = tuple(each.extent for each in dims)
+        return LengthFn(own, tuple(each.dim for each in dims), replace(lengths.function, name=own), extents)
+
     def placed(self, expr: ir.Expr) -> ir.Expr:
         """Substitute sizes in an expression."""
         return FoldedSubstitution(values=self.values).expr(expr)
 
     def given(self, name: str, version: TensorVersion, kind: Kind) -> RaggedTensor:
-        domain = version.domain or ()
         own = self.name(name)
-        dims = tuple(self.dim(f"{own}_{position}", each) for position, each in enumerate(domain))
-        return RaggedTensor(own, kind, stored(version.type), dims, at=version.at)
+        names = [f"{own}_{position}" for position in range(version.rank)]
+        return RaggedTensor(
+            own, kind, stored(version.type), self.dims(version.domain or (), names), at=version.at
+        )
 
-    def dim(self, name: str, own: IndexRange) -> TensorDim:
-        return TensorDim(RaggedDim(name, ir.Var(name), ir.Dim(name)), Value(self.placed(extent_of(own))))
+    def dims(self, domain: Sequence[IndexRange], names: Sequence[str]) -> tuple[TensorDim, ...]:
+        """Return the dimensions of a domain, each with an extent of those before it."""
+        found: list[TensorDim] = []
+        places: list[ir.Expr] = []
+        for name, each in zip(names, domain, strict=True):
+            own, var = each.at(places), ir.Var(name)
+            found.append(TensorDim(RaggedDim(name, var, ir.Dim(name)), self.expr(extent_of(own), {})))
+            places.append(plus(ir.Ref(var), own.lower))
+        return tuple(found)
 
     def computed(self, statement: CheckedStatement) -> RaggedTensor:
         """Return the tensor that a statement writes."""
         version = statement.target
         assert version.domain is not None, "all domains are known"
         own = self.name(version.name)
-        dims = tuple(
-            self.dim(var.name, each) for var, each in zip(statement.indices, version.domain, strict=True)
-        )
+        dims = self.dims(version.domain, [var.name for var in statement.indices])
         indices = tuple(ir.Var(var.name) for var in statement.indices)
-        at = {
-            var: plus(ir.Ref(new), each.lower)
-            for var, new, each in zip(statement.indices, indices, version.domain, strict=True)
-        }
+        at: dict[ir.Var, ir.Expr] = {}
+        for var, new, each in zip(statement.indices, indices, version.domain, strict=True):
+            at[var] = plus(ir.Ref(new), each.at(at.values()).lower)
         value = self.written(statement, at)
         dtype = stored(version.type)
         if value.dtype is not dtype:
             value = Value(ir.Cast(dtype, value.expr), value.sources)
         body = normal_form(own, value, tuple(map(Scoped, dims, indices)))
         tensor = RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
+        if self.analysed.function.varies:
+            return tensor  # the default schedule of ragged operators decides
         size = self.split.get(version.name) if isinstance(body, Reduction) else None
         if size is None:
             sum_by_terms(tensor, self.name)
@@ -206,8 +231,9 @@ class _FunctionLowering:
         assert statement.combiner is not None, "'=' has no reduction"
         axes, own = [], dict(at)
         for var in statement.reduced:
-            axes.append(Axis(ir.Var(var.name), Value(self.placed(extent_of(statement.ranges[var])))))
-            own[var] = plus(ir.Ref(axes[-1].var), statement.ranges[var].lower)
+            index_range = statement.ranges[var]
+            axes.append(Axis(ir.Var(var.name), self.expr(extent_of(index_range), own)))
+            own[var] = plus(ir.Ref(axes[-1].var), substitute(index_range.lower, own))
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
         if inside is not None:
@@ -235,6 +261,12 @@ class _ExprLowering(FoldedSubstitution):
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         """Rewrite an expression."""
+        if isinstance(expr, ir.Call):
+            length = self.function.lengths.get(expr.function)
+            if length is None:
+                return super().expr(expr)  # a size
+            self.sources[length.function] = length
+            return ir.Call(length.function, tuple(map(self.expr, expr.args)), expr.at)
         if not isinstance(expr, ir.Load):
             return super().expr(expr)
         version = self.function.analysed.function.versions[expr.buffer]
@@ -248,7 +280,7 @@ class _ExprLowering(FoldedSubstitution):
         tensor = self.function.tensors[version]
         assert version.domain is not None, "all domains are known"
         indices = tuple(
-            _normal(difference(place, self.function.placed(own.lower)))
+            _normal(difference(place, self.function.placed(own.at(places).lower)))
             for place, own in zip(places, version.domain, strict=True)
         )
         self.sources[tensor.buffer] = tensor
@@ -266,35 +298,3 @@ def _neutral(combiner: Combiner, previous: Value | None, dtype: DType) -> Value:
         return previous
     number = 1 if combiner is Combiner.PROD else 0
     return Value(converted(ir.Const(number), dtype))
-
-
-def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedStatement]:
-    """Return the versions that are computed where they are read: temporaries with one reader, at its own indices.
-
-    Reductions are not: the default schedule tiles one that is a nest of its own.
-    """
-    function = analysed.function
-    readers: dict[TensorVersion, set[CheckedStatement]] = {}
-    plain: dict[TensorVersion, bool] = {}
-    for statement in function.statements:
-        own = tuple(map(ir.Ref, statement.indices))
-        for part in subexpressions(statement.value):
-            if isinstance(part, ir.Load):
-                version = function.versions[part.buffer]
-                readers.setdefault(version, set()).add(statement)
-                whole = not statement.reduced and part.indices == own
-                plain[version] = plain.get(version, True) and whole
-        for version in filter(None, (statement.previous, statement.earlier if statement.partial else None)):
-            readers.setdefault(version, set()).add(statement)
-            plain[version] = plain.get(version, True) and not statement.partial
-    outputs, found = set(function.outputs.values()), {}
-    for statement in function.statements:
-        target = statement.target
-        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target]:
-            continue
-        if statement.partial or statement.reduced:
-            continue
-        (reader,) = readers[target]
-        if reader.target.domain == target.domain:
-            found[target] = statement
-    return found

@@ -17,7 +17,8 @@ _READABLE = {
     "NAME": "a name", "TYPE": "a type", "INTEGER": "a number", "FLOAT": "a number", "OPERATOR": "a reduction operator",
     "EQUALS": "'='", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','", "COLON": "':'",
     "QMARK": "'?'", "COMPARISON": "a comparison", "MINUS": "'-'", "NOT": "'!'", "DEF": "'def'", "__ANON_0": "'->'",
-    "WHERE": "'where'", "IN": "'in'", "EXISTS": "'exists'", "MIN": "'min'", "MAX": "'max'", "$END": "the end",
+    "STRUCTURE": "a structure", "WHERE": "'where'", "IN": "'in'", "EXISTS": "'exists'", "MIN": "'min'", "MAX": "'max'",
+    "$END": "the end",
 }  # fmt: skip
 _OPERATORS = frozenset(("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "AND", "OR", "COMPARISON", "QMARK"))
 _VALUES = frozenset(("NAME", "TYPE", "INTEGER", "FLOAT", "MINUS", "NOT", "LPAR", "MIN", "MAX"))
@@ -97,15 +98,25 @@ class _NodeBuilder:
 
     def definition(self, node: Any) -> tc.Definition:
         name, parameters, outputs, *statements = node.children
+        given = _given(parameters)
+        structures = [self.structure(each) for each in given if each.data == "structure"]
+        if len(structures) > 1:
+            raise TcError("parse", "a function runs over one structure", at=structures[1].at)
         return tc.Definition(
             self.name(name).id,
-            tuple(map(self.declaration, _given(parameters))),
+            tuple(self.declaration(each) for each in given if each.data != "structure"),
             tuple(map(self.declaration, _given(outputs))),
             tuple(
                 self.call(each) if each.data == "call" else self.comprehension(each) for each in statements
             ),
             self.at(name),
+            next(iter(structures), None),
         )
+
+    def structure(self, node: Any) -> tc.StructureDeclaration:
+        kind, most, name = node.children
+        number = None if most is None else int(most)
+        return tc.StructureDeclaration(str(kind), number, self.name(name).id, self.at(kind))
 
     def declaration(self, node: Any) -> tc.Declaration:
         if node.data == "name":
@@ -135,6 +146,8 @@ class _NodeBuilder:
                 return tc.RangeClause(
                     self.name(index).id, self.expression(lower), self.expression(upper), self.at(index)
                 )
+            case "members", (index, members):
+                return tc.MembersClause(self.name(index).id, self.access(members), self.at(index))
             case "let", (name, _, value):
                 return tc.LetClause(self.name(name).id, self.expression(value), self.at(name))
             case _, (access,):

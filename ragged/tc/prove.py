@@ -11,7 +11,7 @@ from ragged.ir.build import within
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.walk import reads_memory
+from ragged.ir.walk import reads_memory, variables
 from ragged.prove import Proof, Prover
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
@@ -48,8 +48,12 @@ def check_accesses(function: CheckedFunction) -> list[AccessCheck]:
 def _outcome(function: CheckedFunction, statement: CheckedStatement, access: DimensionAccess) -> Outcome:
     if _is_plain(statement, access) or holds(function, access.goal, statement.ranges):
         return Outcome.PROVEN
+    indices = statement.all_indices
+    varies = not (access.domain is None or access.domain.is_fixed(indices)) or any(
+        not statement.ranges[var].is_fixed(indices) for var in variables(access.index) & set(indices)
+    )
     reads = reads_memory(access.goal)
-    return Outcome.DATA if reads or access.condition is not None else Outcome.SIZES
+    return Outcome.DATA if reads or varies or access.condition is not None else Outcome.SIZES
 
 
 def _is_plain(statement: CheckedStatement, access: DimensionAccess) -> bool:

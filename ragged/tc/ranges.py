@@ -18,8 +18,10 @@ from ragged.ir.walk import variables
 from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, largest_range
 from ragged.tc.accesses import accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange
+from ragged.tc.errors import TcError
 from ragged.tc.intervals import interval_of
 from ragged.tc.prove import covers
+from ragged.tc.text import statement_text
 
 
 @dataclass
@@ -115,7 +117,8 @@ class RangeSolver:
             var not in statement.ranges for var in statement.indices
         ):
             return
-        earlier, own = statement.earlier, tuple(statement.ranges[var] for var in statement.indices)
+        earlier = statement.earlier
+        own = tuple(statement.ranges[var].over(statement.indices) for var in statement.indices)
         if earlier is None or (earlier.domain is None and earlier in self.function.initial.values()):
             statement.target.domain = own
             if earlier is not None:
@@ -174,7 +177,7 @@ class RangeSolver:
             if other is statement:
                 continue
             for var, own in other.ranges.items():
-                if (name, position) in self._dimensions(other, var):
+                if (name, position) in self._dimensions(other, var) and own.is_fixed(other.all_indices):
                     return own
         return None
 
@@ -182,6 +185,43 @@ class RangeSolver:
 def open_indices(statement: CheckedStatement) -> list[Var]:
     """Return the indices without a range."""
     return [var for var in statement.all_indices if var not in statement.ranges]
+
+
+def order_indices(statement: CheckedStatement) -> None:
+    """Put the indices of a reduction after those that their ranges depend on.
+
+    Raises:
+        TcError: the range of an index depends on one that comes after it on the left, or on itself ("range").
+    """
+    before: list[Var] = []
+    pending = list(statement.all_indices)
+    number = len(statement.indices)
+    while pending:
+        known = set(statement.all_indices) - set(before)
+        found = next((var for var in pending if not known & _bounding(statement, var)), None)
+        if found is None or (len(before) < number and found is not pending[0]):
+            raise _late(statement, pending[0])
+        pending.remove(found)
+        before.append(found)
+    statement.reduced = tuple(before[number:])
+
+
+def _bounding(statement: CheckedStatement, var: Var) -> frozenset[Var]:
+    own = statement.ranges[var]
+    return variables(own.lower, own.upper)
+
+
+def _late(statement: CheckedStatement, var: Var) -> TcError:
+    others = [each for each in statement.all_indices if each in _bounding(statement, var)]
+    names = " and ".join(f"'{each.name}'" for each in others)
+    return TcError(
+        "range",
+        f"the range of '{var.name}' in '{statement_text(statement.source)}' depends on {names}",
+        at=statement.at,
+        because="the extent of a dimension is a function of the dimensions before it, and that of a sum of the indices "
+        "around it",
+        fix=f"{names} before '{var.name}' among the indices of '{statement.target.name}'",
+    )
 
 
 def extent_of(own: IndexRange) -> Expr:

@@ -143,9 +143,12 @@ def _corner(
 ) -> str | None:
     """Return values of the indices, each the first or the last of its range, at which an access is out of bounds."""
     for access in accesses:
-        if access.domain is None or access.reads_data:
+        fixed = access.domain is not None and access.domain.is_fixed(statement.all_indices)
+        if access.domain is None or not fixed or access.reads_data:
             continue
         own = [var for var in statement.all_indices if var in access.variables]
+        if not intervals.keys() >= set(own):
+            continue
         low, high = (value_of(bound, sizes) for bound in (access.domain.lower, access.domain.upper))
         for corner in product(*(dict.fromkeys(intervals[var]) for var in own)):
             point = {
@@ -176,6 +179,7 @@ def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Va
     return {
         var: (value_of(own.lower, sizes), value_of(own.upper, sizes) - 1)
         for var, own in statement.ranges.items()
+        if own.is_fixed(statement.all_indices)
     }
 
 

@@ -10,7 +10,7 @@ from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
-from ragged.tc.checked import TensorVersion
+from ragged.tc.checked import LengthParameter, TensorVersion
 from ragged.tc.errors import TcError, TextPosition
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, INT, canonical, computed, converted, is_float, is_int, join
@@ -45,9 +45,10 @@ def require_stored(type_: str, at: TextPosition) -> None:
 class TcScope:
     """The meanings of names in one statement.
 
-    `values` are sizes and scalar parameters by name, `tensors` the current version of each tensor, `outputs` the
-    outputs that have none yet. `indices` are the statement's indices, in the order in which they were met. In a bound
-    of `where` there are values alone.
+    `values` are sizes and scalar parameters by name, `lengths` the parameters that are lengths, `tensors` the current
+    version of each tensor. `indices` are the statement's indices, in the order in which they were met. In a bound of
+    `where` there are no tensors, and no further indices. In the extent of a dimension, `dims` has the index along each
+    dimension before it, by the text of that one's extent.
     """
 
     values: dict[str, Typed]
@@ -56,6 +57,8 @@ class TcScope:
     hidden: frozenset[str] = frozenset()
     indices: dict[str, ir.Var] = field(default_factory=dict)
     in_bound: bool = False
+    lengths: dict[str, LengthParameter] = field(default_factory=dict)
+    dims: dict[str, ir.Var] | None = None
     _letting: list[str] = field(default_factory=list)
     _read_lets: int = 0
 
@@ -106,6 +109,8 @@ class TcScope:
         if name in self.values:
             return self.values[name]
         if self.in_bound:
+            if name in self.indices:
+                return ir.Ref(self.indices[name]), INT
             raise self._no_bound(node)
         if name in self.tensors:
             return self._load(self.tensors[name], (), node)
@@ -128,13 +133,16 @@ class TcScope:
         return refuse(
             f"'{name}' cannot be used in the bounds of a range",
             node.at,
-            "bounds are expressions of sizes and of scalar integer parameters: loops are sized before data is read",
+            "bounds are expressions of sizes, of integer parameters, and of indices of the statement: loops are sized "
+            "before data is read",
         )
 
     def _access(self, node: tc.Access) -> Typed:
         function = builtin(node.name)
         if function is not None:
             return self._call(node)
+        if node.name in self.lengths:
+            return self._length(node)
         if self.in_bound:
             raise self._no_bound(node)
         version = self.tensors.get(node.name)
@@ -142,6 +150,28 @@ class TcScope:
             raise refuse(f"'{node.name}' is read, and is no tensor or function that is defined here", node.at)
         indices = tuple(self.integer(each, f"an index of '{node.name}'") for each in node.arguments)
         return self._load(version, indices, node)
+
+    def _length(self, node: tc.Access) -> Typed:
+        """Return a length: in the extent of a dimension at the indices along the dimensions of that text."""
+        own, name = self.lengths[node.name], node.name
+        if len(node.arguments) != own.version.rank:
+            raise refuse(
+                f"'{name}' has {own.version.rank} dimensions and is read at {len(node.arguments)} indices",
+                node.at,
+            )
+        if self.dims is None:
+            places = tuple(self.integer(each, f"an index of '{name}'") for each in node.arguments)
+            return ir.Call(own.function, places, node.at), own.version.type
+        along = [self.dims.get(expression_text(each)) for each in node.arguments]
+        places = tuple(ir.Ref(var) for var in along if var is not None)
+        if len(places) != len(along):
+            raise refuse(
+                f"'{expression_text(node)}' is no extent here",
+                node.at,
+                "lengths are given by the dimensions before, each named by its extent",
+                fix=f"a dimension before it with the extent '{expression_text(node.arguments[along.index(None)])}'",
+            )
+        return ir.Call(own.function, places, node.at), own.version.type
 
     def _load(self, version: TensorVersion, indices: tuple[ir.Expr, ...], node: tc.Access | tc.Name) -> Typed:
         if len(indices) != version.rank:
@@ -250,29 +280,3 @@ def _rounded(expr: ir.Expr, type_: str) -> ir.Expr:
     if stored is None or stored is expr.dtype or isinstance(expr, ir.Const):
         return expr
     return ir.Cast(computed(type_), ir.Cast(stored, expr))
-
-
-def reads_of(source: tc.Comprehension) -> list[tc.Access]:
-    """Return the reads of tensors in a statement, names without indices as well."""
-    found: list[tc.Access] = []
-    pending: list[object] = [source.value]
-    pending += [
-        each.value if isinstance(each, tc.LetClause) else getattr(each, "access", None)
-        for each in source.clauses
-    ]
-    while pending:
-        match pending.pop():
-            case tc.Access(arguments=arguments) as access:
-                found.append(access)
-                pending += arguments
-            case tc.Name(id=name, at=at) if name not in {index.id for index in source.indices}:
-                found.append(tc.Access(name, (), at))
-            case tc.Prefix(operand=operand) | tc.Conversion(operand=operand):
-                pending.append(operand)
-            case tc.Infix(lhs=lhs, rhs=rhs):
-                pending += (lhs, rhs)
-            case tc.Conditional(condition=condition, if_true=if_true, if_false=if_false):
-                pending += (condition, if_true, if_false)
-            case _:
-                pass
-    return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ragged.arith.affine import affine
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
+from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc import tree as tc
 from ragged.tc.errors import TextPosition
@@ -47,6 +47,8 @@ class _TreeBuilder:
             case Load(buffer=buffer, indices=indices):
                 name = self.names.get(buffer, buffer.name)
                 return self.call(name, *indices) if indices else tc.Name(name, NOWHERE)
+            case Call(function=function, args=args):
+                return self.call(function.name, *args)
             case Unary(op=UnaryOp.NOT | UnaryOp.NEG as op, operand=operand):
                 return tc.Prefix("!" if op is UnaryOp.NOT else "-", self.tree(operand), NOWHERE)
             case Unary(op=op, operand=operand):

@@ -32,7 +32,7 @@ _CONDITIONAL, _PREFIX, _ATOM = 0, 6, 7
 
 def definition_text(definition: tc.Definition) -> str:
     """Return a definition as text, one statement a line."""
-    parameters = ", ".join(map(_declaration, definition.parameters))
+    parameters = ", ".join((*_structure(definition.structure), *map(_declaration, definition.parameters)))
     outputs = ", ".join(map(_declaration, definition.outputs))
     body = "".join(f"  {statement_text(each)}\n" for each in definition.statements)
     return f"def {definition.name}({parameters}) -> ({outputs}) {{\n{body}}}\n"
@@ -78,10 +78,19 @@ def _declaration(declared: tc.Declaration) -> str:
     return f"{declared.type}{dims} {declared.name}"
 
 
+def _structure(structure: tc.StructureDeclaration | None) -> tuple[str, ...]:
+    if structure is None:
+        return ()
+    most = "" if structure.most is None else f"({structure.most})"
+    return (f"{structure.kind}{most} {structure.node}",)
+
+
 def _clause(clause: tc.Clause) -> str:
     match clause:
         case tc.RangeClause(index=index, lower=lower, upper=upper):
             return f"{index} in {_at(lower, _CONDITIONAL + 1)}:{_at(upper, _CONDITIONAL + 1)}"
+        case tc.MembersClause(index=index, members=members):
+            return f"{index} in {expression_text(members)}"
         case tc.LetClause(name=name, value=value):
             return f"{name} = {expression_text(value)}"
         case tc.ExistsClause(access=access):

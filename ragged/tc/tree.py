@@ -85,6 +85,15 @@ class RangeClause:
 
 
 @dataclass(frozen=True, slots=True)
+class MembersClause:
+    """`where index in children(node)`, of a recursive function: the index is each of these nodes."""
+
+    index: str
+    members: Access
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
 class LetClause:
     """`where name = value`."""
 
@@ -101,7 +110,7 @@ class ExistsClause:
     at: TextPosition
 
 
-Clause: TypeAlias = RangeClause | LetClause | ExistsClause
+Clause: TypeAlias = RangeClause | MembersClause | LetClause | ExistsClause
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +151,25 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
+class StructureDeclaration:
+    """`tree n`, `dag(4) n` or `sequence n`: what a recursive function runs over, and the name of a node of it.
+
+    `most` is the largest number of children, None for any.
+    """
+
+    kind: str
+    most: int | None
+    node: str
+    at: TextPosition
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
-    """`def name(parameters) -> (outputs) { statements }`."""
+    """`def name(parameters) -> (outputs) { statements }`; a recursive one has a `structure` among its parameters."""
 
     name: str
     parameters: tuple[Declaration, ...]
     outputs: tuple[Declaration, ...]
     statements: tuple[Statement, ...]
     at: TextPosition
+    structure: StructureDeclaration | None = None

@@ -58,6 +58,9 @@ def test_a_stage(cortex, file):
         (TEXT, ["conv", "--size", "H"], "it is no NAME=NUMBER"),
         (TEXT, ["conv", "--size", "H=²"], "it is no NAME=NUMBER"),
         (TEXT, ["conv", "--size", "H=3", "--size", "K=5"], "is negative"),
+        (TEXT, ["conv", "--size", "Q=3"], "--size Q: no size is called so; there are H, K"),
+        (TEXT, ["conv", "--size", "H=99999999999999", "--size", "K=1"], "bytes are too few"),
+        ("", [], "defines no function"),
     ],
 )
 def test_refusals(cortex, file, text, arguments, message):

@@ -92,6 +92,12 @@ def test_trees_that_a_model_is_not_for_write_nothing(cortex, tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("option", ["--out", "--save"])
+def test_a_folder_that_is_not_there_is_refused_at_once(cortex, trees, tmp_path, option):
+    result = cortex("run", "tree_rnn", "--trees", trees, option, tmp_path / "none" / "file")
+    assert result.exit_code == 2 and "none' does not exist" in result.stderr
+
+
 def test_a_file_without_trees_is_refused(cortex, tmp_path):
     trees = tmp_path / "none.txt"
     trees.write_text("", encoding="utf-8")
@@ -105,13 +111,6 @@ def test_trees_have_to_be_there(cortex, options):
     result = cortex("run", "tree_sum", *options)
     assert result.exit_code == 2
     assert "--trees" in result.stderr
-
-
-def test_a_folder_that_is_not_there_is_named(cortex, trees, tmp_path):
-    path = tmp_path / "none" / "roots.npz"
-    result = cortex("run", "tree_sum", "--trees", trees, *SMALL, "--out", path)
-    assert result.exit_code == 2
-    assert result.stderr == f"Error: {path}: No such file or directory\n"
 
 
 def test_a_saved_function_runs_as_the_model_did(cortex, cortex_json, trees, tmp_path):

@@ -162,6 +162,9 @@ CASES: dict[str, Callable[[Path], object]] = {
     "layer_norm_of_another_extent": lambda _: ra.layer_norm(x, ra.input_tensor("g", (4,))),
     "softmax_of_a_placeholder": lambda _: ra.softmax(ra.placeholder((N, H), name="h_ph")),
     "softmax_of_a_number": lambda _: ra.softmax(3),  # type: ignore[arg-type]
+    "power_of_an_expression": lambda _: ra.compute((N, H), lambda n, i: 2.0 - x[n, i] ** x[n, i]),
+    "function_of_numpy": lambda _: ra.compute((N, H), lambda n, i: np.arctan(x[n, i])),
+    "unroll_a_thousand_levels": lambda _: ra.Schedule(fc).unroll(1000),
     "oracle_beyond_a_table": lambda _: ra.evaluate(fc, fc.init_params(seed=0), (1, 9)),
     "call_beyond_a_loop": lambda _: padded("for f in serial(total):\n        y[f] = z[row(f + 1)]"),
     "write_of_a_check": lambda _: checked(),

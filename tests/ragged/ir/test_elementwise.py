@@ -114,6 +114,7 @@ def test_powers_are_those_of_numpy(exponent):
     x = np.array([0.3, 1.0, 2.5, 40.0, *([-2.0] if exponent == int(exponent) else [])], np.float32)
     got = apply(lambda value: ragged.pow(value, exponent), vector())(x=x)
     np.testing.assert_allclose(got, np.power(x.astype(np.float64), exponent), rtol=2e-6)
+    np.testing.assert_array_equal(apply(lambda value: value**exponent, vector())(x=x), got)
 
 
 @pytest.mark.parametrize("path", FRONT_ENDS, ids=lambda path: path.parts[-3])

@@ -35,7 +35,7 @@ def types(text):
         ("def f(float(N) a) -> (b) { a(i) = 1 b(i) = a(i) }", "'a' is written, and is an input"),
         (
             "def f(float(N) a) -> (b) { N = 1 b(i) = a(i) }",
-            "'N' is written, and is a size or a scalar parameter",
+            "'N' is written, and is a size, a scalar parameter, or lengths",
         ),
         (
             "def f(float(N) a) -> (b) { b(i) = a(i) b = 1 }",

@@ -37,10 +37,10 @@ def test_names_may_begin_like_words_of_the_language():
 @pytest.mark.parametrize(
     ("text", "what", "line", "column"),
     [
-        ("def f(", "the text ends where ')' or a type is needed", 1, 7),
+        ("def f(", "the text ends where ')', a structure or a type is needed", 1, 7),
         ("def f(float x) -> (y) { y = x + }", "'}' stands where an expression is needed", 1, 33),
         ("def f(float x) -> (y) {\n y = x $ 3 }", "'$' is no part of the language", 2, 8),
-        ("def f(foo x) -> (y) { y = x }", "'foo' stands where ')' or a type is needed", 1, 7),
+        ("def f(foo x) -> (y) { y = x }", "'foo' stands where ')', a structure or a type is needed", 1, 7),
         ("def f(float(N) x) -> (y) { y(0) +=! x(i) }", "'0' stands where ')' or a name is needed", 1, 30),
         (
             "def f(float x) -> (y) { y x }",
