@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from io import BytesIO
 from typing import Any
 
+import lark
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from ragged.compiled.kernel_cache import LIMIT, cache_folder
+from ragged.runtime.disk_cache import DiskCache
 from ragged.tc import tree as tc
 from ragged.tc.errors import TcError, TextPosition
 
@@ -52,9 +58,20 @@ def parse(text: str, name: str = "tc") -> tuple[tc.Definition, ...]:
 
 @cache
 def _parser() -> Lark:
-    """Return the parser, made once in a process."""
+    """Return the parser, made once in a process: from this user's cache, if there is one, where it is kept."""
     grammar = files("ragged.tc").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start="text", propagate_positions=True, maybe_placeholders=True)
+    folder = cache_folder()
+    kept = None if folder is None else DiskCache(folder, LIMIT)
+    key = sha256(f"{grammar}{lark.__version__}{sys.version}".encode()).hexdigest()
+    data = None if kept is None else kept.get(key)
+    if data is not None:
+        return Lark.load(BytesIO(data))
+    made = Lark(grammar, parser="lalr", start="text", propagate_positions=True, maybe_placeholders=True)
+    if kept is not None:
+        tables = BytesIO()
+        made.save(tables)
+        kept.put(key, tables.getvalue())
+    return made
 
 
 def _refusal(error: UnexpectedInput, text: str, name: str) -> TcError:

@@ -2,6 +2,7 @@
 
 import pytest
 
+import ragged.tc.parse as parse_module
 from ragged.tc import define
 from ragged.tc.errors import TcError
 from ragged.tc.parse import parse
@@ -96,3 +97,18 @@ def test_calls_that_become_too_many_statements():
         TcError, match="'f9' has more than 500 statements, with those of the functions that it calls"
     ):
         define("def f0(float x) -> (y) { y = 2 * x }\n" + calls)
+
+
+def test_the_parser_is_kept_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGGED_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
+    text = "def f(float(N) x) -> (y) { y(i) = x(i) + }"
+    said = []
+    for _ in range(2):
+        parse_module._parser.cache_clear()
+        with pytest.raises(TcError) as refused:
+            parse_module.parse(text)
+        said.append(str(refused.value))
+        assert len(list(tmp_path.iterdir())) == 1
+    assert said[0] == said[1] == "'}' stands where an expression is needed\n  at tc:1:42"
+    parse_module._parser.cache_clear()
