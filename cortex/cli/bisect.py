@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-import numpy as np
 
-from cortex import Node, ra
+from cortex.cli.drawn import small_structures
 from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
 from cortex.cli.report import json_option, print_json
 from cortex.compiler.bisect import CompileStep
@@ -30,7 +29,9 @@ def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: boo
         if not as_json:
             click.echo(f"{'right' if fault is None else 'wrong'}  {step.name}  {step.code}".rstrip())
 
-    wrong = find(model, model.init_params(seed=0), _structures(model), threads=threads, progress=progress)
+    wrong = find(
+        model, model.init_params(seed=0), small_structures(model), threads=threads, progress=progress
+    )
     if as_json:
         found = (
             None
@@ -46,28 +47,3 @@ def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: boo
         )
     if wrong is not None:
         raise SystemExit(1)
-
-
-def _structures(model: ra.Model) -> list[object]:
-    """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run."""
-    rng = np.random.default_rng(0)
-    payloads = model.plan().payloads
-
-    def node(*children: Node) -> Node:
-        drawn = {
-            each.name: rng.integers(*(each.range or (0, 9)), each.shape)
-            if each.dtype.is_int
-            else rng.standard_normal(each.shape)
-            for each in payloads
-        }
-        return Node(
-            children, **{each.name: np.asarray(drawn[each.name], each.dtype.numpy) for each in payloads}
-        )
-
-    if isinstance(model.structure, ra.Sequence):
-        return [node(node(node(node(node())))), node(), node(node())]
-    return [
-        node(node(node(), node()), node(node(), node(node(), node()))),
-        node(),
-        node(node(node(), node(node(), node())), node()),
-    ]

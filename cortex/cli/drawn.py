@@ -1,0 +1,54 @@
+"""Structures with random payloads, for models that are run without data of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cortex import Node, ra
+
+_LEVELS, _STRUCTURES = 6, 10
+
+
+def _nodes(model: ra.Model) -> Callable[..., Node]:
+    """Return what makes a node of children, with all payloads that the model reads."""
+    rng = np.random.default_rng(0)
+    payloads = model.plan().payloads
+
+    def node(*children: Node) -> Node:
+        drawn = {
+            each.name: rng.integers(*(each.range or (0, 9)), each.shape)
+            if each.dtype.is_int
+            else rng.standard_normal(each.shape)
+            for each in payloads
+        }
+        return Node(
+            children, **{each.name: np.asarray(drawn[each.name], each.dtype.numpy) for each in payloads}
+        )
+
+    return node
+
+
+def small_structures(model: ra.Model) -> list[object]:
+    """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run."""
+    node = _nodes(model)
+    if isinstance(model.structure, ra.Sequence):
+        return [node(node(node(node(node())))), node(), node(node())]
+    return [
+        node(node(node(), node()), node(node(), node(node(), node()))),
+        node(),
+        node(node(node(), node(node(), node())), node()),
+    ]
+
+
+def batch(model: ra.Model) -> list[object]:
+    """Return a batch that is large enough to be timed: ten complete binary trees of six levels, or sequences."""
+    node = _nodes(model)
+
+    def tree(levels: int) -> Node:
+        if isinstance(model.structure, ra.Sequence):
+            return node(tree(levels - 1)) if levels > 1 else node()
+        return node(tree(levels - 1), tree(levels - 1)) if levels > 1 else node()
+
+    return [tree(_LEVELS) for _ in range(_STRUCTURES)]
