@@ -2,11 +2,11 @@
 
 A function or a layer is compiled when a process first needs its configuration (widths, heads, options, how many
 dimensions there are and which of them vary), and then serves every batch. They take ragged arrays, or what
-`ragged.array` makes them of, float32, and give results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`
-and `Dense` take dense arrays of any library with DLPack, of any sizes.
+`ragged.array` makes them of, float32, and give results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`,
+`Conv2d` and `Dense` take dense arrays of any library with DLPack, of any sizes.
 """
 
-from ragged.ops.convolution import conv2d
+from ragged.ops.convolution import Conv2d, conv2d
 from ragged.ops.decoder import DecoderCache, TransformerDecoderLayer
 from ragged.ops.dense import Dense
 from ragged.ops.elementwise import add, div, maximum, minimum, mul, sub
@@ -24,6 +24,7 @@ from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
 
 __all__ = [
+    "Conv2d",
     "DecoderCache",
     "Dense",
     "LayerNorm",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 import ragged
 from ragged.api.schedule import RaggedSchedule
@@ -10,7 +14,10 @@ from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.data.read import is_array
 from ragged.errors import DataError
+from ragged.ops.blocks import Declare
 from ragged.ops.compiled import Options, compiled
+from ragged.ops.module import Module
+from ragged.ops.state import Array, Shapes
 
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Pair: TypeAlias = tuple[int, int]
@@ -54,39 +61,123 @@ def conv2d(
     Raises:
         DataError: shapes, dtypes or options do not fit together.
     """
+    form = _read_form(stride, padding, dilation, groups, layout, bias=bias is not None)
+    given = form.filters(weight, bias)
+    function = compiled(("conv2d", form), lambda: conv2d_program(form), Options(target, threads))
+    return form.joined(function(x=form.images(x), **given))
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionForm:
+    """What a function of a convolution is compiled for; it serves all sizes."""
+
+    stride: Pair = (1, 1)
+    padding: Pair = (0, 0)
+    dilation: Pair = (1, 1)
+    groups: int = 1
+    layout: Layout = "NCHW"
+    bias: bool = False
+
+    def images(self, x: Any) -> Any:
+        """Return images with a dimension of groups, if there are several."""
+        return _grouped("x", x, self.groups, 3 if self.layout == "NHWC" else 1)
+
+    def filters(self, weight: Any, bias: Any) -> dict[str, Any]:
+        """Return the arguments of filters, in the order of dimensions of the layout, and of the bias."""
+        given = {"weight": _grouped("weight", weight, self.groups, 3 if self.layout == "NHWC" else 0)}
+        if bias is not None:
+            given["bias"] = bias if self.groups == 1 else _grouped("bias", bias, self.groups, 0, rank=1)
+        return given
+
+    def joined(self, y: Any) -> Any:
+        """Return a result without the dimension of groups."""
+        if self.groups == 1:
+            return y
+        at = 3 if self.layout == "NHWC" else 1
+        return y.reshape(*y.shape[:at], y.shape[at] * y.shape[at + 1], *y.shape[at + 2 :])
+
+
+class Conv2d(Module):
+    """The cross-correlation of images with filters that are bound once, with torch.nn.Conv2d's state.
+
+    The filters are kept in the order that the kernel reads; `conv2d` copies them so in each call.
+
+    Example:
+        >>> layer = Conv2d(64, 128, 3, padding=1)
+        >>> layer.load_state_dict(torch_convolution.state_dict())
+        >>> y = layer(images)
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        filters: int,
+        kernel: int | Pair,
+        *,
+        stride: int | Pair = 1,
+        padding: int | Pair = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        layout: Layout = "NCHW",
+        target: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        """Take the arguments of `conv2d`, and the numbers of channels and of filters; `DataError` as there."""
+        super().__init__(Options(target, threads))
+        self.form = _read_form(stride, padding, dilation, groups, layout, bias=bias)
+        self.kernel = _pair("kernel", kernel, 1)
+        for name, value in (("channels", channels), ("filters", filters)):
+            if type(value) is not int or value < 1 or value % groups:
+                raise DataError(f"{WHAT}: {name}={value!r} are not {groups} groups of as many, from 1 up")
+        self.channels, self.filters = channels, filters
+
+    @property
+    def shapes(self) -> Shapes:
+        """`weight` (filters, channels / groups, kernel height, kernel width) and, with a bias, `bias` (filters,)."""
+        bias = {"bias": (self.filters,)} if self.form.bias else {}
+        return {"weight": (self.filters, self.channels // self.form.groups, *self.kernel), **bias}
+
+    @property
+    def function(self) -> ragged.RaggedFunction:
+        """The compiled function, of `x`, which has a dimension of groups if there are several."""
+        return self._function(
+            "images", self.form, lambda: conv2d_program(self.form, ragged.parameter), self._filters
+        )
+
+    def _filters(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
+        weight = state["weight"]
+        if self.form.layout == "NHWC":
+            weight = weight.transpose(2, 3, 1, 0)
+        given = self.form.filters(weight, state.get("bias"))
+        return {name: np.ascontiguousarray(array) for name, array in given.items()}
+
+    def __call__(self, x: Any) -> Any:
+        """Return the images that `conv2d` returns for `x`; `DataError` for anything else than such images."""
+        return self.form.joined(self.function(x=self.form.images(x)))
+
+
+def _read_form(
+    stride: int | Pair, padding: int | Pair, dilation: int | Pair, groups: int, layout: Layout, *, bias: bool
+) -> ConvolutionForm:
     if layout not in ("NCHW", "NHWC"):
         raise DataError(f"{WHAT}: layout={layout!r} is neither 'NCHW' nor 'NHWC'")
+    if type(groups) is not int or groups < 1:
+        raise DataError(f"{WHAT}: groups={groups!r} is no number from 1 up")
     steps, ends, gaps = (
         _pair("stride", stride, 1),
         _pair("padding", padding, 0),
         _pair("dilation", dilation, 1),
     )
-    if type(groups) is not int or groups < 1:
-        raise DataError(f"{WHAT}: groups={groups!r} is no number from 1 up")
-    last = layout == "NHWC"
-    images, filters = (
-        _grouped("x", x, groups, 3 if last else 1),
-        _grouped("weight", weight, groups, 3 if last else 0),
-    )
-    function = compiled(
-        ("conv2d", steps, ends, gaps, groups, layout, bias is None),
-        lambda: conv2d_program(steps, ends, gaps, groups, layout, bias=bias is not None),
-        Options(target, threads),
-    )
-    given = (
-        {} if bias is None else {"bias": bias if groups == 1 else _grouped("bias", bias, groups, 0, rank=1)}
-    )
-    y = function(x=images, weight=filters, **given)
-    if groups == 1:
-        return y
-    at = 3 if last else 1
-    return y.reshape(*y.shape[:at], y.shape[at] * y.shape[at + 1], *y.shape[at + 2 :])
+    return ConvolutionForm(steps, ends, gaps, groups, layout, bias)
 
 
-def conv2d_program(
-    stride: Pair, padding: Pair, dilation: Pair, groups: int, layout: Layout, *, bias: bool
-) -> RaggedSchedule:
-    """Return the operator, with a dimension of groups before channels and filters if there are several."""
+def conv2d_program(form: ConvolutionForm, declare: Declare = ragged.input_tensor) -> RaggedSchedule:
+    """Return the operator, with a dimension of groups before channels and filters if there are several.
+
+    `declare` makes the tensors of filters and of the bias.
+    """
+    stride, padding, dilation, groups = form.stride, form.padding, form.dilation, form.groups
     names = ("batch", "group", "filter", "y", "x", "channel", "ky", "kx")
     n, g, f, y, x, c, ky, kx = (ragged.dim(name) for name in names)
     batch, filters, channels, kh, kw, height, width = (
@@ -99,7 +190,7 @@ def conv2d_program(
             (height, width), (kh, kw), stride, padding, dilation, strict=True
         )
     )
-    last = layout == "NHWC"
+    last = form.layout == "NHWC"
     own_channels: list[DimLike] = [*group, (c, channels)]
     own_filters: list[DimLike] = [*group, (f, filters)]
     image: list[DimLike] = [(y, height), (x, width)]
@@ -108,10 +199,10 @@ def conv2d_program(
     a = ragged.input_tensor(
         "x", [(n, batch), *image, *own_channels] if last else [(n, batch), *own_channels, *image]
     )
-    w = ragged.input_tensor(
+    w = declare(
         "weight", [*window, (c, channels), *own_filters] if last else [*own_filters, (c, channels), *window]
     )
-    offset = ragged.input_tensor("bias", own_filters) if bias else None
+    offset = declare("bias", own_filters) if form.bias else None
 
     def element(*indices: Value) -> Value:
         i, *at = indices

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragged.errors import DataError
-from ragged.ops import Dense, batch_matmul, conv2d, matmul
+from ragged.ops import Conv2d, Dense, batch_matmul, conv2d, matmul
 
 SIDES = st.sampled_from([0, 1, 2, 7, 15, 16, 17, 49])
 
@@ -103,6 +103,44 @@ def test_conv2d(options, layout):
         if layout == "NHWC":
             x, w, want = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0), want.transpose(0, 2, 3, 1)
         close(conv2d(x.copy(), w.copy(), b, layout=layout, threads=2, **options), want)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_filters_that_are_bound_give_the_same_bits(options, layout):
+    groups, functions = options.get("groups", 1), []
+    for channels, filters, window, bias in ((4, 8, (3, 3), True), (8, 4, (1, 2), True)):
+        module = torch.nn.Conv2d(channels, filters, window, bias=bias, **options)
+        layer = Conv2d(channels, filters, window, bias=bias, layout=layout, threads=2, **options)
+        layer.load_state_dict(module.state_dict())
+        functions.append(layer.function._parts.kernel)
+        x, w = drawn(2, channels, 9, 7), module.weight.detach().numpy()
+        with torch.inference_mode():
+            want = module(torch.from_numpy(x)).numpy()
+        if layout == "NHWC":
+            x, w, want = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0), want.transpose(0, 2, 3, 1)
+        x, w = x.copy(), w.copy()
+        close(layer(x), want)
+        np.testing.assert_array_equal(
+            layer(x), conv2d(x, w, module.bias.detach(), layout=layout, threads=2, **options)
+        )
+        assert layer.state_dict()["weight"].shape == (filters, channels // groups, *window)
+    assert functions[0] is functions[1], "compiled once for all sizes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"channels": 5, "groups": 2}, "channels=5 are not 2 groups of as many"),
+        ({"filters": 0}, "filters=0 are not 1 groups"),
+        ({"kernel": 0}, "kernel=0 is no number from 1 up"),
+        ({"stride": (1, 2, 3)}, "stride="),
+        ({"layout": "NCWH"}, "layout='NCWH' is neither"),
+    ],
+)
+def test_what_is_no_layer_of_convolutions(arguments, message):
+    with pytest.raises(DataError, match=message):
+        Conv2d(**{"channels": 4, "filters": 6, "kernel": 3, **arguments})
 
 
 def test_conv2d_of_tensors_and_of_nothing():
