@@ -10,7 +10,7 @@ from typing import Any
 from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.stmt import Reduce
-from ragged.polyhedral.context import isl_context
+from ragged.polyhedral.context import MAX_OPERATIONS, isl_context
 from tests.support.dependences.accesses import Accesses, DatedStatement, accesses_of
 
 
@@ -73,23 +73,27 @@ def dependences_of(program: Program, *, reductions: bool = True) -> Iterator[Dep
     """
     accesses = accesses_of(program)
     with isl_context() as isl:
-        from islpy import UnionMap, UnionSet
+        isl.set_max_operations(0)  # without a bound: this is a check of a compiler, not a part of one
+        try:
+            from islpy import UnionMap, UnionSet
 
-        domain = UnionSet.read_from_str(isl, accesses.domain)
-        reads, writes, dates = (
-            UnionMap.read_from_str(isl, text).intersect_domain(domain)
-            for text in (accesses.reads, accesses.writes, accesses.dates)
-        )
-        before = dates.lex_lt_union_map(dates)
+            domain = UnionSet.read_from_str(isl, accesses.domain)
+            reads, writes, dates = (
+                UnionMap.read_from_str(isl, text).intersect_domain(domain)
+                for text in (accesses.reads, accesses.writes, accesses.dates)
+            )
+            before = dates.lex_lt_union_map(dates)
 
-        def ordered(first: Any, second: Any) -> Any:
-            found = first.apply_range(second.reverse()).intersect(before)
-            for each in () if reductions else accesses.statements:
-                if isinstance(each.site.stmt, Reduce):
-                    own = UnionMap.read_from_str(isl, f"{{ {each.point()} -> {each.point('j')} }}")
-                    found = found.subtract(own)
-            return found
+            def ordered(first: Any, second: Any) -> Any:
+                found = first.apply_range(second.reverse()).intersect(before)
+                for each in () if reductions else accesses.statements:
+                    if isinstance(each.site.stmt, Reduce):
+                        own = UnionMap.read_from_str(isl, f"{{ {each.point()} -> {each.point('j')} }}")
+                        found = found.subtract(own)
+                return found
 
-        yield Dependences(
-            accesses, domain, ordered(writes, reads), ordered(reads, writes), ordered(writes, writes)
-        )
+            yield Dependences(
+                accesses, domain, ordered(writes, reads), ordered(reads, writes), ordered(writes, writes)
+            )
+        finally:
+            isl.set_max_operations(MAX_OPERATIONS)
