@@ -155,7 +155,7 @@ class TcCallable:
         if all(0 in shape for shape in shapes):
             types = [version.type for version in self._function.outputs.values()]
             return [np.empty(shape, stored(type_).numpy) for shape, type_ in zip(shapes, types, strict=True)]
-        return self._ready().run(arrays, sizes)
+        return self._ready().run(arrays, sizes, shapes)
 
     def _ready(self) -> CompiledTc:
         with self._lock:

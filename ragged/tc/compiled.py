@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import LengthParameter
 from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
+from ragged.tc.merge import MergedFunction, merge_dimensions
 from ragged.transform.loops.split import Tail
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -62,6 +63,7 @@ class CompiledTc:
     """
 
     function: RaggedFunction
+    merged: MergedFunction
     lowered: LoweredFunction
     named_sizes: tuple[tuple[str, Var], ...]
     inputs: tuple[tuple[str, str], ...]
@@ -91,32 +93,47 @@ class CompiledTc:
             if own.upper == Ref(size)
         )
 
-    def run(self, arrays: Mapping[str, Array], sizes: Mapping[Var, int]) -> list[Array]:
-        """Return the outputs in order, new arrays, for arrays by the names of parameters."""
+    def run(
+        self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], shapes: Iterable[tuple[int, ...]]
+    ) -> list[Array]:
+        """Return the outputs in order, new arrays of these shapes, for arrays by the names of parameters."""
         results = self.function(**self.passed(arrays, sizes))
         if not isinstance(results, dict):
-            return [results]
-        return [results[tensor.name] for tensor in self.lowered.outputs]
+            results = {self.lowered.outputs[0].name: results}
+        found = (results[tensor.name] for tensor in self.lowered.outputs)
+        return [each.reshape(shape) for each, shape in zip(found, shapes, strict=True)]
 
     def passed(self, arrays: Mapping[str, Array], sizes: Mapping[Var, int]) -> dict[str, object]:
         """Return the arguments of the compiled function."""
-        return {own: arrays[name] for name, own in self.inputs} | {
-            own: sizes[var] for own, var in self.named_sizes
-        }
+        given: dict[str, object] = dict(self.named(sizes))
+        for name, own in self.inputs:
+            given[own] = arrays[name].reshape(self.merged.shape(name, arrays[name].shape))
+        return given
+
+    def named(self, sizes: Mapping[Var, int]) -> dict[str, int]:
+        """Return the sizes that a call gives by name."""
+        known = self.merged.with_products(sizes) if self.named_sizes else {}
+        return {own: known[var] for own, var in self.named_sizes}
 
 
 def scheduled(
-    analysed: AnalysedFunction, options: TcOptions
+    merged: MergedFunction, options: TcOptions
 ) -> tuple[LoweredFunction, RaggedSchedule, dict[str, Array]]:
     """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
-    lowered = lower(analysed, options.sizes, options.parameters, options.split)
-    schedule = RaggedSchedule(*lowered.outputs, name=analysed.function.name)
+    function = merged.analysed.function
+    fixed = merged.with_products({function.values[name]: value for name, value in options.sizes.items()})
+    sizes = {name: fixed[var] for name, var in function.values.items() if var in fixed}
+    lowered = lower(merged.analysed, sizes, options.parameters, options.split)
+    schedule = RaggedSchedule(*lowered.outputs, name=function.name)
     needed = set(schedule.tensors)
-    if not analysed.function.varies:  # ragged operators have a default schedule of their own
+    if not function.varies:  # ragged operators have a default schedule of their own
         _arrange(schedule, lowered, needed)
-    bound = {lowered.inputs[name]: value for name, value in options.parameters.items()}
     read = {tensor.name for tensor in needed}
-    return lowered, schedule, {own: value for own, value in bound.items() if own in read}
+    bound = {}
+    for name, value in options.parameters.items():
+        if lowered.inputs[name] in read:
+            bound[lowered.inputs[name]] = value.reshape(merged.shape(name, value.shape))
+    return lowered, schedule, bound
 
 
 def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collection[RaggedTensor]) -> None:
@@ -135,8 +152,9 @@ def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collect
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
     """Compile a function with options; raises `UserError` as `ragged.compile` does."""
-    function = analysed.function
-    lowered, schedule, params = scheduled(analysed, options)
+    merged = merge_dimensions(analysed, options.split)
+    function = merged.analysed.function
+    lowered, schedule, params = scheduled(merged, options)
     made = compile_ragged(schedule, params, **options.compile)
     signature = made.signature
     read_off = {rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)}
@@ -146,6 +164,7 @@ def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> Compiled
     taken = {each.name for each in signature.inputs}
     return CompiledTc(
         made,
+        merged,
         lowered,
         tuple((own, var) for own, var in known if own in asked),
         tuple((name, own) for name, own in lowered.inputs.items() if own in taken),

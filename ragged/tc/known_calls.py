@@ -16,6 +16,7 @@ from ragged.tc.compiled import CompiledTc
 Domains: TypeAlias = dict[str, tuple[tuple[int, int], ...]]
 """For each output the lower bound and the extent of each dimension."""
 
+Shape: TypeAlias = tuple[int, ...]
 _MOST_SHAPES = 1024
 """Number of combinations of shapes that are remembered."""
 _READABLE = 0x0101
@@ -24,20 +25,30 @@ _READABLE = 0x0101
 
 @dataclass(frozen=True, slots=True)
 class KnownCall:
-    """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names."""
+    """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names.
+
+    With each argument and each output is the shape that it has in the kernel or for the caller; None if it has it.
+    """
 
     function: RaggedFunction
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int, Shape | None], ...]
     named: Mapping[str, int]
-    outputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str, Shape | None], ...]
 
     def run(self, args: Sequence[Any]) -> Any:
         """Run the kernel; return its output, or several by name in order."""
         given = _arrays(args)
-        results = self.function(**{own: given[place] for own, place in self.places}, **self.named)
+        arrays = {
+            own: given[place] if shape is None else given[place].reshape(shape)
+            for own, place, shape in self.places
+        }
+        results = self.function(**arrays, **self.named)
         if not isinstance(results, dict):
             results = {self.outputs[0][1]: results}
-        made = {name: results[own] for name, own in self.outputs}
+        made = {
+            name: results[own] if shape is None else results[own].reshape(shape)
+            for name, own, shape in self.outputs
+        }
         if given is not args:
             from_numpy = sys.modules["torch"].from_numpy
             made = {name: from_numpy(array) for name, array in made.items()}
@@ -69,11 +80,15 @@ class KnownCalls:
             return
         if len(self._calls) >= _MOST_SHAPES:
             self._calls.clear()
-        own = dict(compiled.inputs)
-        places = tuple((own[name], place) for place, name in enumerate(parameters) if name in own)
-        named = {name: sizes[var] for name, var in compiled.named_sizes}
-        results = zip(domains, (tensor.name for tensor in compiled.lowered.outputs), strict=True)
-        self._calls[key] = KnownCall(compiled.function, places, named, tuple(results))
+        own, places, results = dict(compiled.inputs), [], []
+        for place, name in enumerate(parameters):
+            if name in own:
+                shape = compiled.merged.shape(name, args[place].shape)
+                places.append((own[name], place, None if shape == tuple(args[place].shape) else shape))
+        for (name, domain), tensor in zip(domains.items(), compiled.lowered.outputs, strict=True):
+            whole = tuple(extent for _, extent in domain)
+            results.append((name, tensor.name, None if len(tensor.dims) == len(whole) else whole))
+        self._calls[key] = KnownCall(compiled.function, tuple(places), compiled.named(sizes), tuple(results))
 
 
 def _arrays(args: Sequence[Any]) -> Sequence[Any]:

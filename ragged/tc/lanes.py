@@ -58,7 +58,7 @@ def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis, rows: Sequ
     Elements are of different rows where one of the indices `rows` differs.
     """
     extent, read = axis.extent.expr, _read(body)
-    if isinstance(extent, ir.Const) and int(extent.value) < LANES:
+    if isinstance(extent, ir.Const) and int(extent.value) < FEWER:
         return False
     others = [*rows, *(each.var for each in body.axes if each is not axis)]
     return bool(read) and all(

@@ -140,3 +140,9 @@ def test_workers_share_the_parts():
 def test_splits_that_are_refused(split, what):
     with pytest.raises(tc.TcError, match=what):
         LIB.planes.compile(split_reductions=split)
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 12, 31, 32])
+def test_fixed_lengths_have_the_order_of_all_lengths(length):
+    x = data(7, length)
+    assert LIB.whole32.compile(sizes={"K": length})(x).tobytes() == LIB.whole32(x).tobytes()
