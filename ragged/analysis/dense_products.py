@@ -65,15 +65,38 @@ class DenseProduct:
 def dense_products(program: Program) -> Iterator[DenseProduct]:
     """Yield the dense products of the kernel, in program order."""
     readers = Counter(buffer for leaf in leaves(program.kernel) for buffer in read(leaf))
+    for each in sums_of_products(program):
+        found = _product(each, readers)
+        if found is not None:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfProducts:
+    """`out[...] += a * b`, reduced over `axes`, in `outputs` directly inside each other; all extents are dense.
+
+    `result` is the last store of the same element; `around` are loops with more than one statement inside.
+    """
+
+    init: Label
+    update: Reduce
+    result: Store
+    outputs: tuple[For, ...]
+    axes: tuple[For, ...]
+    around: tuple[For, ...]
+    factors: tuple[Expr, Expr]
+
+
+def sums_of_products(program: Program) -> Iterator[SumOfProducts]:
+    """Yield the sums of products of the kernel with dense extents, in program order."""
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
-            found = _product(site, site.stmt, readers)
+            found = _sum(site, site.stmt)
             if found is not None:
                 yield found
 
 
-def _product(site: Site, update: Reduce, readers: Mapping[Buffer, int]) -> DenseProduct | None:
-    """Return the product at a site, or None if it has another form; `readers` are the statements that read a buffer."""
+def _sum(site: Site, update: Reduce) -> SumOfProducts | None:
     value = update.value
     if update.combiner is not Combiner.SUM or not update.buffer.dtype.is_float or not update.indices:
         return None
@@ -87,8 +110,15 @@ def _product(site: Site, update: Reduce, readers: Mapping[Buffer, int]) -> Dense
     if not all(_is_dense(loop) for loop in (*axes, *outputs)):
         return None
     init, result = found
-    for columns in _columns(result, outputs):
-        for operand, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+    around = site.loops[: -count - len(outputs)]
+    return SumOfProducts(init.label, update, result, outputs, axes, around, (value.lhs, value.rhs))
+
+
+def _product(found: SumOfProducts, readers: Mapping[Buffer, int]) -> DenseProduct | None:
+    """Return a sum as a product, or None if it has another form; `readers` are the statements that read a buffer."""
+    axes, outputs = found.axes, found.outputs
+    for columns in lane_loops(found.result, outputs):
+        for operand, other in (found.factors, found.factors[::-1]):
             load = _load(operand)
             dimension = (
                 None
@@ -106,10 +136,9 @@ def _product(site: Site, update: Reduce, readers: Mapping[Buffer, int]) -> Dense
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
-            around = site.loops[: -count - len(outputs)]
             return DenseProduct(
-                init.label,
-                update.label,
+                found.init,
+                found.update.label,
                 batch,
                 rows,
                 columns,
@@ -118,12 +147,12 @@ def _product(site: Site, update: Reduce, readers: Mapping[Buffer, int]) -> Dense
                 other,
                 dimension,
                 is_packed,
-                around,
+                found.around,
             )
     return None
 
 
-def _columns(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
+def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
     """Yield the loops that alone index a dimension of the result, that of the last one in memory first."""
     for dimension in reversed(result.buffer.order):
         index = result.indices[dimension]

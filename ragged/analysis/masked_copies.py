@@ -33,6 +33,30 @@ class MaskedCopy:
     contiguous: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class MaskedLoad:
+    """`value[.. + lane]` of float32 for the first `count` lanes of a vector, and zero for the others."""
+
+    value: Load
+    count: Expr
+
+
+def masked_load(value: Expr, loop: For) -> MaskedLoad | None:
+    """Return what an expression reads in the lanes of a loop, if that is the first elements of a row; else None."""
+    match loop.extent, value:
+        case Const(value=lanes), Select(
+            condition=Binary(op=BinaryOp.LT, lhs=place, rhs=end),
+            if_true=Load() as read,
+            if_false=Const(value=0),
+        ) if int(lanes) in _LANES:
+            ends = growth(place, loop.var) == 1 and not mentions(end, (loop.var,))
+            if ends and _is_row(read.buffer, read.indices, loop.var):
+                return MaskedLoad(read, sub(end, substitute(place, {loop.var: ZERO})))
+        case _:
+            pass
+    return None
+
+
 def masked_copy(loop: For) -> MaskedCopy | None:
     """Return what a vectorized loop copies; None for a loop of any other form."""
     store = loop.body
@@ -48,15 +72,10 @@ def masked_copy(loop: For) -> MaskedCopy | None:
             apart = steps.count(1) == 1 and steps.count(0) == len(steps) - 1
             if whole and apart and _is_row(value.buffer, value.indices, loop.var):
                 return MaskedCopy(int(lanes), loop.extent, store, value, stores=True, contiguous=contiguous)
-        case Const(value=lanes), Select(
-            condition=Binary(op=BinaryOp.LT, lhs=place, rhs=end),
-            if_true=Load() as value,
-            if_false=Const(value=0),
-        ) if int(lanes) in _LANES:
-            ends = growth(place, loop.var) == 1 and not mentions(end, (loop.var,))
-            if ends and contiguous and _is_row(value.buffer, value.indices, loop.var):
-                count = sub(end, substitute(place, {loop.var: ZERO}))
-                return MaskedCopy(int(lanes), count, store, value, stores=False)
+        case Const(value=lanes), Select() if contiguous:
+            found = masked_load(store.value, loop)
+            if found is not None:
+                return MaskedCopy(int(lanes), found.count, store, found.value, stores=False)
         case _:
             pass
     return None

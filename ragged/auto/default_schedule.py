@@ -21,6 +21,7 @@ from ragged.auto.rules import Rule, run_rules
 from ragged.auto.shapes import Shape
 from ragged.auto.share_out import share_out
 from ragged.auto.tile_batches import tile_batches
+from ragged.auto.tile_lanes import tile_lanes
 from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
@@ -186,6 +187,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: fuse_nests(s.schedule),
         "rows pass from nest to nest in caches, without a barrier; before products are tiled",
         "fuse_nests",
+    ),
+    Rule(
+        "tile_lanes",
+        lambda s: tile_lanes(s.schedule, s.machine, s.threads),
+        "packed columns would fill fewer lanes; before `tile_panels`, which packs columns of what is left",
     ),
     Rule(
         "tile_panels",

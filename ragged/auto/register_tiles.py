@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
@@ -14,6 +14,7 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.loops.reorder import reorder
+from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.mapping.vectorize import vectorize
@@ -27,10 +28,10 @@ def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence
     `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows,
     and those that are left over are in smaller tiles.
     """
-    rows, count, inside = _one_loop(schedule, nest), most, list(inside)
+    rows, count, inside = _one_loop(schedule, nest, most), most, list(inside)
     while rows is not None and count > 1:
         _, row, *rest = schedule.apply(split, rows, count, Tail.PEEL).loops[rows]
-        tail = _loops_in(schedule, rest[0])[: len(inside)] if rest else []
+        tail = loops_in(schedule, rest[0])[: len(inside)] if rest else []
         _hold_in_registers(schedule, (row, *inside))
         if not rest:
             return
@@ -39,22 +40,51 @@ def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence
     _hold_in_registers(schedule, tuple(inside))
 
 
-def _one_loop(schedule: LoopSchedule, rows: Sequence[Var]) -> Var | None:
+def tile_vectors(
+    schedule: LoopSchedule,
+    rows: Sequence[Var],
+    vectors: Var,
+    lane: Var,
+    most: int,
+    rows_of: Callable[[int], int],
+) -> None:
+    """Tile a nest over rows and up to `most` vectors: all of them at once, fewer of them one after another.
+
+    `rows_of` gives the rows of a tile of so many vectors.
+    """
+    singly = (vectors, *rows, lane)
+    if isinstance(loop_of(schedule.program, vectors).extent, Const):
+        tile_registers(schedule, rows, (vectors, lane), rows_of(most))
+        return
+    schedule.apply(reorder, singly)
+    done = schedule.apply(specialize, vectors, (most,))
+    v, *own, x = (done.loops[var][-1] for var in singly)
+    schedule.apply(reorder, (*own, v, x))
+    tile_registers(schedule, own, (v, x), rows_of(most))
+    if len(done.loops[vectors]) > 1:
+        tile_registers(schedule, rows, (lane,), rows_of(1))
+
+
+def _one_loop(schedule: LoopSchedule, rows: Sequence[Var], most: int) -> Var | None:
     """Fuse the innermost loops over rows; return the loop to tile, None if there is none.
 
     A loop of unknown extent stays inside: dividing by it for each row and step would take longer than the remainder.
+    So does one in a parallel loop, and one that tiles of `most` rows divide.
     """
     if not rows:
         return None
     *others, fused = rows
     for row in reversed(others):
-        if not isinstance(loop_of(schedule.program, fused).extent, Const):
+        inner = loop_of(schedule.program, fused)
+        if not isinstance(inner.extent, Const) or inner.extent.value % most == 0:
+            break
+        if loop_of(schedule.program, row).kind is not inner.kind:
             break
         fused = schedule.apply(fuse, row, fused).loops[fused][0]
     return fused
 
 
-def _loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
+def loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
     """Return the loops in a loop, in the order of the text."""
     return [stmt.var for stmt in statements(loop_of(schedule.program, loop).body) if isinstance(stmt, For)]
 

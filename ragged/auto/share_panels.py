@@ -34,8 +34,18 @@ def share_panels(
     `nest` are the loops over the batch and over panels that read, `fill` those that fill, if the operand is an input;
     both outermost first. Loops over `rows` directly inside are shared too. What a primitive refuses is left.
     """
+    for loop in (*nest[:-1], *rows):
+        _try_parallel(schedule, loop)
     schedule.apply(parallel, nest[-1])
     _one_parallel_loop(schedule, (*_fuse_fill(schedule, fill, nest), *rows))
+
+
+def _try_parallel(schedule: LoopSchedule, loop: Var) -> None:
+    before = schedule.checkpoint()
+    try:
+        schedule.apply(parallel, loop)
+    except ScheduleError:
+        schedule.restore(before)
 
 
 def _fuse_fill(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> tuple[Var, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
-from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import batches_of
-from ragged.auto.register_tiles import tile_registers
+from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
@@ -21,7 +20,6 @@ from ragged.machine import Machine
 from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
-from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.pack import pack
@@ -65,12 +63,16 @@ def tile_panels(
     planned = []
     # `tile_batches` tiles rows of batches, as their number changes within a call
     batches = bool(batches_of(schedule.program))
-    tiled = {
-        each.update
+    vectors = {
+        each.update: each.vector
         for each in contractions(schedule.program)
         if (batches and each.vector is not None) or _fills_vectors(each, machine)
     }
-    labels = [each.update for each in dense_products(schedule.program) if each.update not in tiled]
+    labels = [
+        each.update
+        for each in dense_products(schedule.program)
+        if each.update not in vectors or not (batches or vectors[each.update] is each.columns)
+    ]
     for label in labels:
         before = schedule.checkpoint()
         try:
@@ -119,20 +121,11 @@ def _tile(
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
         share_panels(schedule, fill if product.batch or not outer else (), (*outer, panel), middle)
-    singly = (vectors, *rows, lane)
     if most < full:  # of a number of columns
-        schedule.apply(reorder, singly)
+        schedule.apply(reorder, (vectors, *rows, lane))
         tile_registers(schedule, rows, (lane,), rows_of_panel(machine, 1, tile))
-    elif isinstance(loop_of(schedule.program, vectors).extent, Const):
-        tile_registers(schedule, rows, (vectors, lane), rows_of_panel(machine, most, tile))
     else:
-        schedule.apply(reorder, singly)
-        done = schedule.apply(specialize, vectors, (most,))
-        v, *own, x = (done.loops[var][-1] for var in singly)
-        schedule.apply(reorder, (*own, v, x))
-        tile_registers(schedule, own, (v, x), rows_of_panel(machine, most, tile))
-        if len(done.loops[vectors]) > 1:
-            tile_registers(schedule, rows, (lane,), rows_of_panel(machine, 1, tile))
+        tile_vectors(schedule, rows, vectors, lane, most, lambda count: rows_of_panel(machine, count, tile))
     return _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill))
 
 

@@ -19,7 +19,7 @@ from ragged.codegen.names import identifier
 from ragged.codegen.ops import TirExpr, TirStmt, element_type, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
-from ragged.codegen.vector import can_vectorize
+from ragged.codegen.vector import can_vectorize, fills_lanes, is_independent
 from ragged.codegen.vector_copies import masked, pair_row_of, transposed
 from ragged.codegen.vector_rows import is_row_store, row_store
 from ragged.errors import ScheduleError
@@ -237,8 +237,11 @@ class Statements:
     def _vectors_of(self, loop: For) -> _Vectors | None:
         """Return how the loop becomes vector operations, decided once for all unrolled copies of it; None if not."""
         if id(loop) not in self._vectors:  # the stage keeps its loops alive
-            way = _Vectors.ROW if is_row_store(loop.body, loop.var) else _Vectors.BY_TVM
-            self._vectors[id(loop)] = way if can_vectorize(loop) else None
+            if is_row_store(loop):
+                way = _Vectors.ROW if fills_lanes(loop) and is_independent(loop) else None
+            else:
+                way = _Vectors.BY_TVM if can_vectorize(loop) else None
+            self._vectors[id(loop)] = way
         return self._vectors[id(loop)]
 
     def _for(self, loop: For, kind: tirx.ForKind, team: Team | None) -> list[TirStmt]:

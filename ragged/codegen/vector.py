@@ -18,10 +18,14 @@ def can_vectorize(loop: For) -> bool:
     It may where no iteration touches what another one writes, and all take the same way. Other loops, and
     those without a constant extent, are left to LLVM's vectorizer.
     """
-    if not isinstance(loop.extent, Const) or loop.extent.value < 2:
-        return False
     inside = list(statements(loop.body))
-    return all(_is_plain(stmt) for stmt in inside) and _goes_one_way(loop, inside) and _is_independent(loop)
+    plain = fills_lanes(loop) and all(_is_plain(stmt) for stmt in inside)
+    return plain and _goes_one_way(loop, inside) and is_independent(loop)
+
+
+def fills_lanes(loop: For) -> bool:
+    """Return whether a loop has a constant extent of several iterations."""
+    return isinstance(loop.extent, Const) and loop.extent.value >= 2
 
 
 def _is_plain(stmt: Stmt) -> bool:
@@ -55,7 +59,7 @@ def _deciding_operands(lazy: Expr) -> tuple[Expr, ...]:
     return operands(lazy) if isinstance(lazy, Call) else operands(lazy)[:1]
 
 
-def _is_independent(loop: For) -> bool:
+def is_independent(loop: For) -> bool:
     """Return whether every access to a buffer that the loop writes is to an element of the iteration's own.
 
     So it is if all of them have the same indices, one of which is the loop's variable plus something invariant.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragged.analysis.masked_copies import MaskedCopy
+from ragged.analysis.masked_copies import MaskedCopy, MaskedLoad
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.transposed_tiles import TransposedTile
 from ragged.codegen.exprs import Expressions
@@ -55,9 +55,15 @@ def masked(lane: Var, copy: MaskedCopy, expressions: Expressions) -> TirStmt:
         expressions.variables[lane] = one
         stride = expressions.offset(copy.out.buffer, copy.out.indices) - write
         return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
-    address = tirx.address_of(tirx.BufferLoad(source, [read]))
-    elements = tirx.call_intrin(f"float32x{copy.lanes}", MASKED_LOAD, address, count)
+    elements = load_masked(MaskedLoad(copy.value, copy.count), copy.lanes, expressions)
     return tirx.BufferStore(target, elements, [tirx.Ramp(write, one, copy.lanes)])
+
+
+def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirExpr:
+    """Return a vector of the first elements of a row, from lane 0 on, which the loop's variable stands for."""
+    place = expressions.offset(load.value.buffer, load.value.indices)
+    address = tirx.address_of(tirx.BufferLoad(expressions.storage[load.value.buffer], [place]))
+    return tirx.call_intrin(f"float32x{lanes}", MASKED_LOAD, address, expressions.emit(load.count))
 
 
 def transposed(tile: TransposedTile, expressions: Expressions) -> TirStmt:

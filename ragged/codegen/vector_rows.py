@@ -1,33 +1,39 @@
 """Loops over a vector's lanes that set, copy, or multiply and add, as TIR's vectors: most loops of a tile do.
 
-TVM makes vectors of other loops, with an analysis that takes longer for each loop than making its vectors here.
+TVM makes vectors of other loops, with an analysis that takes longer for each loop than making its vectors here. What is
+read up to the end of a row, and is zero behind it, is a masked load: TVM has none.
 """
 
 from __future__ import annotations
 
+from ragged.analysis.masked_copies import masked_load
 from ragged.arith.affine import growth
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import FMA, TirExpr, TirStmt, literal
+from ragged.codegen.vector_copies import load_masked
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Const, Expr, Fma, Load, Var
-from ragged.ir.stmt import For, Stmt, Store
+from ragged.ir.expr import Buffer, Const, Expr, Fma, Load, Select, Var
+from ragged.ir.stmt import For, Store
 from ragged.ir.walk import mentions
 
 
-def is_row_store(body: Stmt, lane: Var) -> bool:
-    """Return whether `body` stores a row of elements that stand side by side, of such rows and of single elements."""
+def is_row_store(loop: For) -> bool:
+    """Return whether a loop stores a row of elements that stand side by side, of such rows and of single elements."""
+    body, lane = loop.body, loop.var
     if not isinstance(body, Store) or body.buffer.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return False
-    return _step(body.buffer, body.indices, lane) == 1 and _is_of_rows(body.value, body.buffer.dtype, lane)
+    return _step(body.buffer, body.indices, lane) == 1 and _is_of_rows(body.value, body.buffer.dtype, loop)
 
 
-def _is_of_rows(value: Expr, dtype: DType, lane: Var) -> bool:
+def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
     match value:
         case Fma(a=a, b=b, c=c):
-            return all(_is_of_rows(each, dtype, lane) for each in (a, b, c))
+            return all(_is_of_rows(each, dtype, loop) for each in (a, b, c))
         case Load(buffer=buffer, indices=indices):
-            return buffer.dtype is dtype and _step(buffer, indices, lane) in (0, 1)
+            return buffer.dtype is dtype and _step(buffer, indices, loop.var) in (0, 1)
+        case Select():
+            return masked_load(value, loop) is not None
         case _:
             return isinstance(value, Const) and value.dtype is dtype
 
@@ -54,6 +60,8 @@ def row_store(loop: For, expressions: Expressions) -> TirStmt:
         match value:
             case Fma(a=a, b=b, c=c):
                 return tirx.call_intrin(f"{c.dtype.value}x{lanes}", FMA, *map(vector, (a, b, c)))
+            case Select() if (masked := masked_load(value, loop)) is not None:
+                return load_masked(masked, lanes, expressions)
             case Load(buffer=buffer, indices=indices) if mentions(value, lane):
                 return tirx.BufferLoad(expressions.storage[buffer], [place(buffer, indices)])
             case _:

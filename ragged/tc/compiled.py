@@ -116,10 +116,19 @@ class CompiledTc:
         return {own: known[var] for own, var in self.named_sizes}
 
 
-def scheduled(
-    merged: MergedFunction, options: TcOptions
-) -> tuple[LoweredFunction, RaggedSchedule, dict[str, Array]]:
-    """Return a function's tensors, a schedule of them, and the bound arrays by their own names."""
+@dataclass(frozen=True, slots=True)
+class ScheduledTc:
+    """A function with merged dimensions, its tensors, a schedule of them, and the bound arrays by their own names."""
+
+    merged: MergedFunction
+    lowered: LoweredFunction
+    schedule: RaggedSchedule
+    params: dict[str, Array]
+
+
+def scheduled(analysed: AnalysedFunction, options: TcOptions) -> ScheduledTc:
+    """Return a function's tensors and a schedule of them."""
+    merged = merge_dimensions(analysed, options.split)
     function = merged.analysed.function
     fixed = merged.with_products({function.values[name]: value for name, value in options.sizes.items()})
     sizes = {name: fixed[var] for name, var in function.values.items() if var in fixed}
@@ -133,7 +142,7 @@ def scheduled(
     for name, value in options.parameters.items():
         if lowered.inputs[name] in read:
             bound[lowered.inputs[name]] = value.reshape(merged.shape(name, value.shape))
-    return lowered, schedule, bound
+    return ScheduledTc(merged, lowered, schedule, bound)
 
 
 def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collection[RaggedTensor]) -> None:
@@ -152,10 +161,9 @@ def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collect
 
 def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
     """Compile a function with options; raises `UserError` as `ragged.compile` does."""
-    merged = merge_dimensions(analysed, options.split)
-    function = merged.analysed.function
-    lowered, schedule, params = scheduled(merged, options)
-    made = compile_ragged(schedule, params, **options.compile)
+    found = scheduled(analysed, options)
+    function, lowered = found.merged.analysed.function, found.lowered
+    made = compile_ragged(found.schedule, found.params, **options.compile)
     signature = made.signature
     read_off = {rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)}
     asked = set(signature.sizes) - read_off
@@ -164,7 +172,7 @@ def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> Compiled
     taken = {each.name for each in signature.inputs}
     return CompiledTc(
         made,
-        merged,
+        found.merged,
         lowered,
         tuple((own, var) for own, var in known if own in asked),
         tuple((name, own) for name, own in lowered.inputs.items() if own in taken),

@@ -23,7 +23,6 @@ from ragged.tc.compiled import TcOptions, scheduled
 from ragged.tc.gradient import gradient_of
 from ragged.tc.known_calls import KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
-from ragged.tc.merge import merge_dimensions
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
 from ragged.tc.torch_operator import torch_operator
@@ -121,12 +120,12 @@ class TcFunction(TcCallable):
         )
         self._domains(sizes)
         options = self._options
-        _, schedule, params = scheduled(merge_dimensions(self._analysed, options.split), options)
+        written = scheduled(self._analysed, options)
         threads = options.compile.get("threads")
         workers = check_workers(threads)
         found = tune(
-            schedule,
-            params,
+            written.schedule,
+            written.params,
             calls=[self._ready().passed(inputs, sizes)],
             seconds=seconds,
             strategy=strategy,

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from ragged.ir import expr as ir
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, TensorVersion
 
 
-def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedStatement]:
-    """Return the versions that are computed where they are read: temporaries with one reader, at its own indices.
+@dataclass
+class InlinedVersions:
+    """Temporaries with one reader, at its own indices: `found` by version.
 
-    Reductions are not: the default schedule tiles one that is a nest of its own.
+    `readers` has the reader of each other one that is a sum of products: where extents are numbers, the sum goes on in
+    registers in the loops of that statement. For all sizes it has more tiles than that would be worth in compile time.
+    Other reductions are nests of their own.
     """
+
+    found: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
+    readers: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
+
+
+def inlined_versions(analysed: AnalysedFunction) -> InlinedVersions:
+    """Return the versions that are computed where they are read."""
     function = analysed.function
     readers: dict[TensorVersion, set[CheckedStatement]] = {}
     plain: dict[TensorVersion, bool] = {}
@@ -27,14 +40,32 @@ def inlined_versions(analysed: AnalysedFunction) -> dict[TensorVersion, CheckedS
         for version in filter(None, (statement.previous, statement.earlier if statement.partial else None)):
             readers.setdefault(version, set()).add(statement)
             plain[version] = plain.get(version, True) and not statement.partial
-    outputs, found = set(function.outputs.values()), {}
-    for statement in function.statements:
+    outputs, found = set(function.outputs.values()), InlinedVersions()
+    for statement in reversed(function.statements):
         target = statement.target
-        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target]:
-            continue
-        if statement.partial or statement.reduced:
+        if target in outputs or len(readers.get(target, ())) != 1 or not plain[target] or statement.partial:
             continue
         (reader,) = readers[target]
-        if reader.target.domain == target.domain:
-            found[target] = statement
+        if reader.target.domain != target.domain:
+            continue
+        if not statement.reduced:
+            found.found[target] = statement
+        elif _is_product(statement) and not reader.reduced and not reader.partial:
+            found.readers[target] = reader
+    for target, reader in found.readers.items():
+        while reader.target in found.found:
+            (reader,) = readers[reader.target]
+        found.readers[target] = reader
     return found
+
+
+def _is_product(statement: CheckedStatement) -> bool:
+    """Return whether a statement sums products of two elements."""
+    value = statement.value
+    return (
+        statement.combiner is Combiner.SUM
+        and isinstance(value, ir.Binary)
+        and value.op is BinaryOp.MUL
+        and isinstance(value.lhs, ir.Load)
+        and isinstance(value.rhs, ir.Load)
+    )

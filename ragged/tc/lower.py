@@ -24,7 +24,7 @@ from ragged.ir.ops import Combiner
 from ragged.ir.rewrite import substitute
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
-from ragged.tc.inlined import inlined_versions
+from ragged.tc.inlined import InlinedVersions, inlined_versions
 from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
@@ -82,7 +82,7 @@ class _FunctionLowering:
     tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
     values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
     lengths: dict[ir.Function, LengthFn] = field(default_factory=dict)
-    inline: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
+    inlined: InlinedVersions = field(default_factory=InlinedVersions)
     attached: list[tuple[RaggedTensor, RaggedTensor]] = field(default_factory=list)
     columns: list[RaggedTensor] = field(default_factory=list)
 
@@ -99,10 +99,14 @@ class _FunctionLowering:
                 own = f"{name}_in" if name in function.outputs else name
                 self.tensors[version] = self.given(own, version, kind)
                 inputs[name] = self.tensors[version].name
-        self.inline = inlined_versions(self.analysed)
+        self.inlined = inlined_versions(self.analysed)
         for statement in function.statements:
-            if statement.target not in self.inline:
+            if statement.target not in self.inlined.found:
                 self.tensors[statement.target] = self.computed(statement)
+        for version, reader in self.inlined.readers.items():
+            product = self.tensors[version]
+            if all(isinstance(each.extent.expr, ir.Const) for each in product.dims):
+                self.attached.append((product, self.tensors[reader.target]))
         return LoweredFunction(
             tuple(self.tensors[version] for version in function.outputs.values()),
             {name: self.tensors[version].name for name, version in function.outputs.items()},
@@ -155,7 +159,7 @@ class _FunctionLowering:
         places: list[ir.Expr] = []
         for name, each in zip(names, domain, strict=True):
             own, var = each.at(places), ir.Var(name)
-            found.append(TensorDim(RaggedDim(name, var, ir.Dim(name)), self.expr(extent_of(own), {})))
+            found.append(TensorDim(RaggedDim(name, var, ir.Dim(name)), self.extent(own, {})))
             places.append(plus(ir.Ref(var), own.lower))
         return tuple(found)
 
@@ -232,7 +236,7 @@ class _FunctionLowering:
         axes, own = [], dict(at)
         for var in statement.reduced:
             index_range = statement.ranges[var]
-            axes.append(Axis(ir.Var(var.name), self.expr(extent_of(index_range), own)))
+            axes.append(Axis(ir.Var(var.name), self.extent(index_range, own)))
             own[var] = plus(ir.Ref(axes[-1].var), substitute(index_range.lower, own))
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
@@ -244,6 +248,12 @@ class _FunctionLowering:
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
         made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, previous)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})
+
+    def extent(self, own: IndexRange, at: Mapping[ir.Var, ir.Expr]) -> Value:
+        """Return the extent of a range at the indices `at`; a number where it is one."""
+        found = self.expr(extent_of(own), at)
+        form = affine(found.expr)
+        return found if form.terms else Value(ir.Const(form.constant))
 
     def expr(self, expr: ir.Expr, at: Mapping[ir.Var, ir.Expr]) -> Value:
         """Return an expression over the tensors of the API, at the indices `at`."""
@@ -271,7 +281,7 @@ class _ExprLowering(FoldedSubstitution):
             return super().expr(expr)
         version = self.function.analysed.function.versions[expr.buffer]
         places = [self.expr(index) for index in expr.indices]
-        inlined = self.function.inline.get(version)
+        inlined = self.function.inlined.found.get(version)
         if inlined is not None:
             value = self.function.written(inlined, dict(zip(inlined.indices, places, strict=True)))
             self.sources |= value.sources

@@ -100,8 +100,8 @@ NO_ROWS = {
 
 @pytest.mark.parametrize("body", ROWS.values(), ids=ROWS)
 def test_rows_are_the_vectors_that_tvm_makes_of_their_loops(body):
-    assert is_row_store(body, i)
     vectors = loop(i, 8, body, LoopKind.VECTORIZED)
+    assert is_row_store(vectors)
     expressions = Expressions({n: tirx.Var("n", "int64")})
     for each in (x, y, out, wide, word):
         shape, dtype = (512,), "int32" if each is word else "float32"
@@ -123,4 +123,32 @@ def test_rows_are_the_vectors_that_tvm_makes_of_their_loops(body):
 
 @pytest.mark.parametrize("body", NO_ROWS.values(), ids=NO_ROWS)
 def test_what_is_no_row(body):
-    assert not is_row_store(body, i)
+    assert not is_row_store(loop(i, 8, body, LoopKind.VECTORIZED))
+
+
+FIRST = Select(op("<", add(Ref(i), n), Const(20)), at(x, add(Ref(i), n)), f32(0.0))
+
+
+def test_the_first_elements_of_a_row_are_a_masked_load():
+    body = store(wide, (n, i), Fma(FIRST, at(y, n), at(wide, n, i)))
+    assert is_row_store(loop(i, 8, body, LoopKind.VECTORIZED))
+    assert not is_row_store(loop(i, 3, body, LoopKind.VECTORIZED))  # no vector has so many lanes
+    expressions = Expressions({n: tirx.Var("n", "int64")})
+    for each in (x, y, wide):
+        expressions.storage[each] = tirx.decl_buffer((512,), "float32", each.name)
+    text = str(row_store(loop(i, 8, body, LoopKind.VECTORIZED), expressions))
+    assert "masked_load" in text and "if_then_else" not in text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Select(op("<", Ref(i), Ref(i)), at(x, i), f32(0.0)),
+        Select(op("<", Ref(n), Const(20)), at(x, i), f32(0.0)),
+        Select(op("<", Ref(i), Const(20)), at(x, i), f32(1.0)),
+        Select(op("<", Ref(i), Const(20)), at(x, op("*", Ref(i), Const(2))), f32(0.0)),
+    ],
+    ids=["an end that moves", "one condition for all", "another number", "a strided read"],
+)
+def test_other_choices_are_no_masked_loads(value):
+    assert not is_row_store(loop(i, 8, store(out, (i,), value), LoopKind.VECTORIZED))

@@ -32,11 +32,11 @@ def arguments(name, random):
 @pytest.mark.parametrize("name", LIB.functions)
 def test_the_gradient_of_a_look_up_has_the_bits_of_the_comparisons(name, monkeypatch):
     gradient, inputs = arguments(name, np.random.default_rng(0))
-    text = str(scheduled(gradient._analysed, TcOptions())[1].lower())
+    text = str(scheduled(gradient._analysed, TcOptions()).schedule.lower())
     assert "== e" not in text.partition("with kernel:")[2]
     found = [gradient.compile(threads=threads)(**inputs).tobytes() for threads in (1, 2)]
     monkeypatch.setattr("ragged.tc.compiled.scatter_sums", lambda program: scatter_nothing(program))
-    assert "== e" in str(scheduled(gradient._analysed, TcOptions())[1].lower())
+    assert "== e" in str(scheduled(gradient._analysed, TcOptions()).schedule.lower())
     compared = gradient.compile(schedule=None, cache=False)(**inputs)
     assert found == [compared.tobytes()] * 2
 
