@@ -124,7 +124,10 @@ def _contraction(site: Site, update: Reduce) -> Contraction | None:
         return None
     if any(output.extent == Const(0) for output in outputs):
         return None
-    sides = _sides(site.expand(value.lhs), site.expand(value.rhs), outputs)
+    lhs, rhs = site.expand(value.lhs), site.expand(value.rhs)
+    if _is_elementwise(lhs, outputs[-1]) and _is_elementwise(rhs, outputs[-1]):
+        return None
+    sides = _sides(lhs, rhs, outputs)
     if sides.vector is None and not isinstance(axis.extent, Const):
         return None
     return Contraction(
@@ -138,6 +141,14 @@ def _contraction(site: Site, update: Reduce) -> Contraction | None:
         sides.vector_operand,
         sides.reorderable,
     )
+
+
+def _is_elementwise(operand: Expr, loop: For) -> bool:
+    """Return whether each iteration of a loop reads elements of its own, side by side: no tile would share them."""
+    moving = [
+        each for each in subexpressions(operand) if isinstance(each, Load) and mentions(each, (loop.var,))
+    ]
+    return bool(moving) and all(stepped(each.indices, loop.var) == each.buffer.order[-1] for each in moving)
 
 
 def _outputs(site: Site) -> tuple[For, ...]:
