@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.expr import Binary, Const, Expr, Fma, Unary
+from ragged.ir.expr import Binary, Const, Expr, Fma, Load, Unary
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For, Reduce, Stmt, Store
-from ragged.ir.walk import children, expressions, subexpressions
+from ragged.ir.walk import children, expressions, reads_memory, subexpressions
 
 _MEMORY = 16
-"""The cost of a stored element: its memory traffic."""
+"""The cost of an element that is stored, or read at an index that is data: its memory traffic."""
 
 
 def float_operations(stmt: Store | Reduce) -> int:
@@ -38,9 +38,10 @@ def flops(stmt: Store | Reduce) -> int:
 
 def cost(stmt: Store | Reduce) -> int:
     """Return the cost of a statement, in operations of a tiled contraction."""
-    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+    parts = [part for expr in expressions(stmt) for part in subexpressions(expr)]
     slow = sum(part.op.cost for part in parts if isinstance(part, Unary) and isinstance(part.op, Elementwise))
-    return flops(stmt) + slow + _MEMORY * isinstance(stmt, Store)
+    moved = sum(isinstance(part, Load) and any(map(reads_memory, part.indices)) for part in parts)
+    return flops(stmt) + slow + _MEMORY * (moved + isinstance(stmt, Store))
 
 
 def operations_per_iteration(stmt: Stmt) -> int:
