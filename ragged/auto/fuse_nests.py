@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ragged.analysis.buffers import is_size_expr
 from ragged.analysis.dense_products import DenseProduct, dense_products
+from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.interchange_reductions import is_side_by_side
 from ragged.errors import ScheduleError
 from ragged.ir.elementwise import Elementwise
@@ -20,6 +21,7 @@ from ragged.polyhedral.nest_distances import AlignedNest, coincident
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.loops.reorder import reorder
+from ragged.transform.mapping.parallel import parallel
 
 
 def fuse_nests(schedule: LoopSchedule) -> None:
@@ -54,6 +56,9 @@ def fuse_nests(schedule: LoopSchedule) -> None:
     for nest in _nests(schedule.program):
         if nest is None or group is None or not group.join(schedule, nest):
             group = None if nest is None else _Group(nest)
+
+
+_INDEPENDENT = (LoopKind.PARALLEL, LoopKind.SERIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,9 @@ class _Group:
             if order != tuple(loop.var for loop in nest.loops):
                 schedule.apply(reorder, order)
             for mine, other in zip(self.loops, own, strict=False):
+                for var in (mine.var, other):
+                    if loop_of(schedule.program, var).kind is LoopKind.SERIAL:
+                        schedule.apply(parallel, var)
                 schedule.apply(fuse_siblings, mine.var, other)
         except ScheduleError as refusal:
             schedule.restore(before)
@@ -167,8 +175,13 @@ def _nests(program: Program) -> Iterator[_Nest | None]:
         if not isinstance(part, For) or not found or not all(map(_is_dense, found)):
             yield None
             continue
-        loops = [part]
-        while isinstance(inner := loops[-1].body, For) and inner.kind is LoopKind.PARALLEL:
+        loops, axes = (
+            [part],
+            {axis for each in found if isinstance(each.stmt, Reduce) for axis in each.stmt.axes},
+        )
+        while (
+            isinstance(inner := loops[-1].body, For) and inner.kind in _INDEPENDENT and inner.var not in axes
+        ):
             loops.append(inner)
         own = (products.get(_leaf(each).label) for each in found)
         yield _Nest(tuple(loops), found, next(filter(None, own), None))

@@ -25,7 +25,9 @@ with kernel:
 
 
 def sum_of(element):
-    (found,) = (each for each in leaves(parse(TEXT.format(element=element)).kernel) if isinstance(each, Reduce))
+    (found,) = (
+        each for each in leaves(parse(TEXT.format(element=element)).kernel) if isinstance(each, Reduce)
+    )
     return found
 
 
