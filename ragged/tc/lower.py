@@ -6,10 +6,8 @@ one statement reads, at that statement's own indices, is computed inside of it.
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
 
 from ragged.api.dims import LengthFn, RaggedDim, size
 from ragged.api.reductions import Scoped, normal_form
@@ -19,20 +17,16 @@ from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution, plus
 from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
-from ragged.ir.elementwise import FUNCTIONS
 from ragged.ir.ops import Combiner
 from ragged.ir.rewrite import substitute
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
 from ragged.tc.inlined import InlinedVersions, inlined_versions
 from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
+from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
 from ragged.tc.types import computed, converted
-
-_OWN = ("abs", "check", "facts", "fma", "max", "min", "sum", "workers")
-_RESERVED = frozenset((*keyword.kwlist, *FUNCTIONS, *_OWN))
-"""Reserved names in the text of programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class _FunctionLowering:
     fixed: dict[str, int]
     parameters: frozenset[str]
     split: dict[str, int]
-    taken: set[str] = field(default_factory=set)
+    names: ProgramNames = field(default_factory=ProgramNames)
     tensors: dict[TensorVersion, RaggedTensor] = field(default_factory=dict)
     values: dict[ir.Var, ir.Expr] = field(default_factory=dict)
     lengths: dict[ir.Function, LengthFn] = field(default_factory=dict)
@@ -121,22 +115,13 @@ class _FunctionLowering:
             tuple(self.columns),
         )
 
-    def name(self, wanted: str) -> str:
-        """Return a fresh name, and note it as used."""
-        base = f"{wanted}_" if wanted in _RESERVED else wanted
-        found = next(
-            each for each in chain((base,), (f"{base}_{k}" for k in count(2))) if each not in self.taken
-        )
-        self.taken.add(found)
-        return found
-
     def value(self, name: str, var: ir.Var) -> str:
-        own = self.name(name)
+        own = self.names.fresh(name)
         self.values[var] = ir.Const(self.fixed[name]) if name in self.fixed else size(own).expr
         return own
 
     def length_fn(self, lengths: LengthParameter) -> LengthFn:
-        own = self.name(lengths.function.name)
+        own = self.names.fresh(lengths.function.name)
         names = [f"{own}_{position}" for position in range(lengths.version.rank)]
         dims = self.dims(lengths.version.domain or (), names)
         extents = tuple(each.extent for each in dims)
@@ -147,7 +132,7 @@ class _FunctionLowering:
         return FoldedSubstitution(values=self.values).expr(expr)
 
     def given(self, name: str, version: TensorVersion, kind: Kind) -> RaggedTensor:
-        own = self.name(name)
+        own = self.names.fresh(name)
         names = [f"{own}_{position}" for position in range(version.rank)]
         return RaggedTensor(
             own, kind, stored(version.type), self.dims(version.domain or (), names), at=version.at
@@ -167,7 +152,7 @@ class _FunctionLowering:
         """Return the tensor that a statement writes."""
         version = statement.target
         assert version.domain is not None, "all domains are known"
-        own = self.name(version.name)
+        own = self.names.fresh(version.name)
         dims = self.dims(version.domain, [var.name for var in statement.indices])
         indices = tuple(ir.Var(var.name) for var in statement.indices)
         at: dict[ir.Var, ir.Expr] = {}
@@ -183,9 +168,9 @@ class _FunctionLowering:
             return tensor  # the default schedule of ragged operators decides
         size = self.split.get(version.name) if isinstance(body, Reduction) else None
         if size is None:
-            sum_by_terms(tensor, self.name)
-        reduced = tensor if size is None else split_reduction(tensor, size, self.name)
-        lanes = reduce_in_lanes(reduced, self.name, in_parts=size is not None)
+            sum_by_terms(tensor, self.names.fresh)
+        reduced = tensor if size is None else split_reduction(tensor, size, self.names.fresh)
+        lanes = reduce_in_lanes(reduced, self.names.fresh, in_parts=size is not None)
         self.attached += [(part, reduced) for part in lanes]
         self.columns += [reduced] if has_columns(reduced) else []
         return tensor
