@@ -1,9 +1,8 @@
-"""Writes docs/reference/primitives.md from the docstrings of the primitives: python -m tools.primitives_page."""
+"""The reference page of the primitives, from their docstrings."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -23,7 +22,7 @@ INTRODUCTION = """\
 
 A primitive takes a program and returns another one that computes the same, or raises a `ScheduleError` that says why it
 cannot. `s.apply(primitive, ...)` applies one to a schedule; `from ragged.transform import split` imports one. This page
-is made from their docstrings by `python -m tools.primitives_page`.
+is made from their docstrings by `python -m tools.reference_pages`.
 """
 
 
@@ -52,8 +51,3 @@ def page() -> str:
         sections.append(f"## {TITLES[group]}\n")
         sections += [f"{entry(each)}\n" for each in primitives]
     return "\n".join(sections)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE}\n")

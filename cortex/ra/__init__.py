@@ -1,14 +1,16 @@
 """The Recursive API: the language in which a model is written, one node at a time.
 
-from cortex import ra
+    from cortex import ra
 
-emb = ra.input_tensor("emb", (V, H))
-word = ra.node_input("word", dtype="int32")
-h_ph = ra.placeholder((ra.N, H))
-leaf = ra.compute((ra.N, H), lambda n, i: emb[word[n], i])
-rec = ra.compute((ra.N, H), lambda n, i: ra.tanh(h_ph[n.left, i] + h_ph[n.right, i]))
-h = ra.if_then_else((ra.N, H), lambda n, i: (ra.isleaf(n), leaf, rec))
-model = ra.recursion_op(h_ph, h, structure=ra.Tree())
+    emb = ra.input_tensor("emb", (V, H))
+    word = ra.node_input("word", dtype="int32")
+    h_ph = ra.placeholder((ra.N, H))
+    leaf = ra.compute((ra.N, H), lambda n, i: emb[word[n], i])
+    rec = ra.compute((ra.N, H), lambda n, i: ra.tanh(h_ph[n.left, i] + h_ph[n.right, i]))
+    h = ra.if_then_else((ra.N, H), lambda n, i: (ra.isleaf(n), leaf, rec))
+    model = ra.recursion_op(h_ph, h, structure=ra.Tree())
+
+A model is compiled by `cortex.compile`, and interpreted by `evaluate`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def tune(
 
     Example::
 
-        found = cortex.tune(model, params, trees, grid={"steps": [2, 4], "tile": [(6, 4)]})
+        found = cortex.tune(model, params, trees, grid={"slice_vectors": [2, 4], "tile": [(6, 4)]})
         fn = cortex.compile(model, params, options=found.best)
     """
     for name in ("options", "keep"):

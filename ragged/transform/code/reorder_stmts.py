@@ -29,7 +29,7 @@ def reorder_stmts(program: Program, statement: Label | Var, after: Label | Var) 
         for i in serial(256):
             v[i] = x[i] * y[i]
 
-    after `move(program, i, i)` of the last one and the first::
+    after `reorder_stmts(program, i, i)` of the last one and the first::
 
         for i in serial(256):
             t[i] = x[i] + y[i]
@@ -38,7 +38,7 @@ def reorder_stmts(program: Program, statement: Label | Var, after: Label | Var) 
         for i in serial(256):
             u[i] = tanh(t[i])
 
-    What does the same to different operands can stand together so, and be one loop (`roll`, `fuse_horizontally`).
+    What does the same to different operands can stand together so, and be one loop (`reroll`, `fuse_horizontally`).
 
     Raises:
         ScheduleError: they are not two statements of one block; or the one that is moved and those that it passes are

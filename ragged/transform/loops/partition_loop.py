@@ -30,7 +30,7 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
             for k in serial(n(b)):
                 s[b] += x[b, k]
 
-    after `cut(program, k, n(b) // 8 * 8)`::
+    after `partition_loop(program, k, n(b) // 8 * 8)`::
 
         for b in serial(rows):
             for k in serial(n(b) // 8 * 8):

@@ -28,16 +28,16 @@ def reroll(program: Program, loops: Sequence[Var], name: str) -> Rewritten:
             for j in serial(64):
                 y[1, i] += W[1, i, j] * x[j]
 
-    after `roll(program, (i, i), "g")`::
+    after `reroll(program, (i, i), "g")`::
 
         for g in serial(2):
             for i in serial(256):
                 for j in serial(64):
                     y[g, i] += W[g, i, j] * x[j]
 
-    Each number grows by the same step from one to the next. `stack` brings nests over different buffers into this form
-    (CoRa's horizontal fusion, for nests of one shape). The order of everything stays. The forwarding of each loop and
-    statement is the one that stands for it in the new loop.
+    Each number grows by the same step from one to the next. `concat_buffers` brings nests over different buffers into
+    this form (CoRa's horizontal fusion, for nests of one shape). The order of everything stays. The forwarding of each
+    loop and statement is the one that stands for it in the new loop.
 
     Raises:
         ScheduleError: there are fewer than two loops, they do not follow each other directly, or they differ otherwise.

@@ -26,7 +26,7 @@ def concat_buffers(program: Program, parameters: Sequence[Buffer], name: str) ->
             ...
                 y[i] = W[i, j] + U[i, j]
 
-    after `stack(program, (W, U), "WU")`::
+    after `concat_buffers(program, (W, U), "WU")`::
 
         W: parameter(float32[256, 64])
         U: parameter(float32[256, 64])

@@ -71,9 +71,9 @@ def pack(
                     for ii in serial(16):
                         t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
 
-    What is left over of the last block holds zeros. A table of parameters, as `stack` and `pack` make them, can be
-    packed as well. What the bind stage reads it reads from where it did, and so does the prelude of an input; unless
-    `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
+    What is left over of the last block holds zeros. A table of parameters, as `concat_buffers` and `pack` make them,
+    can be packed as well. What the bind stage reads it reads from where it did, and so does the prelude of an input;
+    unless `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
 
     The table of an input is a workspace that the kernel fills before all else; the outermost loop that fills it is
     parallel. Sizes among the extents of a parameter are known when it is bound, so that its table is filled then.

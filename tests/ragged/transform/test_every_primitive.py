@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 import ragged.transform
 from ragged.transform import GROUPS
 from tests.support.random_loop_steps import STEPS, UNDRAWN
-from tools.primitives_page import PAGE, page
 
 PRIMITIVES = {each.__name__: each for group in GROUPS.values() for each in group}
 ROOT = Path(ragged.transform.__file__).parent
@@ -37,6 +37,12 @@ def test_a_primitive_has_a_purpose_and_a_program_before_and_after(name):
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
+def test_examples_call_primitives_by_their_names(name):
+    called = set(re.findall(r"`(?:s\.)?(\w+)\(program\b", inspect.getdoc(PRIMITIVES[name])))
+    assert called <= set(PRIMITIVES)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
 def test_a_primitive_has_a_test(name):
     tests = Path(__file__).parent.glob("test_*.py")
     own = Path(__file__).parent / f"test_{name}.py"
@@ -46,7 +52,3 @@ def test_a_primitive_has_a_test(name):
 def test_every_primitive_is_drawn_at_random_or_has_a_reason():
     assert {each.__name__ for each in STEPS}.isdisjoint(UNDRAWN)
     assert {each.__name__ for each in STEPS} | set(UNDRAWN) == set(PRIMITIVES)
-
-
-def test_the_page_is_made_of_the_docstrings():
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.primitives_page"
