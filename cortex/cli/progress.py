@@ -12,10 +12,10 @@ from cortex.cli.report import console
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+def counting(what: str, total: int | None) -> Iterator[Callable[[], None]]:
     """Show `what`, how many of `total` are done and about how long the rest takes, on stderr, if that is a terminal.
 
-    The block calls what it is given once for each.
+    The block calls what it is given once for each. `total` is None where it is not known.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     shown = sys.stderr.isatty()

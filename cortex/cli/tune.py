@@ -1,9 +1,10 @@
-"""`cortex tune`: grid search over what the default schedule of a library model chooses."""
+"""`cortex tune`: a measured search over options of the schedules of a library model."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 from pathlib import Path
 
 import click
@@ -14,9 +15,10 @@ from cortex.cli.report import json_option, print_json, print_table, print_text
 from cortex.cli.trees import read_trees, trees_option
 from cortex.compiler.options import DEFAULT, RecursionOptions
 from cortex.tuning import Tuning, tune
-from cortex.tuning.grid import default_grid
+from cortex.tuning.space import default_space
 from ragged.tuning.result import HEADINGS
-from ragged.tuning.space import Grid, count_points
+from ragged.tuning.space import Grid, Space
+from ragged.tuning.strategies import STRATEGIES
 
 
 def _read_values(
@@ -43,21 +45,30 @@ def _read_values(
 )
 @width_options
 @click.option(
-    "--grid",
-    "grid",
+    "--space",
+    "space",
     multiple=True,
     callback=_read_values,
     help="NAME=VALUE,VALUE: try these values of an option, and of no other that is not named so; written as in Python.",
 )
 @click.option(
-    "--full", is_flag=True, help="Try all combinations of the values, not one option after another."
+    "--strategy",
+    type=click.Choice(list(STRATEGIES)),
+    default="one by one",
+    show_default=True,
+    help="Which points are tried: the values of one option after another, all combinations, or a part of them.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),
-    default=2.0,
+    default=300.0,
     show_default=True,
-    help="For how long the values of an option are timed.",
+    help="The most that the search takes.",
+)
+@click.option(
+    "--records",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the results in this file, and go on from those that it has.",
 )
 @click.option("--threads", type=SIZE, help="The most threads that a call may use.  [the cores]")
 @json_option
@@ -67,29 +78,31 @@ def command(
     batch: int,
     hidden: int,
     embed: int | None,
-    grid: dict[str, list[object]],
-    full: bool,
+    space: dict[str, list[object]],
+    strategy: str,
     seconds: float,
+    records: Path | None,
     threads: int | None,
     as_json: bool,
 ) -> None:
     """Look for options of the schedule that make a model faster on this machine.
 
-    Each point of a grid is compiled, has to give the bits that the default gives, and is timed in turns with it.
-    Options are searched one after another, from the best so far. docs/howto/tune.md lists them.
+    Each point is compiled, has to give the bits that the default gives, and is timed in turns with it. Ctrl-C ends the
+    search and keeps the best so far. docs/howto/tune.md lists the options.
     """
     trees, vocab = read_trees(path)
     options = {"embed": embed}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=len(vocab)))
-    values: Grid = grid or default_grid(model, DEFAULT)
-    with counting(f"{name}: compiling and timing", count_points(values, DEFAULT, full=full)) as advance:
+    values: Grid = space or default_space(model)
+    with counting(f"{name}: compiling and timing", _number_of_points(values, strategy)) as advance:
         found = tune(
             model,
             model.init_params(seed=0),
             trees[:batch],
-            grid=values,
-            full=full,
+            space=values,
+            strategy=strategy,
             seconds=seconds,
+            records=records,
             advance=advance,
             threads=threads,
             vocab=vocab,
@@ -98,6 +111,14 @@ def command(
         print_json({"model": name, "hidden": hidden, "trees": len(trees[:batch]), **_document(found)})
     else:
         _print(found)
+
+
+def _number_of_points(space: Grid, strategy: str) -> int | None:
+    """Return how many points a search tries if it has the time; None if that is all it depends on."""
+    extents = Space.of(space, DEFAULT).extents
+    if strategy == "one by one":
+        return sum(extents) - len(extents)
+    return math.prod(extents) if strategy == "grid" else None
 
 
 def _print(found: Tuning[RecursionOptions]) -> None:

@@ -26,6 +26,9 @@ from ragged.runtime.team import check_workers
 if TYPE_CHECKING:
     from cortex.compiler.recursion_loops import RecursionLoops
 
+DIMS = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
+"""The dims that passes know by identity."""
+
 Precision: TypeAlias = Literal["float32", "bf16"]
 """What the factors of products with parameters are rounded to."""
 
@@ -113,7 +116,7 @@ def compile(
     if vocab is not None:
         check_words(vocab, recursion.plan(roots_alone=keep == "roots"))
     lowered = recursion.lower(roots_alone=keep == "roots")
-    kernel = _kernel(
+    kernel = kernel_of(
         lowered,
         target,
         workers_for(target, threads, workers),
@@ -158,19 +161,18 @@ def recipe_of(
     passes: str = "recursive models",
 ) -> Recipe:
     """Return the recipe of a lowered program's kernel, of which the cache makes its key; `passes` names the passes."""
-    dims = {NODE: "node", ROOT: "root", CHILD: "child", BATCH: "batch"}
     return Recipe(
         (program,),
         target,
         workers,
         f"{passes} in {precision}",
-        dims,
+        DIMS,
         repr(options),
         packages=("ragged", "cortex"),
     )
 
 
-def _kernel(
+def kernel_of(
     lowered: Program,
     target: TargetLike,
     workers: int,

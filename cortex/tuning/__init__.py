@@ -1,4 +1,4 @@
-"""Grid search over what a model's default schedule chooses (CORTEX, section 6)."""
+"""A measured search over options of a model's schedules (CORTEX, section 6)."""
 
 from cortex.tuning.search import tune
 from ragged.tuning.result import Refused, Timed, Tuning

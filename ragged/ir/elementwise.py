@@ -53,7 +53,12 @@ class Elementwise:
         return self.name
 
     def __reduce__(self) -> tuple[Callable[[str], Elementwise], tuple[str]]:
-        return FUNCTIONS.__getitem__, (self.name,)
+        return _function, (self.name,)
+
+
+def _function(name: str) -> Elementwise:
+    """Return the function of a name, where an expression is unpickled: in another process as well."""
+    return FUNCTIONS[name]
 
 
 @dataclass(frozen=True, slots=True)

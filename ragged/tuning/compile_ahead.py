@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from ragged.api.compile_options import CompileOptions
-from ragged.compiled.key import Recipe
-
-Job = tuple[Recipe, CompileOptions]
+Job: TypeAlias = Callable[[], object]
+"""Compiles a point; it is pickled, and what it returns is not."""
 _REPLY_SECONDS = 120.0
 """A process that has not replied is ended: its point is compiled here, where the reason shows."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +17,8 @@ CLEARLY = 0.98
 """The largest ratio of a point's time to another's that counts as faster: smaller differences are noise."""
 _HOPELESS = 1.05
 """A point that took so many times the best one's time in its first round is not timed again."""
+_SECONDS = 0.05
+"""For how long a point is timed, in five rounds at least: many rounds of short kernels."""
 
 O = TypeVar("O", bound=ScheduleOptions)  # noqa: E741
 
@@ -92,26 +94,22 @@ class Contest(Generic[O]):
         timed = self.timed.get(self._same.get(options, options))
         return math.inf if timed is None else timed.relative.median
 
-    def best_of(self, points: Iterable[O], best: O, seconds: float, advance: Callable[[], None]) -> O:
-        """Time points in turns with `best` and the default, for about `seconds`; return the fastest, or `best`."""
-        self.admit(self.subject.default)
-        found = []
-        for options in points:
-            if self.admit(options):
-                found.append(options)
-            advance()
-        group = self._group(best, found)
-        if not found and self.subject.default in self.timed:
-            return best
-        return self._fastest(self._time(group, seconds, LEAST_ROUNDS), best)
+    def confirmed(self, best: O) -> O:
+        """Return `best`, if it is faster than the default once more: the fastest of many is so by luck as well."""
+        default = self.subject.default
+        return default if best == default else self.race([best], default)
 
     def race(self, points: Sequence[O], best: O) -> O:
-        """Time admitted points as `best_of` does, but points that are clearly slower after one round only once."""
+        """Time admitted points in turns with `best` and the default; return the fastest, or `best`.
+
+        Points that are clearly slower after one round are timed once.
+        """
         first = self._time(self._group(best, points), 0.0, 1)
         hopeful = [each for each in points if self._ratio(first, each, best) < _HOPELESS]
         if not hopeful:
             return best
-        more = self._time(self._group(best, hopeful), 0.0, LEAST_ROUNDS - 1)
+        group = self._group(best, hopeful)
+        more = self._time(group, _SECONDS * len(group), LEAST_ROUNDS - 1)
         return self._fastest({each: first[each] + times for each, times in more.items()}, best)
 
     def _group(self, best: O, points: Sequence[O]) -> list[O]:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from ragged.ir.program import Program
 from ragged.runtime import processor
 
 _SCHEMA = 1
+O = TypeVar("O", bound=ScheduleOptions)  # noqa: E741
 
 
 class RecordKey(msgspec.Struct, frozen=True):
@@ -73,12 +74,16 @@ def changed_options(options: ScheduleOptions) -> dict[str, Any]:
     }
 
 
-def options_from(changed: dict[str, Any]) -> ScheduleOptions:
-    """Return the options of a record; lists of JSON are tuples. Raises `TypeError` or `UserError` for unknown ones."""
+def options_from(changed: dict[str, Any], kind: type[O]) -> O:
+    """Return the options of a record, of class `kind`; lists of JSON are tuples.
+
+    Raises:
+        TypeError, UserError: they are not known, or not legal.
+    """
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in changed.items()
     }
-    return ScheduleOptions(**given)
+    return kind(**given)
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:
@@ -121,12 +126,12 @@ def merge_records(records: Iterable[Record]) -> list[Record]:
     return list(found.values())
 
 
-def records_of(path: Path, key: RecordKey) -> Iterator[tuple[ScheduleOptions, Record]]:
-    """Yield the options and records of a key; records with options that no longer exist are left out."""
+def records_of(path: Path, key: RecordKey, kind: type[O]) -> Iterator[tuple[O, Record]]:
+    """Yield the options, of class `kind`, and records of a key; records with unknown options are left out."""
     for record in merge_records(read_records(path)):
         if record.key == key:
             try:
-                yield options_from(record.options), record
+                yield options_from(record.options, kind), record
             except (TypeError, UserError):
                 continue
 

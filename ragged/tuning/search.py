@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from ragged.api.compile_options import CompileOptions, Precision, read_options
 from ragged.api.schedule import RaggedSchedule
@@ -19,15 +16,12 @@ from ragged.runtime.cores import usable_cores
 from ragged.runtime.team import check_workers
 from ragged.tuning.calls import drawn_call, representatives, shapes_text
 from ragged.tuning.compile_ahead import CompileAhead
-from ragged.tuning.contest import Contest
-from ragged.tuning.records import Record, RecordKey, append_record, changed_options, key_for, records_of
+from ragged.tuning.records import RecordKey, key_for
 from ragged.tuning.result import Tuning
-from ragged.tuning.space import Grid, Point, Space, default_space
-from ragged.tuning.strategies import Strategy, StrategyLike, strategy_of
+from ragged.tuning.run import MeasuredSearch
+from ragged.tuning.space import Grid, Space, default_space
+from ragged.tuning.strategies import StrategyLike
 from ragged.tuning.subject import RaggedSubject
-
-_POINTS_PER_CORE = 2
-"""Points of a batch that is compiled in parallel and then timed."""
 
 
 def tune(
@@ -62,8 +56,9 @@ def tune(
             sizes are declared with.
         calls: the arguments of calls to time instead, by name, with equal weights: for ragged arrays and integers.
         seconds: the duration of the search; points that are being compiled or timed at its end are finished.
-        strategy: "genetic" (Tensor Comprehensions, section 6), "random", "grid", "optuna" (an extra), or a function of
-            the space's extents and the seed that makes a `ragged.tuning.strategies.Strategy`.
+        strategy: "genetic" (Tensor Comprehensions, section 6), "random", "grid", "one by one" (each option from the
+            best so far), "optuna" (an extra), or a function of the space's extents and the seed that makes a
+            `ragged.tuning.strategies.Strategy`.
         space: the values to try besides the defaults, by the name of an option of `ragged.ScheduleOptions`.
         records: a file to keep each point's result in. Points that it has for this program, processor, number of
             threads and shapes are not timed again, but for the best. Files are merged by concatenation.
@@ -95,14 +90,12 @@ def tune(
         default_schedule=True,
     )
     points = Space.of(default_space(this_machine()) if space is None else space, DEFAULT)
-    workers, jobs = check_workers(threads), usable_cores()
-    with CompileAhead(jobs if cache else 0) as ahead:
+    workers = check_workers(threads)
+    with CompileAhead(usable_cores() if cache else 0) as ahead:
         subject = RaggedSubject(schedule, params or {}, options, threads, cache=cache, ahead=ahead)
         found = _give_calls(subject, schedule, options, calls, workers, seed)
-        search_strategy = strategy_of(strategy, points.extents, seed)
-        path = None if records is None else Path(records)
-        search = _Search(subject, points, search_strategy, path, key or found, advance)
-        return search.run(seconds, _POINTS_PER_CORE * jobs)
+        search = MeasuredSearch(subject, points, strategy, seed, records, key or found, advance)
+        return search.run(seconds, "ragged")
 
 
 def _give_calls(
@@ -127,75 +120,3 @@ def _give_calls(
     drawn = [drawn_call(schedule.signature, shape, seed) for shape in chosen]
     subject.set_calls(drawn, tuple(shape.weight for shape in chosen))
     return key_for(subject.programs, workers, chosen)
-
-
-class _Search:
-    """A search under way."""
-
-    def __init__(
-        self,
-        subject: RaggedSubject,
-        space: Space[ScheduleOptions],
-        strategy: Strategy,
-        records: Path | None,
-        key: RecordKey,
-        advance: Callable[[], None],
-    ) -> None:
-        self._contest = Contest(subject)
-        self._subject, self._space, self._strategy = subject, space, strategy
-        self._records, self._key, self._advance = records, key, advance
-        self._best = DEFAULT
-
-    def run(self, seconds: float, batch: int) -> Tuning[ScheduleOptions]:
-        """Search for about so many seconds, in batches of points."""
-        end, interrupted = time.monotonic() + seconds, False
-        try:
-            self._contest.admit(DEFAULT)
-            self._try(self._known())
-            while time.monotonic() < end and (points := self._strategy.ask(batch)):
-                self._try(points)
-            if self._best != DEFAULT:  # the fastest of many is so by luck as well: it has to win once more
-                self._best = self._contest.best_of([self._best], DEFAULT, 0.0, lambda: None)
-        except KeyboardInterrupt:
-            interrupted = True
-        timed = sorted(self._contest.timed.values(), key=lambda each: each.relative.median)
-        return Tuning(self._best, tuple(timed), tuple(self._contest.refused.values()), interrupted)
-
-    def _known(self) -> list[Point]:
-        """Tell the strategy what records say; return the best of them, which is timed again."""
-        if self._records is None:
-            return []
-        costs = {}
-        for options, record in records_of(self._records, self._key):
-            point = self._space.point(options)
-            if point is not None:
-                self._strategy.tell(point, record.cost)
-                costs[point] = record.cost
-        fastest = min(costs, key=lambda point: costs[point], default=None)
-        return [fastest] if fastest is not None and costs[fastest] < 1 else []
-
-    def _try(self, points: Sequence[Point]) -> None:
-        """Compile and time points beside the best so far; tell the strategy, and keep records."""
-        found = {self._space.options(point): point for point in points}
-        self._subject.prepare(list(found))
-        admitted = []
-        for options in found:
-            if self._contest.admit(options):
-                admitted.append(options)
-            self._advance()
-        self._best = self._contest.race(admitted, self._best)
-        for options, point in found.items():
-            self._strategy.tell(point, self._contest.cost(options))
-            if self._records is not None:
-                append_record(self._records, self._record(options))
-
-    def _record(self, options: ScheduleOptions) -> Record:
-        cost, changed = self._contest.cost(options), changed_options(options)
-        refused, timed = self._contest.refused.get(options), self._contest.timed.get(options)
-        return Record(
-            self._key,
-            changed,
-            None if math.isinf(cost) else cost,
-            None if timed is None else timed.kernel_us.median,
-            None if refused is None else refused.because,
-        )

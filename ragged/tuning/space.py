@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ragged.auto.options import DEFAULT, REMAINDERS, ScheduleOptions
+from ragged.auto.options import REMAINDERS, ScheduleOptions
 from ragged.errors import UserError
 from ragged.machine import Machine
 
@@ -96,25 +95,6 @@ def default_space(machine: Machine) -> Grid:
     }
 
 
-def one_by_one(grid: Grid, name: str, best: O) -> list[O]:
-    """Return the options that differ from `best` in one field alone."""
-    return [_replaced(best, {name: value}) for value in grid[name]]
-
-
-def whole(grid: Grid, base: O) -> Iterator[O]:
-    """Yield every combination of a grid's values, those of `base` among them, but for `base` itself."""
-    columns = [dict.fromkeys((getattr(base, name), *values)) for name, values in grid.items()]
-    for values in product(*columns):
-        options = _replaced(base, dict(zip(grid, values, strict=True)))
-        if options != base:
-            yield options
-
-
-def count_points(grid: Grid, base: ScheduleOptions = DEFAULT, *, full: bool) -> int:
-    """Return how many points a search of the grid has, besides the default."""
-    return sum(1 for _ in whole(grid, base)) if full else sum(map(len, grid.values()))
-
-
 def check_grid(grid: Grid, base: ScheduleOptions) -> None:
     """Raise `UserError` for a name that is no option of `base`, and for values that are no list or not legal."""
     known = [each.name for each in fields(base)]
@@ -123,7 +103,8 @@ def check_grid(grid: Grid, base: ScheduleOptions) -> None:
             raise UserError(f"tune: there is no option {name!r}", fix=f"one of {', '.join(known)}")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UserError(f"tune: the values of {name} are {values!r}", fix="a list of values to try")
-        one_by_one(grid, name, base)
+        for value in values:
+            _replaced(base, {name: value})
 
 
 def _replaced(base: O, changes: dict[str, Any]) -> O:

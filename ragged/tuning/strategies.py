@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ragged.errors import UserError
+from ragged.tuning.contest import CLEARLY
 from ragged.tuning.space import Point
 
 _ATTEMPTS = 200
@@ -90,6 +91,33 @@ class RandomSearch(Strategy):
         return self._anywhere()
 
 
+class OneByOne(Strategy):
+    """The values of one dimension after another, in order, each from the best point so far."""
+
+    def __init__(self, extents: tuple[int, ...], seed: int = 0) -> None:
+        super().__init__(extents, seed)
+        self._best, self._cost = (0,) * len(extents), 1.0
+        self._seen.add(self._best)
+        self._told = {self._best}
+        self._dimension = 0
+
+    def _propose(self) -> Point | None:
+        while self._dimension < len(self.extents):
+            for place in range(self.extents[self._dimension]):
+                point = (*self._best[: self._dimension], place, *self._best[self._dimension + 1 :])
+                if point not in self._seen:
+                    return point
+            if self._seen != self._told:
+                return None  # what the best is depends on costs that are not known yet
+            self._dimension += 1
+        return None
+
+    def _learn(self, point: Point, cost: float) -> None:
+        self._told.add(point)
+        if cost < CLEARLY * self._cost:
+            self._best, self._cost = point, cost
+
+
 class GeneticSearch(Strategy):
     """Candidates bred from the fittest (Tensor Comprehensions, section 6).
 
@@ -150,6 +178,7 @@ STRATEGIES: dict[str, Maker] = {
     "genetic": GeneticSearch,
     "random": RandomSearch,
     "grid": GridSearch,
+    "one by one": OneByOne,
     "optuna": _optuna,
 }
 

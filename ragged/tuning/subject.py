@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -64,7 +65,7 @@ class RaggedSubject(Subject[ScheduleOptions]):
     def prepare(self, points: Sequence[ScheduleOptions]) -> None:
         """See `Subject`."""
         if self._ahead is not None and len(points) > 1:
-            self._ahead([self._recipe(options) for options in points])
+            self._ahead([partial(find_or_generate, *self._recipe(each), cache=True) for each in points])
 
     def compile(self, options: ScheduleOptions) -> TunedKernel[ScheduleOptions]:
         """See `Subject`."""

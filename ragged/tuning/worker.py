@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from multiprocessing.connection import Connection
 
-from ragged.api.compile import find_or_generate
 from ragged.errors import ProjectError
 
 
@@ -14,11 +13,11 @@ def main(descriptor: int) -> None:
     with Connection(descriptor) as connection:
         while True:
             try:
-                recipe, options = connection.recv()
+                job = connection.recv()
             except (EOFError, OSError):
                 return
             try:
-                find_or_generate(recipe, options, cache=True)
+                job()
                 connection.send(None)
             except ProjectError as error:
                 connection.send(str(error))

@@ -2,12 +2,12 @@
 
 import pytest
 
-SMALL = ("tree_fc", "--hidden", 4, "--batch", 2, "--seconds", 0, "--threads", 1)
+SMALL = ("tree_fc", "--hidden", 4, "--batch", 2, "--threads", 1)
 
 
 def test_tune_prints_its_points_and_what_to_do(cortex, trees):
     result = cortex(
-        "tune", *SMALL, "--trees", trees, "--grid", "tile=(99,99)", "--grid", "share_columns=True"
+        "tune", *SMALL, "--trees", trees, "--space", "tile=(99,99)", "--space", "share_columns=True"
     )
     assert result.exit_code == 0, result.output
     lines = [line for line in result.stdout.splitlines() if line.strip()]
@@ -18,7 +18,7 @@ def test_tune_prints_its_points_and_what_to_do(cortex, trees):
 
 
 def test_tune_as_json(cortex_json, trees):
-    document = cortex_json("tune", *SMALL, "--trees", trees, "--grid", "reduction_unroll=2")
+    document = cortex_json("tune", *SMALL, "--trees", trees, "--space", "reduction_unroll=2")
     assert document["trees"] == 2 and document["hidden"] == 4
     points = {tuple(each["options"].items()): each for each in document["points"]}
     assert set(points) == {(), (("reduction_unroll", 2),)}
@@ -30,7 +30,7 @@ def test_tune_as_json(cortex_json, trees):
 
 
 @pytest.mark.parametrize(
-    ("grid", "message"),
+    ("space", "message"),
     [
         (
             "reduction_unroll",
@@ -40,7 +40,7 @@ def test_tune_as_json(cortex_json, trees):
         ("step=2", "Error: tune: there is no option 'step'"),
     ],
 )
-def test_a_grid_that_is_none(cortex, grid, message):
-    result = cortex("tune", "tree_fc", "--grid", grid)
+def test_a_space_that_is_none(cortex, space, message):
+    result = cortex("tune", "tree_fc", "--space", space)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -23,6 +23,7 @@ from cortex.data import sample_treebank
 from cortex.linearize import Linearizer
 from ragged import tc
 from ragged.api.function_chain import FunctionChain
+from ragged.auto.options import ScheduleOptions
 from ragged.codegen.target import read_target
 from ragged.compiled.artifact import CODE, read_artifact
 from ragged.errors import DataError
@@ -110,7 +111,7 @@ def program(text: str) -> None:
 
 def records(path: Path) -> object:
     """Return the records of a key."""
-    return list(records_of(path, KEY))
+    return list(records_of(path, KEY, ScheduleOptions))
 
 
 def archive(form: FileFormat[Any], members: dict[str, bytes], name: str) -> Callable[[bytes], bytes]:

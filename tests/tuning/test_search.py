@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,13 +14,15 @@ from cortex.compiler.options import DEFAULT
 from cortex.tuning import Tuning, search
 from cortex.tuning.answers import disagreement
 from ragged.errors import InternalError, UserError
+from ragged.tuning import read_records
+from ragged.tuning.compile_ahead import CompileAhead
 from ragged.tuning.contest import Contest
 from ragged.tuning.rounds import LEAST_ROUNDS, Times, take_turns
 
 MODEL = models.tree_fc(hidden=4, vocab=7)
 PARAMS = MODEL.init_params(seed=1)
 TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
-GRID = {"reduction_unroll": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8]}
+SPACE = {"reduction_unroll": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [8]}
 
 
 @pytest.fixture
@@ -48,21 +51,58 @@ Faster than the default by 2.00: cortex.compile(..., options=cortex.RecursionOpt
 def test_parameters_are_searched_one_after_another(pretended):
     points = []
     found = cortex.tune(
-        MODEL, PARAMS, TREES, grid=GRID, threads=1, seconds=0, advance=lambda: points.append(1)
+        MODEL, PARAMS, TREES, space=SPACE, threads=1, cache=False, advance=lambda: points.append(1)
     )
     assert found.best == RecursionOptions(reduction_unroll=2) and found.gain == 2
     assert str(found) == FOUND
     assert len(points) == 4
 
 
-def test_a_full_grid_is_timed_at_once(pretended):
-    found = cortex.tune(MODEL, PARAMS, TREES, grid={"reduction_unroll": [2]}, full=True, threads=1, seconds=0)
-    assert [each.options for each in found.timed] == [RecursionOptions(reduction_unroll=2), DEFAULT]
+def test_a_whole_grid_has_all_combinations(pretended):
+    space = {"reduction_unroll": [2], "share_columns": [False]}
+    found = cortex.tune(MODEL, PARAMS, TREES, space=space, strategy="grid", threads=1, cache=False)
+    assert len(found.timed) + len(found.refused) == 4
+
+
+def test_records_of_a_search_are_gone_on_from(pretended, tmp_path):
+    path, calls = tmp_path / "records.jsonl", []
+    tune = partial(cortex.tune, MODEL, PARAMS, space=SPACE, threads=1, cache=False, records=path)
+    first = tune(TREES)
+    assert len(read_records(path)) == 4
+    again = tune(TREES, advance=lambda: calls.append(1))
+    assert again.best == first.best and len(calls) == 1  # the best, which is timed again
+    other = tune(TREES[:1], advance=lambda: calls.append(1))
+    assert len(calls) == 1 + 4 and other.best == first.best  # another batch is another question
+
+
+def test_points_are_compiled_in_other_processes(monkeypatch, tmp_path):
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RAGGED_CACHE_DIR", str(tmp_path))
+    cortex.compile(MODEL, PARAMS, threads=1)
+    prepared, ahead = [], CompileAhead.__call__
+    monkeypatch.setattr(
+        CompileAhead, "__call__", lambda self, jobs: prepared.extend(jobs) or ahead(self, jobs)
+    )
+    monkeypatch.setattr(
+        "cortex.compiler.pipeline.generate_kernel", lambda *_, **__: pytest.fail("a point is compiled here")
+    )
+    space = {"reduction_unroll": [2, 3], "refactor": [("no such operator",)]}
+    found = cortex.tune(MODEL, PARAMS, TREES, space=space, threads=1)
+    assert len(prepared) == 2 and {each.options for each in found.timed} >= {DEFAULT}
+    assert any("no such operator" in each.because for each in found.refused)
+
+
+def test_an_interrupt_keeps_the_best_so_far(pretended):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    found = cortex.tune(MODEL, PARAMS, TREES, space=SPACE, threads=1, cache=False, advance=interrupt)
+    assert found.interrupted and found.best == DEFAULT
 
 
 def test_what_is_a_hundredth_faster_is_not_better():
     own, close, better = (Times(np.full(LEAST_ROUNDS, time)) for time in (100.0, 99.0, 97.0))
-    contest = Contest(search._ModelSubject(MODEL, PARAMS, TREES, {}))
+    contest = Contest(search._ModelSubject(MODEL, PARAMS, TREES, {}, CompileAhead(0)))
     two = RecursionOptions(reduction_unroll=2)
     assert contest._fastest({DEFAULT: own, two: close}, DEFAULT) == DEFAULT
     assert contest._fastest({DEFAULT: own, two: better}, DEFAULT) == two
@@ -73,15 +113,16 @@ def test_what_is_a_hundredth_faster_is_not_better():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"grid": {"step": [2]}}, "tune: there is no option 'step'"),
+        ({"space": {"step": [2]}}, "tune: there is no option 'step'"),
         (
-            {"grid": {"reduction_unroll": 2}},
+            {"space": {"reduction_unroll": 2}},
             "tune: the values of reduction_unroll are 2\n  fix: a list of values to try",
         ),
         (
-            {"grid": {"share_columns": [False], "reduction_unroll": [2, 0]}},
+            {"space": {"share_columns": [False], "reduction_unroll": [2, 0]}},
             "options: reduction_unroll=0 is not a number from 1 up",
         ),
+        ({"strategy": "luck"}, "tune: no strategy is called 'luck'"),
         ({"keep": "roots"}, "tune: keep is not for its user to say\n  because: it compares all nodes"),
     ],
     ids=str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,8 @@ def test_powers_are_those_of_numpy(exponent):
 @pytest.mark.parametrize("path", FRONT_ENDS, ids=lambda path: path.parts[-3])
 def test_the_stubs_are_those_of_the_table(path):
     assert path.read_text(encoding="utf-8") == stub(*FRONT_ENDS[path]), "python -m tools.elementwise_stubs"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda each: each.name)
+def test_another_process_gets_the_same_function(function):
+    assert pickle.loads(pickle.dumps(function)) is function

@@ -30,7 +30,7 @@ def test_options_come_back_from_a_file(tmp_path):
     append_record(path, record(0.9))
     append_record(path, Record(KEY, {}, None, None, "no registers"))
     first, second = read_records(path)
-    assert options_from(first.options) == TILED and first.cost == 0.9
+    assert options_from(first.options, ScheduleOptions) == TILED and first.cost == 0.9
     assert second.cost == float("inf") and second.because == "no registers"
     assert read_records(tmp_path / "none") == []
 
@@ -65,7 +65,9 @@ def test_files_merge_by_concatenation_and_the_last_counts(tmp_path):
     merged = tmp_path / "merged"
     merged.write_bytes(one.read_bytes() + other.read_bytes())
     assert [each.relative for each in merge_records(read_records(merged))] == [0.7, 0.95]
-    assert [(options, each.relative) for options, each in records_of(merged, KEY)] == [(TILED, 0.7)]
+    assert [(options, each.relative) for options, each in records_of(merged, KEY, ScheduleOptions)] == [
+        (TILED, 0.7)
+    ]
 
 
 def test_options_that_are_no_more_are_left_out(tmp_path):
@@ -73,7 +75,7 @@ def test_options_that_are_no_more_are_left_out(tmp_path):
     append_record(path, Record(KEY, {"gone": 3}, 0.5))
     append_record(path, Record(KEY, {"tile": [0, 4]}, 0.5))
     append_record(path, record(0.9))
-    assert [options for options, _ in records_of(path, KEY)] == [TILED]
+    assert [options for options, _ in records_of(path, KEY, ScheduleOptions)] == [TILED]
 
 
 def test_shapes_that_are_timed_stand_for_all():

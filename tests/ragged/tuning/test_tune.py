@@ -13,7 +13,7 @@ import ragged
 from ragged import ScheduleOptions
 from ragged.errors import InternalError, UserError
 from ragged.tuning import contest, read_records
-from ragged.tuning import search as module
+from ragged.tuning.compile_ahead import CompileAhead
 from ragged.tuning.subject import RaggedSubject
 
 SPACE = {"tile": [(2, 1), (4, 2), (99, 99)], "reduction_unroll": [2]}
@@ -75,9 +75,9 @@ def test_points_are_compiled_in_other_processes_and_timed_here(monkeypatch):
     real = ragged.tune(dense(), {"W": WEIGHTS}, shapes={"M": 5}, seconds=0.0, threads=1, space=SPACE)
     assert [each.options for each in real.timed] == [ScheduleOptions()]  # no time: the default alone
     prepared = []
-    ahead = module.CompileAhead.__call__
+    ahead = CompileAhead.__call__
     monkeypatch.setattr(
-        module.CompileAhead, "__call__", lambda self, jobs: prepared.extend(jobs) or ahead(self, jobs)
+        CompileAhead, "__call__", lambda self, jobs: prepared.extend(jobs) or ahead(self, jobs)
     )
     monkeypatch.setattr(
         "ragged.api.pipeline.generate_kernel", lambda *_: pytest.fail("a point is compiled here, not found")

@@ -1,32 +1,29 @@
-"""The grid of `cortex.tune`: for each option of a model's schedules the values to try."""
+"""The default space of `cortex.tune`: for each option of a model's schedules the values to try."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cortex.compiler.options import RecursionOptions
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule, default_schedule
 from ragged.errors import ScheduleError
 from ragged.tuning.space import LOOPS, Grid
 
 
-def default_grid(model: Model | RecursionSchedule, base: RecursionOptions) -> Grid:
-    """Return the values that are tried where none are named: about twenty besides those of `base`.
+def default_space(model: Model | RecursionSchedule) -> Grid:
+    """Return the values that are tried where none are named: about twenty besides the defaults.
 
     Of a schedule that is given, the recursion is left as it is. The operators that are refactored are, together, all
     that change no order of a sum, and all that can be.
     """
-    grid = dict(LOOPS)
+    space = dict(LOOPS)
     if isinstance(model, Model):
         schedule = default_schedule(model)
         if "s.hoist_inputs()" in schedule.log():
-            grid["hoist_inputs"] = (False,)
-        grid["refactor"] = tuple(dict.fromkeys(filter(None, _refactorings(model))))
-        grid["unroll"] = (1,)
-    return {
-        name: [value for value in values if value != getattr(base, name)] for name, values in grid.items()
-    }
+            space["hoist_inputs"] = (False,)
+        space["refactor"] = tuple(dict.fromkeys(filter(None, _refactorings(model))))
+        space["unroll"] = (1,)
+    return space
 
 
 def _refactorings(model: Model) -> Iterator[tuple[str, ...]]:
