@@ -1,9 +1,10 @@
 """Ready-made operators, each written in the Ragged API alone and compiled once for all lengths and sizes.
 
 A function or a layer is compiled when a process first needs its configuration (widths, heads, options, how many
-dimensions there are and which of them vary), and then serves every batch. They take ragged arrays, or what
-`ragged.array` makes them of, float32, and give results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`,
-`Conv2d` and `Dense` take dense arrays of any library with DLPack, of any sizes.
+dimensions there are and which of them vary), and then serves every batch. All take `target`, `threads`, `precision` and
+`options` as `ragged.compile` does. They take ragged arrays, or what `ragged.array` makes them of, float32, and give
+results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`, `Conv2d` and `Dense` take dense arrays of any
+library with DLPack, of any sizes.
 """
 
 from ragged.ops.convolution import Conv2d, conv2d

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TypedDict
 
 import ragged
+from ragged.api.compile_options import Precision
 from ragged.api.schedule import RaggedSchedule
-
-if TYPE_CHECKING:
-    from ragged.codegen.target import TargetLike
+from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.codegen.target import TargetLike
 
 Params = Mapping[str, object]
 
 
+class CompileArgs(TypedDict, total=False):
+    """What operators are compiled for, as `ragged.compile` takes it; by default this machine and all its cores."""
+
+    target: TargetLike
+    threads: int | None
+    precision: Precision
+    options: ScheduleOptions
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What operators are compiled for: `target` and `threads` as `ragged.compile` takes them."""
+    """What operators are compiled for."""
 
     target: TargetLike = "cpu"
     threads: int | None = None
+    precision: Precision = "float32"
+    options: ScheduleOptions = DEFAULT
+
+    @classmethod
+    def of(cls, given: CompileArgs) -> Options:
+        """Return the options of an operator's arguments.
+
+        Raises:
+            TypeError: an argument is none of these.
+        """
+        names = [each.name for each in fields(cls)]
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            listed = ", ".join(names)
+            raise TypeError(
+                f"an operator got an unexpected keyword argument '{unknown[0]}'; all take {listed}, beside their own"
+            )
+        return cls(**given)
 
     @property
     def key(self) -> Hashable:
         """What tells two of them apart."""
-        return str(self.target), self.threads
+        return str(self.target), self.threads, self.precision, self.options
 
 
 @dataclass(slots=True)
@@ -53,6 +80,13 @@ def compiled(
         kept = _kept.setdefault((key, options.key), _Kept())
     with kept.lock:
         if kept.function is None:
-            kept.function = ragged.compile(build(), params, target=options.target, threads=options.threads)
+            kept.function = ragged.compile(
+                build(),
+                params,
+                target=options.target,
+                threads=options.threads,
+                precision=options.precision,
+                options=options.options,
+            )
             return kept.function
     return kept.function.with_params(params) if params else kept.function

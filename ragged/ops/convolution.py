@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ragged.api.values import Value
 from ragged.data.read import is_array
 from ragged.errors import DataError
 from ragged.ops.blocks import Declare
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.module import Module
 from ragged.ops.state import Array, Shapes
 
@@ -34,8 +34,7 @@ def conv2d(
     dilation: int | Pair = 1,
     groups: int = 1,
     layout: Layout = "NCHW",
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> Any:
     """Return the cross-correlation of images with filters, as torch.nn.functional.conv2d does.
 
@@ -51,8 +50,7 @@ def conv2d(
         dilation: steps between the elements of a window.
         groups: filters of one group read the channels of that group.
         layout: the order of dimensions of `x` and of the result.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
         (batch, filters, height', width'), or (batch, height', width', filters), in memory of the caller's and of the
@@ -63,7 +61,7 @@ def conv2d(
     """
     form = _read_form(stride, padding, dilation, groups, layout, bias=bias is not None)
     given = form.filters(weight, bias)
-    function = compiled(("conv2d", form), lambda: conv2d_program(form), Options(target, threads))
+    function = compiled(("conv2d", form), lambda: conv2d_program(form), Options.of(compile_args))
     return form.joined(function(x=form.images(x), **given))
 
 
@@ -120,11 +118,10 @@ class Conv2d(Module):
         groups: int = 1,
         bias: bool = True,
         layout: Layout = "NCHW",
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
         """Take the arguments of `conv2d`, and the numbers of channels and of filters; `DataError` as there."""
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.form = _read_form(stride, padding, dilation, groups, layout, bias=bias)
         self.kernel = _pair("kernel", kernel, 1)
         for name, value in (("channels", channels), ("filters", filters)):

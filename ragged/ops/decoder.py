@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
 from ragged.ops.attend import CAUSAL, Attention, attention
 from ragged.ops.blocks import Normalization, affine, normalized
-from ragged.ops.compiled import Options
+from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import Sequences, sequences
 from ragged.ops.module import Module
 from ragged.ops.multihead import attention_params, attention_shapes, check_heads, heads_of
@@ -47,8 +47,8 @@ class TransformerDecoderLayer(Module):
 
     `hidden` features, `heads` heads of the same width, `ff` features between the two products; batch first, without
     dropout. A place sees those up to its own, and all of its own sequence of the memory. With `norm_first` rows are
-    normalized before the three, else after. Without `bias` no product and no normalization has one. `target` and
-    `threads` are as `ragged.compile` takes them.
+    normalized before the three, else after. Without `bias` no product and no normalization has one.
+    `compile_args` are as `ragged.compile` takes them: with `precision="bf16"` products with parameters are rounded.
 
     Example:
         >>> layer = TransformerDecoderLayer(hidden=512, heads=8, ff=2048)
@@ -69,10 +69,9 @@ class TransformerDecoderLayer(Module):
         norm_first: bool = False,
         eps: float = 1e-5,
         bias: bool = True,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), ff
         self.activation, self.norm_first, self.eps = _checked(activation), norm_first, float(eps)
         self.bias = bias

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import Form, as_ragged, form_of
 from ragged.ops.rows import fuse_vectors
 
@@ -44,34 +44,34 @@ class Operand:
     shape: tuple[int | None, ...] = ()
 
 
-def add(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def add(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return a + b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("add", a, b, Options(target, threads))
+    return elementwise("add", a, b, Options.of(compile_args))
 
 
-def sub(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def sub(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return a - b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("sub", a, b, Options(target, threads))
+    return elementwise("sub", a, b, Options.of(compile_args))
 
 
-def mul(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def mul(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return a * b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("mul", a, b, Options(target, threads))
+    return elementwise("mul", a, b, Options.of(compile_args))
 
 
-def div(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def div(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return a / b, float32, by zero as IEEE 754 has it; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("div", a, b, Options(target, threads))
+    return elementwise("div", a, b, Options.of(compile_args))
 
 
-def maximum(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def maximum(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return the larger of each pair of elements, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("maximum", a, b, Options(target, threads))
+    return elementwise("maximum", a, b, Options.of(compile_args))
 
 
-def minimum(a: object, b: object, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def minimum(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return the smaller of each pair of elements, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
-    return elementwise("minimum", a, b, Options(target, threads))
+    return elementwise("minimum", a, b, Options.of(compile_args))
 
 
 def elementwise(op: str, a: object, b: object, options: Options) -> RaggedArray:

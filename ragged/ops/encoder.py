@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import ragged
 from ragged import RaggedArray
@@ -11,7 +11,7 @@ from ragged.api.tensors import RaggedTensor
 from ragged.ops.activations import Activation, activation
 from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention
 from ragged.ops.blocks import Normalization, affine, normalized
-from ragged.ops.compiled import Options
+from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.multihead import attention_shapes, check_heads, heads_of
@@ -25,8 +25,8 @@ class TransformerEncoderLayer(Module):
 
     `hidden` features, `heads` heads of the same width, `ff` features between the two products; dropout is for training
     and has no part in it. With `norm_first` rows are normalized before the two, else after. With `causal` a place sees
-    those up to its own. Without `bias` no product and no normalization has one. `target` and `threads` are as
-    `ragged.compile` takes them.
+    those up to its own. Without `bias` no product and no normalization has one. `compile_args` are as
+    `ragged.compile` takes them: with `precision="bf16"` products with parameters are rounded.
 
     Example:
         >>> layer = TransformerEncoderLayer(hidden=512, heads=8, ff=2048)
@@ -45,10 +45,9 @@ class TransformerEncoderLayer(Module):
         eps: float = 1e-5,
         bias: bool = True,
         causal: bool = False,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), ff
         self.activation, self.norm_first, self.eps = _checked(activation), norm_first, float(eps)
         self.bias, self.causal = bias, causal

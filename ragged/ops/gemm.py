@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -11,26 +12,25 @@ from ragged import Lengths, RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.panels import WIDTH, panels_of, version_panels
 
 WHAT = "ragged.ops.vgemm"
 Matrices = RaggedArray | Sequence[object]
 
 
-def vgemm(a: Matrices, b: Matrices, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def vgemm(a: Matrices, b: Matrices, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return `a[i] @ b[i]` for each i, a ragged array (batch, m_i, n_i) in memory of the caller's.
 
     Args:
         a: a ragged array (batch, m_i, k_i), or a list of float32 matrices, which are copied.
         b: (batch, k_i, n_i), the same.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
         DataError: something is no float32 matrix, or sizes differ that must agree.
     """
-    function = compiled("vgemm", program, Options(target, threads))
+    function = compiled("vgemm", program, Options.of(compile_args))
     result: RaggedArray = function(A=matrices("a", a), B=matrices("b", b))
     return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import ragged
 from ragged import RaggedArray
@@ -11,7 +11,7 @@ from ragged.data.read import read_array
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
 from ragged.ops.blocks import Declare, affine
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.operands import as_ragged
@@ -24,9 +24,7 @@ def linear(
     weight: Any,
     bias: Any = None,
     activation: Activation = None,
-    *,
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> RaggedArray:
     """Return `activation(x W^T + b)` for each row of `x`, in memory of the caller's.
 
@@ -37,8 +35,7 @@ def linear(
         weight: (outer, inner), float32, as torch.nn.Linear has it.
         bias: (outer,), float32, or None.
         activation: "relu", "gelu" (by the error function) or None.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
         (B, n, outer), float32.
@@ -57,7 +54,7 @@ def linear(
     function = compiled(
         key,
         lambda: _program(inner, outer, activation, bias is not None, ragged.input_tensor),
-        Options(target, threads),
+        Options.of(compile_args),
     )
     result: RaggedArray = function(x=array, **given)
     return result
@@ -73,10 +70,9 @@ class AffineModule(Module):
         *,
         bias: bool = True,
         activation: Activation = None,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.inner, self.outer, self.bias, self.activation = inner, outer, bias, _checked(activation)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, Unpack, assert_never
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ragged.api.values import Value
 from ragged.errors import Location, ModelError
 from ragged.ops.attend import CAUSAL, PLAIN, Read, attention
 from ragged.ops.blocks import affine
-from ragged.ops.compiled import Options
+from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.operands import as_ragged
@@ -30,8 +30,8 @@ class MultiheadAttention(Module):
     """Multi-head attention of torch.nn.MultiheadAttention (batch first, no dropout), over sequences of any lengths.
 
     `hidden` features in `heads` heads; keys of `kdim` and values of `vdim` features (`hidden` if None). With `causal` a
-    place sees those up to its own. `target` and `threads` are as `ragged.compile` takes them. Raises `ModelError` if
-    `heads` do not divide `hidden`.
+    place sees those up to its own. `compile_args` are as `ragged.compile` takes them: with `precision="bf16"`
+    products with parameters are rounded. Raises `ModelError` if `heads` do not divide `hidden`.
 
     Example:
         >>> layer = MultiheadAttention(512, 8)
@@ -48,10 +48,9 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         causal: bool = False,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.hidden, self.heads, self.bias, self.causal = hidden, check_heads(hidden, heads), bias, causal
         self.kdim = hidden if kdim is None else kdim
         self.vdim = hidden if vdim is None else vdim

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.ops.blocks import Declare, normalized
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.operands import as_ragged, width_of
@@ -21,9 +21,7 @@ def layer_norm(
     weight: Any = None,
     bias: Any = None,
     eps: float = 1e-5,
-    *,
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> RaggedArray:
     """Return each row of features less its mean, over its deviation, times `weight` and plus `bias`.
 
@@ -32,8 +30,7 @@ def layer_norm(
         weight: (features,), float32, or None.
         bias: (features,), float32, or None.
         eps: what is added to the variance.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
         (B, n, features), float32, in memory of the caller's.
@@ -46,7 +43,7 @@ def layer_norm(
     given = {"norm_weight": weight, "norm_bias": bias}
     own = width, float(eps), weight is not None, bias is not None
     function = compiled(
-        ("layer_norm", *own), lambda: _program(*own, ragged.input_tensor), Options(target, threads)
+        ("layer_norm", *own), lambda: _program(*own, ragged.input_tensor), Options.of(compile_args)
     )
     result: RaggedArray = function(
         x=array, **{name: value for name, value in given.items() if value is not None}
@@ -67,10 +64,9 @@ class LayerNorm(Module):
         *,
         affine: bool = True,
         bias: bool = True,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
-        super().__init__(Options(target, threads))
+        super().__init__(Options.of(compile_args))
         self.features, self.eps, self.affine, self.bias = features, float(eps), affine, affine and bias
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
 from ragged.ops.rows import fuse_rows, reduce_rows
 
@@ -19,19 +19,19 @@ Kind = Literal["sum", "mean", "max"]
 Pooled: TypeAlias = "RaggedArray | npt.NDArray[np.float32]"
 
 
-def sum_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+def sum_pool(x: object, axis: int = 1, **compile_args: Unpack[CompileArgs]) -> Pooled:
     """Return the sums along a dimension, 0 over none; arguments as of `ragged.ops.pool.pool`."""
-    return pool("sum", x, axis, Options(target, threads))
+    return pool("sum", x, axis, Options.of(compile_args))
 
 
-def mean_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+def mean_pool(x: object, axis: int = 1, **compile_args: Unpack[CompileArgs]) -> Pooled:
     """Return the means along a dimension, NaN over none, as in torch; arguments as of `ragged.ops.pool.pool`."""
-    return pool("mean", x, axis, Options(target, threads))
+    return pool("mean", x, axis, Options.of(compile_args))
 
 
-def max_pool(x: object, axis: int = 1, *, target: str = "cpu", threads: int | None = None) -> Pooled:
+def max_pool(x: object, axis: int = 1, **compile_args: Unpack[CompileArgs]) -> Pooled:
     """Return the largest elements along a dimension, -inf over none; arguments as of `ragged.ops.pool.pool`."""
-    return pool("max", x, axis, Options(target, threads))
+    return pool("max", x, axis, Options.of(compile_args))
 
 
 def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import ragged
 from ragged.api.dims import RaggedDim
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 
 
 def matmul(
@@ -19,8 +19,7 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
     out: Any = None,
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> Any:
     """Return the product of two float32 matrices, (M, N), in memory of the caller's and of the kind of `a` or `b`.
 
@@ -30,8 +29,7 @@ def matmul(
         transpose_a: whether `a` is given transposed.
         transpose_b: whether `b` is given transposed.
         out: an array (M, N) that the product is written into, and which is returned.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
         DataError: shapes or dtypes do not fit together.
@@ -40,7 +38,7 @@ def matmul(
         >>> scores = matmul(q, k, transpose_b=True)
     """
     transposed = bool(transpose_a), bool(transpose_b)
-    return _function("matmul", transposed, Options(target, threads))(a=a, b=b, out=out)
+    return _function("matmul", transposed, Options.of(compile_args))(a=a, b=b, out=out)
 
 
 def batch_matmul(
@@ -50,8 +48,7 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
     out: Any = None,
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> Any:
     """Return the products of matrices of a batch, (B, M, N), of `a` (B, M, K) and `b` (B, K, N); else as `matmul`.
 
@@ -59,7 +56,7 @@ def batch_matmul(
         >>> scores = batch_matmul(queries, keys, transpose_b=True)
     """
     transposed = bool(transpose_a), bool(transpose_b)
-    return _function("batch_matmul", transposed, Options(target, threads))(a=a, b=b, out=out)
+    return _function("batch_matmul", transposed, Options.of(compile_args))(a=a, b=b, out=out)
 
 
 def _function(name: str, transposed: tuple[bool, bool], options: Options) -> ragged.RaggedFunction:

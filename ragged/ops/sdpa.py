@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Unpack
 
 import ragged
 from ragged import RaggedArray
@@ -13,7 +14,7 @@ from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.errors import DataError
 from ragged.ops.attend import Adjust, Read, Scoring, attention
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import Sequences, sequences
 from ragged.ops.operands import as_ragged
 
@@ -60,8 +61,7 @@ def scaled_dot_product_attention(
     mask: object = None,
     alibi: object = None,
     rope: tuple[object, object] | None = None,
-    target: str = "cpu",
-    threads: int | None = None,
+    **compile_args: Unpack[CompileArgs],
 ) -> RaggedArray:
     """Return softmax(scale q k + bias) v for each head and each place of the queries' sequences.
 
@@ -80,8 +80,7 @@ def scaled_dot_product_attention(
         alibi: slopes (heads,), float32: `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
         rope: the tables (cos, sin), each (places, width / 2) float32, of rotary embeddings (Su et al., 2021): features
             d and d + width / 2 of a query or key at place t are rotated by the angle of [t, d].
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
         As `query`, in memory of the caller's; zeros where a place sees no keys.
@@ -139,7 +138,7 @@ def scaled_dot_product_attention(
         alibi is not None,
         rope is not None,
     )
-    function = compiled((_WHAT, form), lambda: _program(form), Options(target, threads))
+    function = compiled((_WHAT, form), lambda: _program(form), Options.of(compile_args))
     flat: RaggedArray = function(**read, **arrays)
     return ragged.array(flat.values, extents=(*flat.extents[:2], *inner))
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
 from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows
 
 
-def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def softmax(x: object, axis: int = -1, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return exp(x) over its sum along a dimension, a ragged array as `x`, in memory of the caller's.
 
     The largest element is taken off first. What is all minus infinity gives NaN, as in torch.
@@ -20,8 +22,7 @@ def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | No
         x: a ragged array of any dimensions, float32.
         axis: the dimension that sums to 1, variable or not, but the batch and those that lengths depend on: for
             attention scores (B, n, m) the last one, for (B, n, F) the features, or with axis=1 each sequence.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
         DataError: there is no such dimension, or `x` holds something else.
@@ -29,7 +30,7 @@ def softmax(x: object, axis: int = -1, *, target: str = "cpu", threads: int | No
     array = as_ragged("ragged.ops.softmax", x)
     form = form_of(array)
     place = axis_of("ragged.ops.softmax", axis, form)
-    function = compiled(("softmax", form, place), lambda: _program(form, place), Options(target, threads))
+    function = compiled(("softmax", form, place), lambda: _program(form, place), Options.of(compile_args))
     result: RaggedArray = function(x=array)
     return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from ragged import RaggedArray
 from ragged.api.function_chain import FunctionChain
@@ -11,6 +11,7 @@ from ragged.compiled.artifact import Target
 from ragged.data.read import read_array
 from ragged.ops.activations import Activation
 from ragged.ops.bert import bert_state
+from ragged.ops.compiled import CompileArgs
 from ragged.ops.encoder import TransformerEncoderLayer
 from ragged.ops.norm import LayerNorm
 from ragged.ops.state import Array, Shapes, below, prefixed, read_state
@@ -41,8 +42,7 @@ class TransformerEncoder:
         eps: float = 1e-5,
         bias: bool = True,
         causal: bool = False,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> None:
         self.layers = tuple(
             TransformerEncoderLayer(
@@ -54,12 +54,11 @@ class TransformerEncoder:
                 eps=eps,
                 bias=bias,
                 causal=causal,
-                target=target,
-                threads=threads,
+                **compile_args,
             )
             for _ in range(layers)
         )
-        self.norm = LayerNorm(hidden, eps, bias=bias, target=target, threads=threads) if norm else None
+        self.norm = LayerNorm(hidden, eps, bias=bias, **compile_args) if norm else None
 
     @classmethod
     def from_bert(
@@ -69,8 +68,7 @@ class TransformerEncoder:
         *,
         activation: Activation = "gelu",
         eps: float = 1e-12,
-        target: str = "cpu",
-        threads: int | None = None,
+        **compile_args: Unpack[CompileArgs],
     ) -> TransformerEncoder:
         """Return the encoder of a BERT model, with its parameters: `hidden`, `ff` and `layers` are read off the state.
 
@@ -88,9 +86,7 @@ class TransformerEncoder:
         state = bert_state(state_dict)
         ff, hidden = read_array("from_bert", state["layers.0.linear1.weight"]).shape
         layers = len({name.split(".")[1] for name in state})
-        encoder = cls(
-            hidden, heads, ff, layers, activation=activation, eps=eps, target=target, threads=threads
-        )
+        encoder = cls(hidden, heads, ff, layers, activation=activation, eps=eps, **compile_args)
         encoder.load_state_dict(state)
         return encoder
 

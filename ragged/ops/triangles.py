@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import ragged
 from ragged import RaggedArray
@@ -11,7 +11,7 @@ from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.elementwise import COMBINE
 from ragged.ops.rows import fuse_vectors
 from ragged.ops.trmm import triangle_of
@@ -28,15 +28,14 @@ def triangle(matrix: Any) -> RaggedArray:
     return triangle_of(_square("ragged.ops.triangle", read_array("ragged.ops.triangle: the matrix", matrix)))
 
 
-def tradd(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def tradd(a: Any, b: Any, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return the triangle a + b of two lower-triangular matrices (CoRa, appendix D.4).
 
     Args:
         a: a triangle, a ragged array of extents (n, i + 1) as `triangle` makes it; or a dense matrix (n, n), of which
             nothing above the diagonal is read; float32.
         b: the same.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
         A triangle, float32, in memory of the caller's.
@@ -44,12 +43,12 @@ def tradd(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) ->
     Raises:
         DataError: an operand is neither, they differ in n, or elements are not float32.
     """
-    return _combined("add", a, b, Options(target, threads))
+    return _combined("add", a, b, Options.of(compile_args))
 
 
-def trmul(a: Any, b: Any, *, target: str = "cpu", threads: int | None = None) -> RaggedArray:
+def trmul(a: Any, b: Any, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
     """Return the triangle a * b, element by element (CoRa, appendix D.4); arguments and errors are those of `tradd`."""
-    return _combined("mul", a, b, Options(target, threads))
+    return _combined("mul", a, b, Options.of(compile_args))
 
 
 def _combined(op: str, a: Any, b: Any, options: Options) -> RaggedArray:

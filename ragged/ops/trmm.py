@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
-from ragged.ops.compiled import Options, compiled
+from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.panels import WIDTH, cut_panels, panels_of, version_panels
 from ragged.runtime.team import check_workers
 
@@ -31,17 +31,14 @@ A panel that only one worker reads stays in that one's second cache, from which 
 """
 
 
-def trmm(
-    lower: object, b: object, *, target: str = "cpu", threads: int | None = None
-) -> npt.NDArray[np.float32]:
+def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.NDArray[np.float32]:
     """Return `tril(lower) @ b`, (n, m), in memory of the caller's.
 
     Args:
         lower: (n, n) float32, of which what is above the diagonal is not read; or a ragged array with the i + 1
             elements up to the diagonal in row i.
         b: (n, m) float32.
-        target: as `ragged.compile` takes it.
-        threads: the same.
+        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
         DataError: something is no float32 matrix, or sizes differ that must agree.
@@ -52,11 +49,10 @@ def trmm(
     triangle = isinstance(lower, RaggedArray)
     if not triangle and not is_array(lower):
         raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")
-    panels, workers = -(-right.shape[-1] // WIDTH), check_workers(threads)
+    options = Options.of(compile_args)
+    panels, workers = -(-right.shape[-1] // WIDTH), check_workers(options.threads)
     whole = workers == 1 or panels >= _PANELS_PER_WORKER * workers
-    function = compiled(
-        ("trmm", triangle, whole), lambda: program(triangle=triangle, whole=whole), Options(target, threads)
-    )
+    function = compiled(("trmm", triangle, whole), lambda: program(triangle=triangle, whole=whole), options)
     given = lower.packed() if isinstance(lower, RaggedArray) else read_array(f"{WHAT}: 'lower'", lower)
     result: npt.NDArray[np.float32] = function(L=given, B=right)
     return result

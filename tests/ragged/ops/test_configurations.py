@@ -69,6 +69,35 @@ def test_results_have_the_same_bits_on_any_number_of_threads():
     assert results[0].equal(results[1])
 
 
+def test_operators_take_a_precision_and_options(compilations):
+    x, results = rows([3, 0, 17], 32), []
+    for how in ({}, {"options": ragged.ScheduleOptions(tile=(2, 1))}, {"precision": "bf16"}):
+        layer = ops.Linear(32, 48, **how)
+        layer.load_state_dict(weights(layer.shapes))
+        results.append(layer(x))
+    own, tiled, rounded = results
+    assert compilations == ["linear"] * 3 and tiled.equal(own)
+    assert not rounded.equal(own) and rounded.allclose(own, rtol=0, atol=2**-6 * np.abs(own.values).max())
+    assert ops.softmax(x, options=ragged.ScheduleOptions(reduction_unroll=2)).equal(ops.softmax(x))
+
+
+def test_layers_of_layers_take_a_precision():
+    x, results = rows([3, 0, 17], 24), []
+    for precision in ("float32", "bf16"):
+        encoder = ops.TransformerEncoder(24, 3, 17, 2, norm=True, precision=precision)
+        encoder.load_state_dict(weights(encoder.shapes))
+        results.append(encoder(x))
+    own, rounded = results
+    assert not rounded.equal(own) and rounded.allclose(own, rtol=0, atol=0.1)
+
+
+def test_an_argument_that_no_operator_has():
+    with pytest.raises(
+        TypeError, match="unexpected keyword argument 'dim'; all take target, threads, precision"
+    ):
+        ops.softmax(X, dim=1)
+
+
 def test_a_sequence_has_the_same_bits_in_any_batch():
     x, layer = rows([3, 0, 17, 33, 5], 24), ops.TransformerEncoderLayer(24, 3, 17)
     layer.load_state_dict(weights(layer.shapes))
