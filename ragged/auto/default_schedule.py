@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ragged.analysis.contractions import contractions, packed_bytes, row_operand_bytes
 from ragged.auto.columns import Columns, share_columns
-from ragged.auto.cover import covers
 from ragged.auto.fuse_child_loops import fuse_child_loops
 from ragged.auto.fuse_nests import fuse_nests
 from ragged.auto.fuse_row_loops import fuse_row_loops
@@ -16,7 +15,7 @@ from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
-from ragged.auto.row_variants import Categorization, RowPlan, options_for, plan_rows, table_of, tile_rows
+from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.shapes import Shape
 from ragged.auto.share_out import share_out
@@ -52,7 +51,7 @@ class DefaultSchedule:
     `options` are its numbers and switches; those that are not the default are comments before the log. `threads` is
     the most workers that will run the kernel. A program that cannot be shared out gets one, and a comment with the
     reason is the last of the notes. `shapes` are those that calls are expected to bring, which guide choices alone, and
-    `code_bytes` is the most bytes of code for a kernel's variants, which `categories` chooses.
+    `code_bytes` is the most bytes of code for a kernel's variants.
     """
 
     machine: Machine
@@ -60,7 +59,6 @@ class DefaultSchedule:
     options: ScheduleOptions = DEFAULT
     shapes: tuple[Shape, ...] = ()
     code_bytes: int | None = None
-    categories: Categorization = covers
 
     def __post_init__(self) -> None:
         """Refuse options with tiles that need more registers than the machine has, with a `ScheduleError`."""
@@ -123,9 +121,7 @@ def _tile_panels(state: _CpuState) -> None:
 
 def _plan_rows(state: _CpuState) -> None:
     own, program = state.given, state.schedule.program
-    state.rows = plan_rows(
-        program, own.machine, own.threads, own.options, own.shapes, own.code_bytes, own.categories
-    )
+    state.rows = plan_rows(program, own.machine, own.threads, own.options, own.shapes, own.code_bytes)
 
 
 def _share_columns(state: _CpuState) -> None:

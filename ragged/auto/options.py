@@ -22,6 +22,8 @@ _UNROLL, _LONG = 4, 64
 
 REMAINDERS = ("exact", "balanced", "overlapping")
 """The values of `ragged.auto.microkernel.Remainder`."""
+CATEGORIES = ("ranges", "votes")
+"""How row counts are grouped: `ragged.auto.cover.covers`, or `ragged.auto.voting.voted_covers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -36,6 +38,8 @@ class ScheduleOptions:
         remainder: what computes the rows that fill no tile, in a loop over rows of a number that is known at the call:
             "exact" tiles of fewer rows, the last two tiles "balanced", or a full tile "overlapping" the one before.
             None: as is predicted to be fastest; where `tile` is set, one row at a time.
+        categories: how the numbers of rows are grouped into variants: "ranges" of them, chosen together for predicted
+            time and bytes of code, or the "votes" of each for the tiles that suit it best (DietCode, section 4.3).
         row_vectors: vectors of a tile of one row.
         rows_per_tile: rows of a loop over rows that are computed together; None: as many as a tile has.
         slice_vectors: the most vectors of a column slice, the columns that a worker takes at a time.
@@ -70,6 +74,7 @@ class ScheduleOptions:
     remainder: str | None = field(
         default=None, metadata={_WHY: "chosen with the tile by predicted time and bytes of code"}
     )
+    categories: str = field(default="ranges", metadata={_WHY: "of all ranges, those of least predicted time"})
     row_vectors: int = field(default=8, metadata={_WHY: "8 accumulators hide the latency of a multiply-add"})
     rows_per_tile: int | None = field(default=None, metadata={_WHY: "a tile's rows run together"})
     slice_vectors: int = field(default=4, metadata={_WHY: "a slice is as wide as a tile"})
@@ -115,6 +120,8 @@ class ScheduleOptions:
             raise UserError(f"options: tile={tile!r} is not two numbers from 1 up", fix="(rows, vectors)")
         if self.remainder is not None and self.remainder not in REMAINDERS:
             raise UserError(f"options: remainder={self.remainder!r} is none of {', '.join(REMAINDERS)}")
+        if self.categories not in CATEGORIES:
+            raise UserError(f"options: categories={self.categories!r} is none of {', '.join(CATEGORIES)}")
         counts = {
             name: getattr(self, name)
             for name in (

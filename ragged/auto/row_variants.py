@@ -35,6 +35,7 @@ from ragged.auto.tile_batches import (
     product_by_product,
 )
 from ragged.auto.variant_table import PlannedLoop, VariantTable
+from ragged.auto.voting import voted_covers
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import frame_bytes
 from ragged.ir.expr import Const, Expr, Var
@@ -49,7 +50,8 @@ from ragged.transform.loops.split import Tail, split
 Categorization: TypeAlias = Callable[
     [Machine, Sequence[Candidate], Sequence[Product], Weights, Mapping[int, float]], list[Cover]
 ]
-"""How row counts are grouped into categories: `covers`, or the paper's `ragged.auto.voting.voted_covers`."""
+"""Groups row counts into categories, each with a variant."""
+_CATEGORIES: Mapping[str, Categorization] = {"ranges": covers, "votes": voted_covers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +81,13 @@ def plan_rows(
     options: ScheduleOptions,
     shapes: Sequence[Shape] = (),
     code_bytes: int | None = None,
-    strategy: Categorization = covers,
 ) -> tuple[RowPlan, ...]:
     """Return a plan for each loop over rows of a program; none if other rules tile it.
 
     Every contraction of the program has to be of such rows with a parameter: no batches (their length changes
     within a call), and no products of two inputs. Options that state the tile leave nothing to plan, unless they state
     the remainder too; nor does a matrix unit. Without `code_bytes` the budget is small unless the shapes are stated,
-    and a cover of more bytes is not taken for a gain below 1 %. `strategy` groups row counts into
-    categories.
+    and a cover of more bytes is not taken for a gain below 1 %.
     """
     loops = list(_row_loops(program))
     summed = {each.update for each in contractions(program)}
@@ -99,6 +99,7 @@ def plan_rows(
     usual = CODE_BYTES if shapes else SMALL_CODE_BYTES
     budget = (usual if code_bytes is None else code_bytes) // sum(len(inside) for _, inside in loops)
     exactly = code_bytes is not None
+    strategy = _CATEGORIES[options.categories]
     sides = [
         _LoopSpace(
             machine, threads, loop, tuple(inside), shapes, budget, exactly, strategy, options.remainder

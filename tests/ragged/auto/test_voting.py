@@ -7,6 +7,7 @@ from ragged.auto.cost import Product
 from ragged.auto.cover import best_times, covers
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.microkernel import candidates
+from ragged.auto.options import ScheduleOptions
 from ragged.auto.shapes import read_shapes
 from ragged.auto.voting import padded, padding_factor, performance, spatial_factor, vote, voted_covers
 from ragged.ir.interpret import interpret
@@ -61,7 +62,9 @@ def test_votes_make_covers_that_ranges_of_rows_beat_or_equal():
 
 def test_a_schedule_with_voted_categories_has_the_same_bits():
     program = dense()
-    result = DefaultSchedule(SMALL, shapes=read_shapes({"T": range(1, 9)}), categories=voted_covers)(program)
+    result = DefaultSchedule(
+        SMALL, options=ScheduleOptions(categories="votes"), shapes=read_shapes({"T": range(1, 9)})
+    )(program)
     assert any(
         step.startswith("s.apply(split")
         for each in result.rules
