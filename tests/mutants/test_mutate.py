@@ -3,7 +3,10 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from ragged.transform.loops import split
+from tests.mutants.__main__ import passes
 from tests.mutants.mutate import mutants
 
 SOURCE = '''\
@@ -41,3 +44,14 @@ def test_each_mutant_is_another_program():
     assert len(set(texts)) == len(texts) >= 30 and source not in texts
     for text in texts:
         ast.parse(text)
+
+
+def test_tests_that_do_not_run_kill_nothing(tmp_path):
+    fails, whole, broken = (tmp_path / f"test_{name}.py" for name in ("fails", "whole", "broken"))
+    fails.write_text("def test_it():\n    assert False\n")
+    whole.write_text("def test_it():\n    pass\n")
+    broken.write_text("import no_such_module\n")
+    assert passes([str(whole)], 60)
+    assert not passes([str(fails)], 60) and not passes([str(broken)], 60)
+    with pytest.raises(RuntimeError, match="pytest ended with 4"):
+        passes([str(tmp_path / "test_missing.py")], 60)
