@@ -55,7 +55,7 @@ def test_the_page_has_all_rows_and_says_who_is_missing(result):
     assert "PyTorch" in printed.get() and "not timed: " in printed.get()
 
 
-@pytest.mark.parametrize("name", ["onnxruntime", "jax", "torch-compiled"])
+@pytest.mark.parametrize("name", ["halide", "onnxruntime", "jax", "torch-compiled"])
 def test_libraries_have_the_same_answers(name):
     options = Options((TINY["tmm"], TINY["softmax"]), (name,), 1, Pace(2, 0.01, 0.0), True)
     found = run(options, Console(quiet=True))
@@ -63,7 +63,7 @@ def test_libraries_have_the_same_answers(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["onnxruntime", "jax", "torch"])
+@pytest.mark.parametrize("name", ["halide", "onnxruntime", "jax", "torch"])
 def test_every_function_of_a_peer_is_right(name):
     found = run(Options(tuple(TINY.values()), (name,), 1, Pace(2, 0.01, 0.0), True), Console(quiet=True))
     assert found.refused == []

@@ -16,6 +16,7 @@ TC_PEERS: dict[str, PeerInfo] = {
     TORCH: PeerInfo("PyTorch", f"{_HERE}.torch_eager", ("torch",)),
     TORCH_COMPILED: PeerInfo("torch.compile", f"{_HERE}.torch_eager:Compiled", ("torch",)),
     OPENBLAS: PeerInfo("NumPy (OpenBLAS)", f"{_HERE}.openblas", ("numpy",)),
+    HALIDE: PeerInfo("Halide, Adams2019", f"{_HERE}.halide_adams", ("halide",)),
     "onnxruntime": PeerInfo("ONNX Runtime", f"{_HERE}.onnx_graphs", ("onnxruntime", "onnx")),
 }
 """Those that run unless others are named."""
