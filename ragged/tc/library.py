@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragged.errors import UserError
-from ragged.tc.analyse import analyse
+from ragged.tc.analyse import AnalysedFunction, analyse
 from ragged.tc.errors import TcError
 from ragged.tc.function import TcFunction
+from ragged.tc.kept_analyses import find_analyses, keep_analyses
 from ragged.tc.parse import parse
 from ragged.tc.tree import Definition
 
@@ -64,17 +65,25 @@ def define(text: str, *, name: str = "tc") -> TcLibrary:
     """
     if not isinstance(text, str):
         raise UserError(f"define: the text is of type {type(text).__name__}", fix="a string of definitions")
+    found = find_analyses(text, name)
+    if found is None:
+        found = _analysed(text, name)
+        keep_analyses(text, name, found)
+    return TcLibrary({each: TcFunction(analysed) for each, analysed in found.items()})
+
+
+def _analysed(text: str, name: str) -> dict[str, AnalysedFunction]:
     library: dict[str, Definition] = {}
-    functions: dict[str, TcFunction] = {}
+    functions: dict[str, AnalysedFunction] = {}
     for definition in parse(text, name):
         if definition.name in library:
             raise TcError("check", f"the function '{definition.name}' is already defined", at=definition.at)
         try:
-            functions[definition.name] = TcFunction(analyse(definition, dict(library)))
+            functions[definition.name] = analyse(definition, dict(library))
         except RecursionError:
             what = f"'{definition.name}' is nested too deeply"
             raise TcError(
                 "check", what, at=definition.at, fix="a statement of its own for a part of it"
             ) from None
         library[definition.name] = definition
-    return TcLibrary(functions)
+    return functions
