@@ -112,8 +112,10 @@ def test_goals_are_ratios_of_medians():
         row("tbmm", 100, 240, "tbmm", TORCH),
         row("group_convolution", 10, 18, "group_convolution", TORCH, floor=6.0),
         row("softmax", 100, 95, "softmax", TORCH, floor=80.0, memory_bound=True),
+        row("c3 small", 100, 50, "c3", OWN_FIXED),
         refused=[ShapesRefused("jax", "everything", "absent")],
     )
+    assert found["sizes fixed over ours for all sizes, geometric mean of 1 rows"] == ("0.500", False)
     assert found["tmm 128 x 1024 x 1024: OpenBLAS over ours"] == ("0.960", True)
     assert found["tmm 128 x 32 x 256: microseconds of a call"] == ("13.000", False)
     assert found["products of 1 random sizes, sizes fixed over ours, geometric mean"] == ("0.900", False)
