@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Callable
 from functools import partial
 
@@ -12,7 +10,7 @@ from cortex.compiler.options import RecursionOptions, scheduled
 from cortex.ra.model import Model
 from cortex.ra.schedule import RecursionSchedule
 from ragged.codegen.target import workers_for
-from ragged.ir.expr import Dim
+from ragged.ir.pickles import dumps, loads
 from ragged.runtime.team import check_workers
 
 
@@ -34,20 +32,9 @@ def compile_later(
     """
     lowered = scheduled(model, options, table_bytes).lower(roots_alone=False)
     workers = workers_for("cpu", threads, check_workers(threads))
-    file = io.BytesIO()
-    _Pickler(file).dump((lowered, "cpu", workers, precision, options.of_loops, None))
-    return partial(_compile, file.getvalue())
+    given = lowered, "cpu", workers, precision, options.of_loops, None
+    return partial(_compile, dumps(given, DIMS))
 
 
 def _compile(pickled: bytes) -> None:
-    kernel_of(*_Unpickler(io.BytesIO(pickled)).load(), by_default=True, cache=True)
-
-
-class _Pickler(pickle.Pickler):
-    def persistent_id(self, obj: object) -> str | None:
-        return DIMS.get(obj) if isinstance(obj, Dim) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, pid: str) -> Dim:
-        return next(dim for dim, name in DIMS.items() if name == pid)
+    kernel_of(*loads(pickled, DIMS), by_default=True, cache=True)

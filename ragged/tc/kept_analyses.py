@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 
 from ragged.compiled.kernel_cache import LIMIT, cache_folder
 from ragged.compiled.key import changed_since_import, compiler_identity
-from ragged.ir.expr import Var
+from ragged.ir.pickles import dumps, loads
 from ragged.runtime.disk_cache import DiskCache
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import AXES
 
-_PLACES = {var: place for place, var in enumerate(AXES)}
+_AXES = {var: var.name for var in AXES}
+"""They are compared by identity."""
 _PACKAGES = ("ragged",)
 
 
@@ -25,20 +25,17 @@ def find_analyses(text: str, name: str) -> dict[str, AnalysedFunction] | None:
     data = None if opened is None else opened[0].get(opened[1])
     if data is None:
         return None
-    found: dict[str, AnalysedFunction] = _Unpickler(io.BytesIO(data)).load()
+    found: dict[str, AnalysedFunction] = loads(data, _AXES)
     return found
 
 
 def keep_analyses(text: str, name: str, found: Mapping[str, AnalysedFunction]) -> None:
     """Keep the functions of a text, if possible."""
-    opened, file = _open(text, name), io.BytesIO()
+    opened = _open(text, name)
     if opened is None or changed_since_import(_PACKAGES):
         return
-    try:
-        _Pickler(file).dump(dict(found))
-    except RecursionError:
-        return  # expressions that are nested deeply
-    opened[0].put(opened[1], file.getvalue())
+    with suppress(RecursionError):  # expressions that are nested deeply
+        opened[0].put(opened[1], dumps(dict(found), _AXES))
 
 
 def _open(text: str, name: str) -> tuple[DiskCache, str] | None:
@@ -51,15 +48,3 @@ def _open(text: str, name: str) -> tuple[DiskCache, str] | None:
     except OSError:
         return None  # the compiler cannot be identified
     return DiskCache(folder, LIMIT), sha256(repr(parts).encode()).hexdigest()
-
-
-class _Pickler(pickle.Pickler):
-    """Axes are compared by identity: what is unpickled has this module's."""
-
-    def persistent_id(self, obj: object) -> int | None:
-        return _PLACES.get(obj) if isinstance(obj, Var) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, pid: int) -> Var:
-        return AXES[pid]
