@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bench.lengths import Lengths
 from bench.operators.problems import Sizes
 
-Index: TypeAlias = NDArray[np.int32]
+Index: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 Dim: TypeAlias = int | None
 """A dimension's extent: a number, or None where it is the length of the sequence."""
 
@@ -89,7 +89,7 @@ def fusion_arrays(lengths: Lengths) -> list[Index]:
     """Return a fused loop's arrays: `f_fo` and `f_fi` (sum of lengths,), `f_oif` (sequences,)."""
     outer = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     first = _begins(lengths)[:-1]
-    inner = np.arange(len(outer), dtype=np.int32) - first[outer]
+    inner = (np.arange(len(outer)) - first[outer]).astype(np.int32)
     return [outer, inner, first]
 
 
@@ -107,6 +107,6 @@ def total_bytes(arrays: Sequence[Index]) -> int:
 
 def _begins(extents: NDArray[np.int64] | Lengths) -> Index:
     """Return where each begins when they stand one after another, and where the last ends."""
-    begins = np.zeros(len(extents) + 1, np.int32)
-    np.cumsum(extents, out=begins[1:], dtype=np.int32)
+    begins = np.zeros(len(extents) + 1, np.int64)
+    np.cumsum(extents, out=begins[1:])
     return begins

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ragged.data import faults
 from ragged.data.from_rows import concatenated, from_arrays
-from ragged.data.lengths import LIMIT, Lengths, derived_lengths
+from ragged.data.lengths import Lengths, derived_lengths
 from ragged.data.parts import Parts, unpadded
 from ragged.data.read import is_array, read_array, stored_values
 from ragged.data.space import Extents
@@ -53,8 +53,6 @@ def from_lists(data: Sequence[Any], dtype: npt.DTypeLike | None) -> Parts:
 
 
 def _table(dim: int, lengths: list[int]) -> Lengths:
-    if (total := sum(lengths)) > LIMIT:
-        raise faults.lengths_overflow(total, LIMIT)
     return derived_lengths(tuple(range(dim)), np.array(lengths, np.int32))
 
 

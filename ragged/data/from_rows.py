@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.data import faults
-from ragged.data.lengths import LIMIT, OUTERMOST, checked_lengths, derived_lengths, trusted_lengths
+from ragged.data.lengths import OUTERMOST, checked_lengths, derived_lengths, trusted_lengths
 from ragged.data.parts import Array, Parts, unpadded
 from ragged.data.read import checked_dtype, read_array, stored_values
 from ragged.data.space import Extents
@@ -43,7 +43,7 @@ def concatenated(
         packed = _concatenated([row.reshape(-1) for row in rows], dtype)
     else:
         inner = ()
-    lengths = derived_lengths(over, np.array(list(map(len, rows)), np.int32))
+    lengths = trusted_lengths(over, checked_lengths(np.fromiter(map(len, rows), np.int64, len(rows)))[0])
     cell = (lengths if dim in inner else extent for dim, extent in enumerate(rows[0].shape))
     return stored_values("the rows are", packed, dtype), (lengths, *islice(cell, 1, None))
 
@@ -73,8 +73,6 @@ def _concatenated(rows: Sequence[Array], dtype: npt.DTypeLike | None) -> Array:
             if array.ndim != rows[0].ndim or array.shape[1:] != rows[0].shape[1:]:
                 raise faults.row_shape(row, array.shape, rows[0].shape) from error
         raise
-    if packed.shape[0] > LIMIT:
-        raise faults.lengths_overflow(packed.shape[0], LIMIT)
     return packed
 
 

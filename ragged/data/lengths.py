@@ -14,7 +14,7 @@ from ragged.data import faults
 from ragged.data.read import read_array
 
 LIMIT = 2**31 - 1
-"""What the lengths of one dimension may sum to: offsets into its rows are 32-bit."""
+"""The largest length; what lengths sum to is counted in 64-bit integers."""
 
 _UNSIGNED: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.int32): np.dtype(np.uint32),
@@ -95,9 +95,7 @@ def checked_lengths(values: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], int]:
     # As an unsigned number a negative one is larger than any legal one: one pass finds both faults.
     if _max(array.view(unsigned), initial=0) > LIMIT:
         raise _bad_length(array)
-    total = int(_sum(array))
-    if total > LIMIT:
-        raise faults.lengths_overflow(total, LIMIT)
+    total = int(_sum(array, dtype=np.int64))
     table = array if array.dtype == _INT32 else array.astype(_INT32)
     table.setflags(write=False)
     return table, total

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragged.data import faults
-from ragged.data.lengths import LIMIT, Lengths, derived_lengths
+from ragged.data.lengths import Lengths, checked_lengths, trusted_lengths
 
 Extent = int | Lengths
 Extents = tuple[Extent, ...]
@@ -65,9 +64,7 @@ def _rounded(extent: Extent, multiple: int) -> Extent:
     if isinstance(extent, int):
         return -(-extent // multiple) * multiple
     rounded = -(-extent.values.astype(np.int64) // multiple) * multiple
-    if (total := int(rounded.sum())) > LIMIT:
-        raise faults.lengths_overflow(total, LIMIT)
-    return derived_lengths(extent.over, rounded)
+    return trusted_lengths(extent.over, checked_lengths(rounded)[0])
 
 
 def count(extents: Extents, dims: tuple[int, ...]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
+from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO, plus
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
@@ -18,8 +19,9 @@ from ragged.ir.walk import all_expressions
 from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, ValueTable
 from ragged.passes.drop_unused import called
 
-MOST = 2**31 - 1
-"""The largest int32, the dtype of tables."""
+_MOST_INT32 = 2**31 - 1
+_MOST_ELEMENTS = 2**62
+"""What lengths may sum to: the sum of two of them is an int64."""
 
 
 def prelude_programs(
@@ -35,7 +37,7 @@ def prelude_programs(
     tables. `functions` are all functions that tables use, in order of declaration. `made_between` maps functions that
     the caller computes between two programs to the table that they are computed from.
 
-    A negative length, or a sum beyond int32, is a `DataError` of the run.
+    A negative length, or a sum that int64 does not hold, is a `DataError` of the run.
     """
     needed = _needed(tables, wanted)
     done: set[Function] = set()
@@ -102,7 +104,7 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
     filled = {
         table.function: Buffer(
             table_name(table.function),
-            table.dtype if isinstance(table, ValueTable) else DType.INT32,
+            table.function.storage,
             tuple(param.extent for param in table.function.params),
             Role.OUTPUT,
         )
@@ -143,7 +145,7 @@ def _fill(table: Table, buffer: Buffer) -> Stmt:
             more = _store(buffer, ZERO, Binary(BinaryOp.MAX, here, value))
             return block(_store(buffer, ZERO, ZERO), nest(domain, more))
         case ValueTable(domain=domain, value=value):
-            return _counted(domain, lambda place: _store(buffer, place, value))
+            return _counted(domain, lambda place: _value(value, buffer, place))
         case Owners(offsets=offsets):
             return _owners(offsets, buffer)
         case _:
@@ -155,16 +157,14 @@ def _running_sum(domain: Extents, volume: Expr, buffer: Buffer) -> Stmt:
 
     def step(place: Expr) -> Stmt:
         negative = Binary(BinaryOp.LE, ZERO, Ref(own))
-        fits = Binary(BinaryOp.LE, Ref(total), Const(MOST))
+        fits = Binary(BinaryOp.LE, Ref(total), Const(_MOST_ELEMENTS))
         inner = block(
             Check(Label("length"), negative, "a length is {0}, and no length is negative", (Ref(own),)),
             Let(
                 total,
                 Binary(BinaryOp.ADD, _wide(Load(buffer, (place,))), Ref(own)),
                 block(
-                    Check(
-                        Label("total"), fits, f"lengths sum to {{0}}, indices go up to {MOST}", (Ref(total),)
-                    ),
+                    Check(Label("total"), fits, "lengths sum to {0}, which is too much", (Ref(total),)),
                     _store(buffer, plus(place, ONE), Ref(total)),
                 ),
             ),
@@ -174,13 +174,26 @@ def _running_sum(domain: Extents, volume: Expr, buffer: Buffer) -> Stmt:
     return block(_store(buffer, ZERO, ZERO), _counted(domain, step))
 
 
+def _value(value: Expr, buffer: Buffer, place: Expr) -> Stmt:
+    if buffer.dtype is not DType.INT32:
+        return _store(buffer, place, value)
+    own = Var("own")
+    fits = Binary(BinaryOp.LE, Ref(own), Const(_MOST_INT32))
+    check = Check(Label("extent"), fits, f"an extent is {{0}}, and {_MOST_INT32} is the most", (Ref(own),))
+    return Let(own, value, block(check, _store(buffer, place, Ref(own))))
+
+
 def _owners(offsets: Offsets, buffer: Buffer) -> Stmt:
     def step(place: Expr) -> Stmt:
         own = Var("t")
         at = Binary(BinaryOp.ADD, Call(offsets.function, (place,)), Ref(own))
         return For(own, offsets.volume, _store(buffer, at, place))
 
-    return _counted(offsets.domain, step)
+    (param,) = offsets.function.params
+    rows = affine(Binary(BinaryOp.SUB, param.extent, ONE)).expr
+    fits = Binary(BinaryOp.LE, rows, Const(_MOST_INT32))
+    check = Check(Label("rows"), fits, f"there are {{0}} rows, and {_MOST_INT32} is the most", (rows,))
+    return block(check, _counted(offsets.domain, step))
 
 
 def _counted(domain: Extents, step: Callable[[Expr], Stmt]) -> Stmt:
@@ -209,8 +222,10 @@ def nest(domain: Extents, body: Stmt) -> Stmt:
 
 
 def _store(buffer: Buffer, place: Expr, value: Expr) -> Stmt:
-    return Store(Label(buffer.name), buffer, (place,), Cast(buffer.dtype, value))
+    return Store(
+        Label(buffer.name), buffer, (place,), value if buffer.dtype is INDEX else Cast(buffer.dtype, value)
+    )
 
 
 def _wide(load: Load) -> Expr:
-    return Cast(INDEX, load)
+    return load if load.buffer.dtype is INDEX else Cast(INDEX, load)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ragged.arith.fold import plus
-from ragged.ir.dtype import DType
+from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Call, Const, Expr, Function, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Monotone, PrefixSum, UpperBound
@@ -45,12 +45,11 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class ValueTable:
-    """`function(p)` is `value`, p counting through `domain` in row-major order, stored as `dtype`."""
+    """`function(p)` is `value`, p counting through `domain` in row-major order."""
 
     function: Function
     domain: tuple[tuple[Var, Expr], ...]
     value: Expr
-    dtype: DType = DType.INT32
 
 
 Table: TypeAlias = Offsets | Largest | Owners | ValueTable
@@ -79,7 +78,8 @@ class PreludeTables:
         if found is None:
             name = self._name(f"{_short(volume)}_begin")
             place = Var("p")
-            function = Function(name, (Param(place, plus(count, Const(1))),), Source.PRELUDE)
+            params = (Param(place, plus(count, Const(1))),)
+            function = Function(name, params, Source.PRELUDE, storage=INDEX)
             found = self._add(key, Offsets(function, tuple(domain), volume))
             if length is None:
                 self.facts.append(Monotone(function))
@@ -92,9 +92,8 @@ class PreludeTables:
         key = ("largest", *self._shape(domain, (value,)))
         found = self._known.get(key)
         if found is None:
-            function = Function(
-                self._name(f"most_{_short(value)}"), (Param(Var("p"), Const(1)),), Source.PRELUDE
-            )
+            name = self._name(f"most_{_short(value)}")
+            function = Function(name, (Param(Var("p"), Const(1)),), Source.PRELUDE, storage=INDEX)
             found = self._add(key, Largest(function, tuple(domain), value))
             match value:
                 case Call(function=own, args=args) if args == tuple(Ref(var) for var, _ in domain):
@@ -109,8 +108,8 @@ class PreludeTables:
         found = self._known.get(key)
         if found is None:
             name = self._name(f"{_short(value)}_values")
-            function = Function(name, (Param(Var("p"), count),), Source.PRELUDE)
-            found = self._add(key, ValueTable(function, tuple(domain), value, dtype))
+            function = Function(name, (Param(Var("p"), count),), Source.PRELUDE, storage=dtype)
+            found = self._add(key, ValueTable(function, tuple(domain), value))
         return found.function
 
     def _add(self, key: tuple[object, ...], table: Table) -> Table:

@@ -30,7 +30,6 @@ from ragged.data.faults.layout import (
 from ragged.data.faults.lengths import (
     length_overflow,
     lengths_no_integers,
-    lengths_overflow,
     lengths_rows,
     lengths_sum,
     negative_length,
@@ -65,7 +64,6 @@ __all__ = [
     "jagged_dimension",
     "length_overflow",
     "lengths_no_integers",
-    "lengths_overflow",
     "lengths_rows",
     "lengths_sum",
     "list_level",

@@ -33,15 +33,6 @@ def length_overflow(row: int, length: int, limit: int) -> DataError:
     )
 
 
-def lengths_overflow(total: int, limit: int) -> DataError:
-    """Lengths with a sum that overflows 32 bits."""
-    return DataError(
-        f"ragged.array: the lengths sum to {total:,}",
-        because=f"where rows begin is counted in 32-bit integers: up to {limit:,}",
-        fix="make several arrays of fewer rows each",
-    )
-
-
 def lengths_sum(total: int, rows: int, padded: tuple[int, ...] | None) -> DataError:
     """Packed rows of another number than the lengths say; `padded` is the shape if it may be a padded array."""
     return DataError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ONE, ZERO, at_least_zero, plus
 from ragged.errors import ScheduleError
+from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Binary, Call, Expr, Function, Load, Param, Ref, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Monotone, Owner, PrefixSum
@@ -73,9 +74,8 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Pref
     if known is not None:
         return program, PrefixSumRows(known, ZERO, Ref(outer.var)), facts
     p = Var("p")
-    offset = Function(
-        program.free_name(f"{inner.var.name}_begin"), (Param(p, plus(count, ONE)),), Source.PRELUDE
-    )
+    params = (Param(p, plus(count, ONE)),)
+    offset = Function(program.free_name(f"{inner.var.name}_begin"), params, Source.PRELUDE, storage=INDEX)
     length = _lengths_function(program, outer.var, extent, count, inner.var.name)
     new = [function for function in (length, offset) if function not in program.functions]
     declared = replace(

@@ -82,7 +82,7 @@ def test_a_damaged_entry_is_replaced(cache_dir, compilations):
 
 
 def test_checks_of_the_prelude_say_what_is_wrong(cache_dir):
-    """Lengths that sum to too much: their check is in a prelude, which comes from the cache as well."""
+    """An extent that int32 does not hold: its check is in a prelude, which comes from the cache as well."""
     batch, length = ragged.dim("batch"), ragged.dim("len")
     n = ragged.length_fn("n", over=batch)
     x = ragged.input_tensor("x", [(batch, ragged.size("B"))])
@@ -90,7 +90,7 @@ def test_checks_of_the_prelude_say_what_is_wrong(cache_dir):
     for _ in range(2):
         f = ragged.compile(y)
         assert f(x=np.ones(2, np.float32), n=[1, 0]).to_list() == [[1, 1, 1, 1], []]
-        with pytest.raises(DataError, match="lengths sum to"):
+        with pytest.raises(DataError, match="an extent is 4294967296, and 2147483647 is the most"):
             f(x=np.ones(2, np.float32), n=[2**30, 2**30])
 
 

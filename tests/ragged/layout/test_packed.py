@@ -38,8 +38,8 @@ def test_slices_of_one_shape_share_a_table(order):
     assert np.array_equal(function(x=x).values, 2 * x.values)
 
     tables = function.profile(1, x=x).table_bytes - 4 * len(lengths)  # the lengths themselves
-    assert tables <= 4 * ((len(lengths) + 1) + (max(lengths) + 1) + 1)
-    sparse = 4 * ((len(lengths) + 1) + (HEADS * sum(lengths) + 1))
+    assert tables <= 8 * ((len(lengths) + 1) + (max(lengths) + 1) + 1)
+    sparse = 8 * ((len(lengths) + 1) + (HEADS * sum(lengths) + 1))
     assert tables < sparse / 6
 
 

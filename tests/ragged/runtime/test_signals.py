@@ -18,9 +18,10 @@ while True:                                  # a call of some tenths of a second
     steps *= 2
 main = threading.main_thread().ident
 threading.Timer(0.05, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-begin = time.monotonic()
 try:
-    check(call, 1000, steps)
+    for _ in range(20):                      # a busy machine may be late with the signal
+        begin = time.monotonic()
+        check(call, 1000, steps)
     print("not interrupted")
 except KeyboardInterrupt:
     print("interrupted", time.monotonic() - begin < 3 * took + 1)
