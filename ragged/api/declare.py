@@ -22,8 +22,8 @@ def input_tensor(name: str, dims: Sequence[DimLike], dtype: str | DType = "float
         name: the keyword that calls give it by.
         dims: a (dimension, extent) for each of its dimensions, outermost first. An extent is a number, a `size`, or
             an expression of integers over outer dimensions and `length_fn`s of them.
-        dtype: of its elements: "bool", "int8" to "int64", "uint8" to "uint64", "float16", "float32" or "float64".
-            Integers are computed with in int64, float16 in float32.
+        dtype: of its elements: "bool", "int8" to "int64", "uint8" to "uint64", "float16", "bfloat16", "float32" or
+            "float64". Integers are computed with in int64, floats of 16 bits in float32.
 
     Example:
         >>> A = input_tensor("A", [(batch, size("B")), (length, n(batch)), (wide, 512)])

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from ragged.api.function import RaggedFunction
-from ragged.compiled.artifact import PARAMETERS, Origin, Target, read_bytes, reading, write_to
+from ragged.compiled.artifact import Origin, Target, read_bytes, reading, write_to
+from ragged.compiled.saved_parameters import PARAMETERS, load_parameters
 from ragged.data import RaggedArray
 from ragged.errors import DataError
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
@@ -87,8 +88,8 @@ class FunctionChain:
             numbers, members = read_bundle(_FORM, data)
             try:
                 files = msgspec.msgpack.decode(members[_KERNELS], type=list[bytes])
-                params = dict(safetensors.numpy.load(members[PARAMETERS]))
-            except Exception as error:  # safetensors documents no exceptions
+                params = load_parameters(members[PARAMETERS])
+            except (KeyError, msgspec.DecodeError, DataError) as error:
                 raise DataError("its members cannot be read", because=str(error)) from None
             if not numbers or not set(numbers) <= set(range(len(files))):
                 raise DataError("its manifest names functions that it does not hold")

@@ -117,7 +117,7 @@ def converted(value: Value, dtype: DType) -> Value:
 def cast(value: ValueLike, dtype: str | DType) -> Value:
     """Return the value in another type, as C converts: to integers toward zero, to narrower ones by dropping bits.
 
-    float16 and narrow integers round, or wrap, and are computed with in float32 and int64.
+    Floats of 16 bits and narrow integers round, or wrap, and are computed with in float32 and int64.
 
     Example:
         >>> wide = cast(A[i], "float64")

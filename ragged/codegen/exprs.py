@@ -20,11 +20,13 @@ from ragged.codegen.ops import (
     elementary,
     extreme,
     fma,
+    from_bfloat16,
     library,
     literal,
     multiplied,
     negated,
     pair,
+    to_bfloat16,
     unequal,
 )
 from ragged.ir.dtype import INDEX, DType
@@ -281,7 +283,13 @@ def _may_change(expr: Expr) -> bool:
 
 def cast(value: TirExpr, old: DType, new: DType) -> TirExpr:
     """Return `value` of dtype `old` converted to `new`, as C does."""
-    return value if old is new else tirx.Cast(new.value, value)
+    if old is new:
+        return value
+    if old is DType.BFLOAT16:
+        return cast(from_bfloat16(value), DType.FLOAT32, new)
+    if new is DType.BFLOAT16:
+        return to_bfloat16(cast(value, old, DType.FLOAT32))
+    return tirx.Cast(new.value, value)
 
 
 def _is_zero(value: TirExpr) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ragged.codegen.load_tvm import register_op_attr, tirx
 from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
@@ -39,6 +41,7 @@ MASKED_SCATTER = "ragged.masked_scatter"
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
 """The operations by their names in TIR, and their names in `ragged.codegen.elementary`."""
 
+_STORED = {DType.BFLOAT16X2: "float32", DType.BFLOAT16: "uint16"}
 _PURE, _OPAQUE = 1, 3  # of tirx's CallEffectKind
 
 
@@ -56,8 +59,8 @@ for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE, MASKED_LOAD, MASKED_
 
 
 def stored_as(dtype: DType) -> str:
-    """Return the TIR type of an element. A pair has the bits of a float32, which is what it is handed about as."""
-    return "float32" if dtype is DType.BFLOAT16X2 else dtype.value
+    """Return the TIR type of an element. A pair is handed about as a float32 of its bits, a bfloat16 as an integer."""
+    return _STORED.get(dtype, dtype.value)
 
 
 def element_type(dtype: DType) -> str:
@@ -67,7 +70,28 @@ def element_type(dtype: DType) -> str:
 
 def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     """Return a constant."""
+    if dtype is DType.BFLOAT16:
+        return tirx.IntImm("uint16", int(dtype.numpy.type(value).view(np.uint16)))
     return tirx.FloatImm(dtype.value, float(value)) if dtype.is_float else _integer(int(value), dtype)
+
+
+def from_bfloat16(x: TirExpr) -> TirExpr:
+    """Return the float32 that a bfloat16 is: its bits are the upper half."""
+    return tirx.reinterpret("float32", tirx.shift_left(tirx.Cast("uint32", x), _word(16)))
+
+
+def to_bfloat16(x: TirExpr) -> TirExpr:
+    """Return a float32 as the nearest bfloat16, the even one of two that are as near; of NaN a quiet one."""
+    bits = tirx.reinterpret("uint32", x)
+    upper = tirx.shift_right(bits, _word(16))
+    odd = tirx.bitwise_and(upper, _word(1))
+    rounded = tirx.shift_right(tirx.Add(bits, tirx.Add(odd, _word(0x7FFF))), _word(16))
+    is_nan = tirx.GT(tirx.bitwise_and(bits, _word(0x7FFFFFFF)), _word(0x7F800000))
+    return tirx.Cast("uint16", tirx.Select(is_nan, tirx.bitwise_or(upper, _word(0x40)), rounded))
+
+
+def _word(value: int) -> TirExpr:
+    return tirx.IntImm("uint32", value)
 
 
 @cache

@@ -17,6 +17,7 @@ import safetensors.numpy
 from ragged.codegen.entry import CheckSite
 from ragged.compiled.kernel import CUBIN, Kernel
 from ragged.compiled.parts import CompiledParts, S
+from ragged.compiled.saved_parameters import PARAMETERS, load_parameters
 from ragged.errors import DataError, Location, ModelError, UserError
 from ragged.runtime import processor
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
@@ -40,8 +41,8 @@ class ByteSource(Protocol):
 
 Target: TypeAlias = str | os.PathLike[str] | ByteSink
 Origin: TypeAlias = str | os.PathLike[str] | bytes | ByteSource
-CODE, PARAMETERS = "code.so", "parameters.safetensors"
-"""Members of every file."""
+CODE = "code.so"
+"""The member of every file that is its code."""
 _ALTERNATIVES = "alternatives.msgpack"
 """A list of shared libraries: the code of a manifest's alternatives, in order."""
 
@@ -132,11 +133,7 @@ def read_artifact(
     wrong = next(saved.signature.faults(saved.kernel.executable), None)
     if wrong is not None:
         raise DataError(f"the file does not describe a {form.name}", because=wrong)
-    try:
-        params = dict(safetensors.numpy.load(members[PARAMETERS]))
-    except Exception as error:  # safetensors documents no exceptions
-        raise DataError(f"{PARAMETERS} cannot be read", because=str(error)) from None
-    return saved, params, members
+    return saved, load_parameters(members[PARAMETERS]), members
 
 
 def _fitting(saved: Artifact[S], members: Mapping[str, bytes]) -> tuple[Artifact[S], bytes]:

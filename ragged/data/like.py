@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ragged.data.read import BFLOAT16, bfloat16_memory, is_bfloat16
 
 Array = npt.NDArray[Any]
 
@@ -19,7 +22,7 @@ def converter(example: object) -> Callable[[Array], Any] | None:
     """
     library = sys.modules.get(type(example).__module__.partition(".")[0])
     if hasattr(library, "from_numpy"):
-        return library.from_numpy  # type: ignore[union-attr, no-any-return]
+        return partial(to_tensor, library)
     namespace = getattr(example, "__array_namespace__", None)
     if namespace is None or isinstance(example, np.ndarray):
         return None
@@ -34,6 +37,15 @@ def writable_view(value: Any) -> Array:
     """
     if isinstance(value, np.ndarray):
         return value
+    if is_bfloat16(value):
+        return bfloat16_memory(value.detach() if hasattr(value, "detach") else value)
     if hasattr(value, "detach"):  # a tensor of torch, which may have gradients
         return np.asarray(value.detach())
     return np.from_dlpack(value)
+
+
+def to_tensor(torch: Any, array: Array) -> Any:
+    """Return a tensor that shares an array's memory."""
+    if array.dtype == BFLOAT16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

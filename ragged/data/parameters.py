@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ragged.data.read import BFLOAT16, bfloat16_memory, is_bfloat16
 from ragged.errors import Location, ModelError
 
 
@@ -77,24 +78,21 @@ def _read(name: str, value: Any) -> NDArray[Any]:
 
 
 def as_numpy(value: Any) -> NDArray[Any]:
-    """Return an array, or a torch tensor, as a NumPy array; a tensor of bfloat16, which NumPy has not, as float32."""
-    for step in (
-        "detach",
-        "cpu",
-        *(("float",) if str(getattr(value, "dtype", "")) == "torch.bfloat16" else ()),
-    ):
+    """Return an array, or a torch tensor, as a NumPy array."""
+    for step in ("detach", "cpu"):
         value = getattr(value, step, lambda value=value: value)()
-    return np.asarray(value)
+    return bfloat16_memory(value) if is_bfloat16(value) else np.asarray(value)
 
 
 def _widened(array: NDArray[Any], tensor: Declared) -> NDArray[Any]:
-    narrow = array.dtype == np.float16 and tensor.dtype.value == "float32"
+    narrow = array.dtype in (np.float16, BFLOAT16) and tensor.dtype.value == "float32"
     return array.astype(np.float32) if narrow else array
 
 
 def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
     wanted = "iu" if tensor.dtype.is_int else "f" if tensor.dtype.is_float else "b"
-    if array.dtype.kind not in wanted:
+    kind = "f" if array.dtype == BFLOAT16 else array.dtype.kind
+    if kind not in wanted:
         return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
     pairs = zip(array.shape, tensor.shape, strict=False)
     known = [not isinstance(extent, int) or extent == own for own, extent in pairs]

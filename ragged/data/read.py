@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -11,12 +13,37 @@ from ragged.data import faults
 
 Array = npt.NDArray[Any]
 
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
 _NUMBERS = "biuf"
 
 
 def is_array(value: object) -> bool:
     """Return whether `value` is an array or a tensor of any library."""
     return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Return whether elements can be of a dtype: booleans, integers and floats, bfloat16 among them."""
+    return dtype.kind in _NUMBERS or dtype == BFLOAT16
+
+
+def is_bfloat16(value: object) -> bool:
+    """Return whether `value` is an array or a tensor of bfloat16, which neither NumPy nor its DLPack knows."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.") == "bfloat16"
+
+
+def bfloat16_memory(value: Any) -> Array:
+    """Return a NumPy array that shares the memory of bfloat16 elements of any library.
+
+    Raises what the library does if that cannot be had, as of a tensor on a GPU or with gradients.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return np.asarray(value)
+    if value.requires_grad:
+        raise BufferError("the tensor requires a gradient")
+    return np.from_dlpack(value.view(torch.int16)).view(BFLOAT16)
 
 
 def read_array(what: str, value: Any) -> Array:
@@ -30,6 +57,8 @@ def read_array(what: str, value: Any) -> Array:
     if isinstance(value, np.ndarray):
         return value
     try:
+        if is_bfloat16(value):
+            return bfloat16_memory(value)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         array = np.asarray(value)
@@ -42,7 +71,7 @@ def read_array(what: str, value: Any) -> Array:
 
 def stored_values(what: str, array: Array, dtype: npt.DTypeLike | None) -> Array:
     """Return the elements of `array` (...) in row-major order: (n,), a view if they stand so and `dtype` is theirs."""
-    if array.dtype.kind not in _NUMBERS:
+    if not is_number(array.dtype):
         raise faults.wrong_dtype(what, array.dtype)
     if dtype is not None:
         array = array.astype(checked_dtype(dtype), copy=False)
@@ -57,6 +86,6 @@ def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
         found = np.dtype(dtype)
     except TypeError as error:
         raise faults.wrong_dtype("elements", dtype) from error
-    if found.kind not in _NUMBERS:
+    if not is_number(found):
         raise faults.wrong_dtype("elements", found)
     return found

@@ -9,7 +9,9 @@ import numpy as np
 
 from ragged.data import faults
 from ragged.data.lengths import Lengths
+from ragged.data.like import to_tensor
 from ragged.data.parts import Parts, shape_of
+from ragged.data.read import BFLOAT16
 from ragged.data.repack import packed, stored_cells
 from ragged.data.space import largest, last_variable, offsets_over
 
@@ -33,7 +35,7 @@ def to_torch(parts: Parts) -> Any:
     if len(extents) < 2 or last_variable(extents) != 1:
         raise faults.not_jagged(shape_of(extents))
     rows = stored_cells(packed(parts).values, extents, 2)
-    values = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+    values = to_tensor(torch, rows if rows.flags.writeable else rows.copy())
     return torch.nested.nested_tensor_from_jagged(values, torch.from_numpy(offsets_over(extents, 1, (0,))))
 
 
@@ -41,6 +43,8 @@ def to_awkward(parts: Parts) -> Any:
     """Return an Awkward array that shares the memory of packed values; of others a copy."""
     import awkward
 
+    if parts.values.dtype == BFLOAT16:
+        raise faults.no_awkward_dtype(parts.values.dtype)
     parts = packed(parts)
     last = last_variable(parts.extents)
     cells = stored_cells(parts.values, parts.extents, last + 1)

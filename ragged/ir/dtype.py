@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from enum import Enum
 
+import ml_dtypes
 import numpy as np
 
 
 class DType(Enum):
     """An element type; its value is the name that programs print.
 
-    Programs compute in INT64, FLOAT32 and FLOAT64; other integers and FLOAT16 are what arrays hold. An UINT64 from
-    2 ** 63 up is computed with as the negative number of the same bits: sums and products wrap to the right ones.
+    Programs compute in INT64, FLOAT32 and FLOAT64; other integers, FLOAT16 and BFLOAT16 are what arrays hold. An UINT64
+    from 2 ** 63 up is computed with as the negative number of the same bits: sums and products wrap to the right ones.
 
+    BFLOAT16 is the upper half of a float32; expressions load, convert and store it and compute nothing in it.
     BFLOAT16X2 is two floats of sixteen bits side by side, each the upper half of a float32: what processors multiply in
     pairs. `BinaryOp.PAIR` makes it, `BinaryOp.DOT` and `Fma` take it.
     """
@@ -27,6 +29,7 @@ class DType(Enum):
     UINT32 = "uint32"
     UINT64 = "uint64"
     BFLOAT16X2 = "bfloat16x2"
+    BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
@@ -35,7 +38,7 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy dtype of the same name; of BFLOAT16X2, which NumPy does not know, that of its bits."""
+        """The NumPy dtype of the same name, BFLOAT16's by `ml_dtypes`; of BFLOAT16X2 that of its bits."""
         return _NUMPY[self]
 
     @property
@@ -55,10 +58,10 @@ class DType(Enum):
 
     @property
     def computed(self) -> DType:
-        """The type that its elements are computed in: INT64 for integers, FLOAT32 for FLOAT16, else itself."""
+        """The type that its elements are computed in: INT64 for integers, FLOAT32 for 16-bit floats, else itself."""
         if self.is_int:
             return DType.INT64
-        return DType.FLOAT32 if self is DType.FLOAT16 else self
+        return DType.FLOAT32 if self in (DType.FLOAT16, DType.BFLOAT16) else self
 
     @property
     def bytes(self) -> int:
@@ -66,8 +69,12 @@ class DType(Enum):
         return self.numpy.itemsize
 
 
-_NUMPY = {d: np.dtype("uint32" if d is DType.BFLOAT16X2 else d.value) for d in DType}
-_FLOATS = frozenset((DType.FLOAT16, DType.FLOAT32, DType.FLOAT64))
+_NUMPY: dict[DType, np.dtype[np.generic]] = {
+    **{d: np.dtype(d.value) for d in DType if d not in (DType.BFLOAT16, DType.BFLOAT16X2)},
+    DType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
+    DType.BFLOAT16X2: np.dtype("uint32"),
+}
+_FLOATS = frozenset((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64))
 _INTEGERS = frozenset(
     (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 )

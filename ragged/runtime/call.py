@@ -227,7 +227,9 @@ def _aligned(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _format(dtype: np.dtype[Any]) -> str:
-    """Return the buffer protocol's format of a dtype."""
+    """Return the buffer protocol's format of a dtype; of bfloat16, which has none, a character that is none either."""
+    if dtype.kind == "V":
+        return dtype.char
     example: Any = np.empty(0, dtype)
     return memoryview(example).format
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ragged.data.like import converter
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ir.expr import Const, Ref, Var
@@ -221,14 +221,11 @@ def read_parameter(function: CheckedFunction, name: str, value: object) -> Array
 def like_arguments(value: Array, lower: tuple[int, ...], given: Mapping[str, object]) -> Any:
     """Return a result as the arguments are: the array of the first one's library, with `lower` if that is not all 0."""
     like = next((each for each in given.values() if is_array(each)), value)
-    library = sys.modules.get(type(like).__module__.partition(".")[0])
     own: Any = value
     if isinstance(like, np.ndarray):
         own = value.view(OffsetArray) if any(lower) else value
-    elif hasattr(library, "from_numpy"):
-        own = library.from_numpy(value)  # type: ignore[union-attr]
-    elif hasattr(like, "__array_namespace__"):
-        own = like.__array_namespace__().asarray(value)
+    elif (made := converter(like)) is not None:
+        own = made(value)
     if any(lower):
         own.lower = lower
     return own

@@ -17,7 +17,7 @@ from ragged.tc.calls import bind_arguments, fits
 from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange, TensorVersion
 from ragged.tc.declare import check_free, check_names, declare, extent_of_dim, refuse_recursion
 from ragged.tc.reads import lengths_of, reads_of
-from ragged.tc.scope import TcScope, refuse, require_stored
+from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, canonical, is_float, join, narrows
 
@@ -122,7 +122,6 @@ class _StatementChecks:
         if combiner is not None and type_ == BOOL:
             raise refuse(f"'{source.operator}' is of numbers, and its right side is a truth value", source.at)
         stored = self._stored_type(source, type_, previous)
-        require_stored(stored, source.at)
         target = self.function.add(TensorVersion(name, stored, len(indices), source.at))
         if previous is None and combiner is not None and not starts:
             previous = self.function.initial[name] = self.function.add(

@@ -9,7 +9,7 @@ from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
 from ragged.tc.checked import AXES, CheckedFunction, IndexRange, LengthParameter, TensorVersion
 from ragged.tc.errors import TextPosition
-from ragged.tc.scope import TcScope, refuse, require_stored
+from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import INT, canonical, is_int
 
@@ -55,7 +55,6 @@ def declare(
     """Note a parameter: an integer scalar is a value, integers in `lengths` are lengths, all else is a tensor."""
     assert declared.type is not None, "parameters have types"
     type_ = canonical(declared.type)
-    require_stored(type_, declared.at)
     if is_int(type_) and not declared.dims:
         var = function.scalars[declared.name] = ir.Var(declared.name)
         scope.values[declared.name] = ir.Ref(var), type_

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ragged.api.function import RaggedFunction
+from ragged.data.like import to_tensor
+from ragged.data.read import bfloat16_memory
 from ragged.ir.expr import Var
 from ragged.tc.compiled import CompiledTc
 
@@ -50,8 +52,8 @@ class KnownCall:
             for name, own, shape in self.outputs
         }
         if given is not args:
-            from_numpy = sys.modules["torch"].from_numpy
-            made = {name: from_numpy(array) for name, array in made.items()}
+            torch = sys.modules["torch"]
+            made = {name: to_tensor(torch, array) for name, array in made.items()}
         return made if len(made) > 1 else made[self.outputs[0][0]]
 
 
@@ -102,8 +104,8 @@ def _arrays(args: Sequence[Any]) -> Sequence[Any]:
     ):
         return args
     try:
-        return [each.numpy() for each in args]
-    except (RuntimeError, TypeError):  # conjugated and sparse ones, and bfloat16
+        return [bfloat16_memory(each) if each.dtype == torch.bfloat16 else each.numpy() for each in args]
+    except (RuntimeError, TypeError):  # conjugated and sparse ones
         return args
 
 

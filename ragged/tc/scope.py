@@ -33,14 +33,6 @@ def refuse(what: str, at: TextPosition, because: str | None = None, fix: str | N
     return TcError("check", what, at=at, because=because, fix=fix)
 
 
-def require_stored(type_: str, at: TextPosition) -> None:
-    """Refuse a type of the language that no array is stored in yet."""
-    if type_ not in {each.value for each in DType}:
-        raise refuse(
-            f"tensors of type {type_} cannot be stored", at, fix="float32, or an integer of up to 64 bits"
-        )
-
-
 @dataclass
 class TcScope:
     """The meanings of names in one statement.

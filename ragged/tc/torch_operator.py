@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ragged.data.like import to_tensor
+from ragged.data.parameters import as_numpy
 from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc.callable import TcCallable
@@ -60,11 +62,9 @@ def torch_operator(
     schema = f"({arguments}) -> {results if len(checked.outputs) == 1 else f'({results})'}"
 
     def run(*given: Any) -> Any:
-        found = function(
-            *(each.detach().numpy() if isinstance(each, torch.Tensor) else each for each in given)
-        )
+        found = function(*(as_numpy(each) if isinstance(each, torch.Tensor) else each for each in given))
         values = found.values() if isinstance(found, dict) else (found,)
-        return _plain([torch.from_numpy(np.asarray(each)) for each in values])
+        return _plain([to_tensor(torch, np.asarray(each)) for each in values])
 
     def fake(*given: Any) -> Any:
         like = next(each for each in given if isinstance(each, torch.Tensor))

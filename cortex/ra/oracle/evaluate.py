@@ -19,6 +19,7 @@ from cortex.ra.oracle.node import NodeRun, Results
 from cortex.ra.structure import Dag, Sequence, Tree
 from cortex.ra.tensor import NodeInput, dense
 from ragged.data.parameters import as_numpy, check_params
+from ragged.data.read import BFLOAT16
 from ragged.errors import DataError
 
 Outputs = dict[str, NDArray[np.float64]]
@@ -142,6 +143,8 @@ class _Run:
         if value is None:
             return _wide(np.full(payload.shape, payload.default))
         array = as_numpy(value)
+        if array.dtype == BFLOAT16:
+            array = array.astype(np.float32)
         if array.shape == payload.shape and array.dtype.kind == payload.dtype.numpy.kind:
             return _wide(array)
         # Whatever else it may be written as, or the error that says what is wrong with it.

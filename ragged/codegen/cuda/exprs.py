@@ -155,6 +155,7 @@ def literal(value: float | int | bool, dtype: DType) -> str:
             return _float(float(dtype.numpy.type(value)), dtype)
         case (
             DType.BFLOAT16X2
+            | DType.BFLOAT16
             | DType.FLOAT16
             | DType.INT8
             | DType.INT16

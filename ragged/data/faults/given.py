@@ -11,7 +11,7 @@ def unreadable(what: str, value: object, error: BaseException) -> DataError:
     return DataError(
         f"ragged.array: {what} cannot be read as an array: it is {_a(type(value).__name__)}",
         because=str(error).partition("\n")[0] or type(error).__name__,
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
+        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
     )
 
 
@@ -28,7 +28,7 @@ def wrong_dtype(what: str, dtype: object) -> DataError:
     """Elements that are no numbers."""
     return DataError(
         f"ragged.array: {what} of dtype {dtype}",
-        because="elements are booleans, integers or floating-point numbers that NumPy has",
+        because="elements are booleans, integers or floating-point numbers that NumPy has, or bfloat16",
         fix="convert it with .astype, or .float() of a torch tensor",
     )
 

@@ -69,6 +69,15 @@ def not_jagged(shape: tuple[int | None, ...]) -> DataError:
     )
 
 
+def no_awkward_dtype(dtype: object) -> DataError:
+    """Elements that Awkward Array does not have."""
+    return DataError(
+        f"ragged array: it cannot become an Awkward array: its elements are {dtype}",
+        because="Awkward Array has the floating-point numbers of NumPy alone",
+        fix="x.astype('float32').to_awkward()",
+    )
+
+
 def other_dimensions(
     operator: str, ours: tuple[int | None, ...], theirs: tuple[int | None, ...]
 ) -> DataError:

@@ -29,6 +29,9 @@ from ragged.ir.stmt import (
 )
 from ragged.ir.walk import held, statements, subexpressions
 
+_NOT_COMPUTED = (DType.BFLOAT16, DType.BFLOAT16X2)
+_NOT_REDUCED = {DType.BOOL: "bools", DType.BFLOAT16: "bfloat16", DType.BFLOAT16X2: "pairs"}
+
 
 def check_declared_types(program: Program) -> None:
     """Domains and shapes are indices; a function is of its body's dtype."""
@@ -88,8 +91,8 @@ def _stmt_faults(stmt: Stmt) -> Iterator[str]:
             yield from _index_faults("an index", *indices)
             yield from _typed(f"what is reduced into '{buffer.name}'", buffer.dtype, value)
             yield from _typed(f"what a reduction into '{buffer.name}' starts from", buffer.dtype, init)
-            if buffer.dtype in (DType.BOOL, DType.BFLOAT16X2):
-                yield f"{'bools' if buffer.dtype is DType.BOOL else 'pairs'} are not reduced"
+            if buffer.dtype in _NOT_REDUCED:
+                yield f"{_NOT_REDUCED[buffer.dtype]} are not reduced"
         case Check(condition=condition) | If(condition=condition):
             yield from _typed("a condition", DType.BOOL, condition)
         case For(var=var, extent=extent):
@@ -132,7 +135,7 @@ def _fault(expr: Expr) -> str | None:
         case Binary(op=op, lhs=lhs):
             return None if _takes_two(op, lhs.dtype) else f"'{op.value}' is not for {lhs.dtype.value}"
         case Fma(a=a, b=b, c=c):
-            alike = a.dtype is b.dtype is c.dtype and c.dtype.is_float
+            alike = a.dtype is b.dtype is c.dtype and c.dtype.is_float and c.dtype not in _NOT_COMPUTED
             pairs = a.dtype is b.dtype is DType.BFLOAT16X2 and c.dtype is DType.FLOAT32
             return None if alike or pairs else "'fma' is for floats of one dtype"
         case Select(condition=condition, if_true=if_true, if_false=if_false):
@@ -160,7 +163,7 @@ def _fits(value: int | float | bool, dtype: DType) -> bool:
 
 def _takes_one(op: UnaryOp | Elementwise, dtype: DType) -> bool:
     match op:
-        case _ if dtype is DType.BFLOAT16X2:
+        case _ if dtype in _NOT_COMPUTED:
             return False
         case UnaryOp.NOT:
             return dtype is DType.BOOL
@@ -178,7 +181,7 @@ def _takes_two(op: BinaryOp, dtype: DType) -> bool:
             return dtype is DType.FLOAT32
         case BinaryOp.DOT:
             return dtype is DType.BFLOAT16X2
-        case _ if dtype is DType.BFLOAT16X2:
+        case _ if dtype in _NOT_COMPUTED:
             return False
         case BinaryOp.AND | BinaryOp.OR:
             return dtype is DType.BOOL

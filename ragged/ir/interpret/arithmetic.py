@@ -44,6 +44,8 @@ def cast(source: DType, target: DType) -> Callable[[Value], Value]:
         return lambda a: bool(a != 0)
     if source.is_float and target.is_int:
         return lambda a: int(a) if math.isfinite(a) else a
+    if target is DType.BFLOAT16:
+        return lambda a: np.uint16(_upper_half(np.float32(a))).view(target.numpy)[()]
     given, converted, made = source.numpy.type, target.numpy, scalar(target)
     return lambda a: made(given(a).astype(converted))
 

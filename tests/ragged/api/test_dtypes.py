@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import ragged
 from ragged.errors import DataError, ModelError
@@ -11,7 +12,7 @@ from ragged.errors import DataError, ModelError
 r, k = ragged.dim("r"), ragged.dim("k")
 M = ragged.size("M")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def some(dtype: str, *shape: int) -> np.ndarray:
@@ -63,7 +64,7 @@ def test_sums_of_products_in_the_type_of_the_operands(dtype):
     a, b = some(dtype, 9, 33), some(dtype, 20, 33)
     found = ragged.compile(y, {"W": b}, threads=2)(X=a)
     assert found.dtype == np.dtype(dtype)
-    tolerance = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-14}[dtype]
+    tolerance = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-14}[dtype]
     exact = a.astype(np.float64) @ b.astype(np.float64).T
     assert abs(found - exact).max() / abs(exact).max() < tolerance
 
@@ -143,3 +144,36 @@ def test_what_is_no_element_type():
         ragged.compute("Y", x.dims, lambda i: x[i] > 0.0, "float32")
     with pytest.raises(ModelError, match="mixes types"):
         ragged.compute("Y", x.dims, lambda i: x[i], "bool")
+
+
+def test_bfloat16_is_rounded_to_the_nearest_and_comes_as_tensors_do():
+    x = ragged.input_tensor("X", [(r, M)], "bfloat16")
+    y = ragged.compute("Y", x.dims, lambda i: x[i] * 0.9, "bfloat16")
+    f = ragged.compile(y, threads=1)
+    every = np.arange(1 << 16, dtype=np.uint16).view("bfloat16")
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        exact = every.astype(np.float32) * np.float32(0.9)
+    found = f(X=every)
+    np.testing.assert_array_equal(found.astype(np.float32), exact.astype("bfloat16").astype(np.float32))
+    tensor = torch.from_numpy(every.view(np.int16)).view(torch.bfloat16)
+    out = torch.empty_like(tensor)
+    for result in (f(X=tensor), f(X=tensor, out=out), out):
+        assert result.dtype == torch.bfloat16
+        assert result.view(torch.int16).numpy().tobytes() == found.tobytes()
+    with pytest.raises(DataError, match="requires a gradient"):
+        f(X=tensor.clone().requires_grad_())
+
+
+def test_parameters_in_bfloat16_are_saved(tmp_path):
+    x = ragged.input_tensor("X", [(r, M), (k, 33)], "bfloat16")
+    w = ragged.parameter("W", [(ragged.dim("c"), 20), (k, 33)], "bfloat16")
+    y = ragged.compute("Y", [x.dims[0], w.dims[0]], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q]))
+    a, b = some("bfloat16", 9, 33), some("bfloat16", 20, 33)
+    f = ragged.compile(y, {"W": b}, threads=1)
+    f.save(tmp_path / "f.ragged")
+    want = f(X=a).tobytes()
+    assert ragged.load(tmp_path / "f.ragged")(X=a).tobytes() == want
+    tensor = torch.from_numpy(b.view(np.int16)).view(torch.bfloat16)
+    assert f.with_params({"W": tensor})(X=a).tobytes() == want
+    with pytest.raises(ModelError, match="float32, not bfloat16"):
+        f.with_params({"W": tensor.float()})

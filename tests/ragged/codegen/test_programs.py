@@ -170,13 +170,13 @@ def test_only_the_taken_branch_is_evaluated():
         assert got["out"].tolist() == [0.0, 4.0, -3.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("old", [BOOL, I32, I64, F32, F64])
-@pytest.mark.parametrize("new", [BOOL, I32, I64, F32, F64])
+@pytest.mark.parametrize("old", [BOOL, I32, I64, DType.BFLOAT16, F32, F64])
+@pytest.mark.parametrize("new", [BOOL, I32, I64, DType.BFLOAT16, F32, F64])
 @pytest.mark.parametrize("kind", [LoopKind.SERIAL, LoopKind.VECTORIZED])
 def test_conversions(old, new, kind):
     i = Var("i")
     x, out = buffer("x", 8, dtype=old), output("out", 8, dtype=new)
-    values = np.array([0, 1, -1, 2.75, -2.75, 100, -100, 0.5]).astype(old.numpy)
+    values = np.array([0, 1, -1, 2.75, -2.75, 100, -100, 1.2861328125]).astype(old.numpy)
     check_both(program(loop(i, 8, store(out, (i,), Cast(new, at(x, i))), kind), x, out), x=values)
 
 

@@ -135,6 +135,7 @@ CASES: dict[str, Callable[[], object]] = {
     "no_lengths.several": lambda: scores().lengths,
     "not_rectangular": lambda: np.asarray(sample()),
     "not_rectangular.dlpack": lambda: np.from_dlpack(sample()),
+    "no_awkward_dtype": lambda: sample().astype("bfloat16").to_awkward(),
     "not_jagged": lambda: scores().to_torch(),
     "other_dimensions": lambda: sample() == scores()[0:1, 0],
     "other_extent": lambda: ragged.array([[1], [2, 3]]) == ragged.array([[1], [2]]),

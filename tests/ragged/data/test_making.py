@@ -198,6 +198,17 @@ def test_rows_are_stored_with_the_padding_asked_for():
     assert np.shares_memory(shared.values, stored) and shared.to_list()[1] == [[8, 9, 10], [12, 13, 14]]
 
 
+def test_bfloat16_shares_memory_with_tensors():
+    tensor = torch.arange(6.0).to(torch.bfloat16)
+    array = ragged.array(tensor, lengths=[2, 4])
+    assert array.values.dtype == np.dtype("bfloat16") and array.to_list() == [[0, 1], [2, 3, 4, 5]]
+    back = array.to_torch().values()
+    assert back.dtype == torch.bfloat16 and back.data_ptr() == tensor.data_ptr()
+    rows = ragged.array([[0], [1, 2, 3, 4, 5]], dtype="bfloat16")
+    assert ragged.array([tensor[:1], tensor[1:]]).equal(rows)
+    assert ragged.array([[1, 2], [3]]).astype("bfloat16").values.dtype == np.dtype("bfloat16")
+
+
 def test_numpy_and_dlpack_take_arrays_that_do_not_vary():
     array = ragged.array(np.arange(12.0).reshape(2, 3, 2))
     assert np.shares_memory(np.asarray(array), array.values) and np.asarray(array).shape == (2, 3, 2)

@@ -24,7 +24,6 @@ def types(text):
     [
         ("def f(float(N) a) -> (exp) { exp(i) = a(i) }", "'exp' is the name of a function"),
         ("def f(float(N) a) -> (b) { fmaxf(i) = a(i) }", "'fmaxf' is the name of a function"),
-        ("def f(bfloat16(N) a) -> (b) { b(i) = a(i) }", "tensors of type bfloat16 cannot be stored"),
         ("def f(float a, int a) -> (b) { b = a }", "'a' is already defined as a parameter"),
         ("def f(float a) -> (b, b) { b = a }", "'b' is already defined as an output"),
         (

@@ -56,6 +56,18 @@ def test_gradients_are_those_of_torch():
     torch.testing.assert_close(only, x.detach().unfold(1, 3, 2).sum((0, 1)))
 
 
+def test_tensors_of_bfloat16():
+    f = tc.define("def f(bfloat16(M,K) a, bfloat16(K,N) b) -> (c) { c(m,n) +=! a(m,k) * b(k,n) }").f
+    a, b = (torch.randn(shape).bfloat16() for shape in ((5, 7), (7, 9)))
+    wanted = (a.float() @ b.float()).bfloat16()
+    for _ in range(2):  # the second call is of known shapes
+        torch.testing.assert_close(f(a, b), wanted)
+    operator, x = f.torch(), a.clone().requires_grad_()
+    torch.library.opcheck(operator, (x, b))
+    operator(x, b).float().sum().backward()
+    torch.testing.assert_close(x.grad, b.float().sum(1).bfloat16().expand(5, 7))
+
+
 def test_second_derivatives():
     z = operator("broadcast")
     x, y = floats(3), floats(3, 2)

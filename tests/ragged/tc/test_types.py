@@ -6,7 +6,8 @@ import pytest
 from ragged import tc
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-FLOATS = ["float16", "float32", "float64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2}
 TEXT = """def f({0}(N,M) a, {0} s) -> (copy, total, product, top, low, chosen, third) {{
   copy(i,j) = a(i,j)
   total(i) +=! a(i,j)
@@ -40,9 +41,8 @@ def test_a_type(name):
         if name in INTEGERS:
             np.testing.assert_array_equal(found[key], value, err_msg=key)
         else:
-            np.testing.assert_allclose(
-                found[key], value, rtol=4e-3 if name == "float16" else 1e-5, err_msg=key
-            )
+            found_, wanted_ = (each.astype(np.float64) for each in (found[key], value))
+            np.testing.assert_allclose(found_, wanted_, rtol=TOLERANCE.get(name, 1e-5), err_msg=key)
 
 
 def test_truth_values_and_casts():
