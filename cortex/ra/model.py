@@ -113,13 +113,19 @@ def recursion_op(
         outputs: Mapping[str, object] = {"h": (placeholder, body)}
     else:
         outputs = dict(placeholder)
-    closed = {name: _output(name, pair) for name, pair in outputs.items()}
+    closed = {str(name): _output(name, pair) for name, pair in outputs.items()}
     heads = {name: _head(name, body) for name, body in (roots or {}).items()}
     later = {name: _after(name, body) for name, body in (after or {}).items()}
     return Model(closed, structure or Tree(), heads=heads, after=later)
 
 
-def _output(name: str, pair: object) -> tuple[Placeholder, Body]:
+def _output(name: object, pair: object) -> tuple[Placeholder, Body]:
+    if not isinstance(name, str):
+        raise ModelError(
+            f"recursion_op: the name of an output is of type {type(name).__name__}, not a string",
+            at=Location.capture(),
+            fix='recursion_op({"h": (h_ph, h), "c": (c_ph, c)})',
+        )
     _refuse_of_structures(name, pair)
     match pair:
         case (Placeholder() as placeholder, (Compute() | IfThenElse()) as body):

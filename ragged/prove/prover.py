@@ -54,15 +54,13 @@ class Prover:
     """Proves goals of one program from its facts.
 
     `effort` bounds what the solver does for one question, in its own units: the same question has the same
-    answer on every machine, and whatever was asked before; with a `context` of the caller's, which saves making one for
-    each question and is for one thread, the same questions in the same order have the same answers. What differs from
-    an earlier question in the names of variables alone is not asked again: `answers` holds what was found, unless it
-    is None.
+    answer on every machine, and whatever was asked before. So each has a context of Z3 to itself, which takes a
+    millisecond: a log of a schedule repeats a program although refused steps asked more. What differs from an earlier
+    question in the names of variables alone is not asked again: `answers` holds what was found, unless it is None.
     """
 
     program: Program
     effort: int = 2_000_000
-    context: Any = field(default=None, repr=False, compare=False)
     answers: dict[Question, _Answer] | None = field(default_factory=dict, repr=False, compare=False)
 
     def prove(
@@ -88,7 +86,7 @@ class Prover:
         if answer is None and follows(question):
             answer = Proof(frozenset())
         if answer is None:
-            asked = _Query(question, self.program.facts, Translator(self.context or z3.Context()))
+            asked = _Query(question, self.program.facts, Translator(z3.Context()))
             answer = asked.alone(self.effort // _LITTLE)
             answer = answer or self._by_rows_and_columns(question) or asked.answer(self.effort)
         if self.answers is not None:
@@ -134,13 +132,10 @@ def _recordings() -> list[set[Fact]]:
 
 
 def prover_of(program: Program) -> Prover:
-    """Return this thread's prover for the facts of `program`: the steps of one schedule share it.
-
-    A prover takes longer to make than most questions take to answer.
-    """
+    """Return this thread's prover for the facts of `program`: the steps of one schedule share its answers."""
     last: Prover | None = getattr(_LOCAL, "prover", None)
     if last is None or last.program.facts is not program.facts:
-        last = Prover(program, context=z3.Context())
+        last = Prover(program)
         _LOCAL.prover = last
     return last
 

@@ -337,3 +337,28 @@ def test_the_log_makes_the_same_choices_again():
     exec(schedule.log(), {"s": again, "body": body})
     assert again.log() == schedule.log() and again.finite == schedule.finite
     assert to_text(again.lower()) == to_text(schedule.lower())
+
+
+def test_where_leaves_are_told_from_inner_nodes_in_two_ways():
+    """At leaves `num_children(n) != 0` is false: the product that it decides about reads no word of theirs."""
+    h_ph, word = ra.placeholder((ra.N,)), ra.node_input("word", dtype="int32")
+    q, p = ra.input_tensor("q", (2,)), ra.input_tensor("p", (4, 2))
+    known = ra.compute((ra.N,), lambda n: ra.sum(2, lambda j: q[j] * p[word[n], j]))
+    total = ra.compute((ra.N,), lambda n: ra.sum_children(n, lambda k: h_ph[k]))
+    inner = ra.compute((ra.N,), lambda n: ra.tanh(known[n] + total[n]))
+    leaf, half = (ra.compute((ra.N,), lambda n, x=x: ra.tanh(x)) for x in (0.25, 0.5))
+    other = ra.if_then_else((ra.N,), lambda n: (ra.num_children(n) != 0, inner, half))
+    model = ra.recursion_op(
+        h_ph,
+        ra.if_then_else((ra.N,), lambda n: (ra.isleaf(n) & (ra.num_children(n) > 2), leaf, other)),
+        structure=ra.Dag(),
+    )
+    schedule = ra.Schedule(model)
+    schedule.hoist_inputs()
+    text = to_text(schedule.lower())
+    assert "for n in parallel(num_inner, N):" in text and text.count("num_children(node)") == 1
+    params = model.init_params(seed=0)
+    graphs = [Node(word=None), Node([Node(word=None), Node(word=None)], word=3)]
+    found = cortex.compile(schedule, params)(graphs).nodes("h")
+    expected = ra.evaluate(model, params, graphs)
+    check_agreement([{"h": rows} for rows in found], expected, "compiled")

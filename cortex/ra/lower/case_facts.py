@@ -60,6 +60,10 @@ class IntegerSet:
         return int(self.low) if self.low == self.high else None
 
 
+_LEAF, _INNER = IntegerSet(0, 0), IntegerSet(1, math.inf)
+"""The numbers of children."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
     """What is known in a case.
@@ -84,7 +88,14 @@ class CaseFacts:
         known = replace(self, answers={**self.answers, key: answer})
         if key == LEAF and None in self.values:
             return known.compared(Comparison(None, BinaryOp.EQ, 0), answer, ask=False)
-        return known if check is None or not self.values else known.compared(check, answer)
+        if check is None:
+            return known
+        if self.values:
+            return known.compared(check, answer)
+        if check.payload is None and separates_leaves(canonical(check)):
+            is_leaf = _LEAF.answer(check.op, check.value) is answer
+            return replace(known, answers={**known.answers, LEAF: is_leaf})
+        return known
 
     def compared(self, check: Comparison, answer: bool, *, ask: bool = True) -> CaseFacts:
         """Return what is known where a comparison has that truth."""
@@ -108,6 +119,8 @@ class CaseFacts:
     def answer(self, check: Comparison) -> bool | None:
         """Return the truth of a comparison, or None if it may be either."""
         values = self.values.get(check.payload)
+        if values is None and check.payload is None and self.leaf is not None:
+            values = _LEAF if self.leaf else _INNER
         return None if values is None else values.answer(check.op, check.value)
 
     def constant(self, expr: Expr) -> int | None:
