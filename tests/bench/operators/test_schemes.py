@@ -69,5 +69,5 @@ def test_the_graph_needs_less(shared):
     lengths = np.array([5, 9, 2, 7], np.int32)
     needs = layer_needs(Sizes(), len(lengths), shared=shared)
     sparse, graph = (storage_arrays(needs, lengths, scheme) for scheme in (sparse_arrays, graph_arrays))
-    assert total_bytes(graph) == 4 * 5 * len(needs.tensors) < total_bytes(sparse)
+    assert total_bytes(graph) == 8 * 5 * len(needs.tensors) < total_bytes(sparse)
     assert needs.fused == (1 if shared else 9)
