@@ -26,8 +26,8 @@ def converter(example: object) -> Callable[[Array], Any] | None:
     namespace = getattr(example, "__array_namespace__", None)
     if namespace is None or isinstance(example, np.ndarray):
         return None
-    made: Callable[[Array], Any] | None = getattr(namespace(), "from_dlpack", None)
-    return made
+    library = namespace()
+    return partial(_from_numpy, library) if hasattr(library, "from_dlpack") else None
 
 
 def writable_view(value: Any) -> Array:
@@ -42,6 +42,11 @@ def writable_view(value: Any) -> Array:
     if hasattr(value, "detach"):  # a tensor of torch, which may have gradients
         return np.asarray(value.detach())
     return np.from_dlpack(value)
+
+
+def _from_numpy(namespace: Any, array: Array) -> Any:
+    """Return an array of a library that follows the standard; of bfloat16, which DLPack refuses of NumPy, a copy."""
+    return namespace.asarray(array) if array.dtype == BFLOAT16 else namespace.from_dlpack(array)
 
 
 def to_tensor(torch: Any, array: Array) -> Any:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import ragged
+from ragged import tc
 from ragged.api.bound_arguments import CACHED_SHAPES
 from ragged.api.observed import MOST, SizeCounts
 from ragged.auto.shapes import Shape
@@ -73,6 +74,32 @@ def test_arrays_of_other_libraries_through_dlpack():
     y = dense()(X=Exported(numbers(8, 24)))
     assert isinstance(y, Exported)
     np.testing.assert_array_equal(y.array, dense()(X=numbers(8, 24)))
+
+
+class ExportedHalf(Exported):
+    """Elements of bfloat16, as JAX has them: NumPy's `asarray` reads them, and neither side's DLPack does."""
+
+    dtype = np.dtype("bfloat16")
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __array_namespace__(self):
+        def refuse(array):
+            raise BufferError("DLPack only supports integers, floats and complex numbers")
+
+        return type("namespace", (), {"from_dlpack": refuse, "asarray": staticmethod(ExportedHalf)})
+
+
+def test_arrays_of_bfloat16_of_other_libraries():
+    given = numbers(8).astype("bfloat16")
+    rows = ragged.dim("rows")
+    x = ragged.input_tensor("X", [(rows, ragged.size("R"))], "bfloat16")
+    f = ragged.compile(ragged.compute("Y", x.dims, lambda i: x[i] * 2.0, "bfloat16"), threads=1)
+    g = tc.define("def f(bfloat16(N) a) -> (b) { b(i) = a(i) * 2 }").f
+    for found in (f(X=ExportedHalf(given)), g(ExportedHalf(given))):
+        assert isinstance(found, ExportedHalf)
+        np.testing.assert_array_equal(found.array.astype(np.float32), 2 * given.astype(np.float32))
 
 
 def test_what_is_copied_and_what_is_refused():
