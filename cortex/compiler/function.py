@@ -165,7 +165,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
         if _VOCABULARY in members:
             try:
                 read = msgspec.json.decode(members[_VOCABULARY], type=Vocabulary)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise DataError(f"{_VOCABULARY} cannot be read", because=str(error)) from None
             vocab = Vocab(read.words, read.unknown)
         return {

@@ -341,6 +341,7 @@ def test_code_of_another_model(saved, nothing_runs):
         ),
         ("parameters.safetensors", safetensors.numpy.save({}), "the parameters do not fit the model"),
         ("vocabulary.json", b'{"words": 5}', "vocabulary.json cannot be read"),
+        ("vocabulary.json", b'{"other": ' + b"[" * 100_000, "vocabulary.json cannot be read"),
         ("vocabulary.json", b'{"words": ["a", "a"], "unknown": null}', "the word 'a' comes twice"),
     ],
 )
