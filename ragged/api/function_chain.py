@@ -88,9 +88,9 @@ class FunctionChain:
             numbers, members = read_bundle(_FORM, data)
             try:
                 files = msgspec.msgpack.decode(members[_KERNELS], type=list[bytes])
-                params = load_parameters(members[PARAMETERS])
-            except (KeyError, msgspec.DecodeError, DataError) as error:
-                raise DataError("its members cannot be read", because=str(error)) from None
+            except msgspec.DecodeError as error:
+                raise DataError(f"{_KERNELS} cannot be read", because=str(error)) from None
+            params = load_parameters(members[PARAMETERS])
             if not numbers or not set(numbers) <= set(range(len(files))):
                 raise DataError("its manifest names functions that it does not hold")
             kernels = [RaggedFunction.load(file, threads=threads) for file in files]

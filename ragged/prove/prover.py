@@ -54,9 +54,9 @@ class Prover:
     """Proves goals of one program from its facts.
 
     `effort` bounds what the solver does for one question, in its own units: the same question has the same
-    answer on every machine, and whatever was asked before. So each has a context of Z3 to itself, which takes a
-    millisecond: a log of a schedule repeats a program although refused steps asked more. What differs from an earlier
-    question in the names of variables alone is not asked again: `answers` holds what was found, unless it is None.
+    answer on every machine, and whatever was asked before, as each has a context of Z3 to itself: a log of a schedule
+    repeats a program although refused steps asked more. What differs from an earlier question in the names of
+    variables alone is not asked again: `answers` holds what was found, unless it is None.
     """
 
     program: Program

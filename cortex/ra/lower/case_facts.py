@@ -88,11 +88,9 @@ class CaseFacts:
         known = replace(self, answers={**self.answers, key: answer})
         if key == LEAF and None in self.values:
             return known.compared(Comparison(None, BinaryOp.EQ, 0), answer, ask=False)
-        if check is None:
-            return known
-        if self.values:
+        if check is not None and self.values:
             return known.compared(check, answer)
-        if check.payload is None and separates_leaves(canonical(check)):
+        if check is not None and separates_leaves(canonical(check)):
             is_leaf = _LEAF.answer(check.op, check.value) is answer
             return replace(known, answers={**known.answers, LEAF: is_leaf})
         return known

@@ -41,8 +41,8 @@ def test_a_type(name):
         if name in INTEGERS:
             np.testing.assert_array_equal(found[key], value, err_msg=key)
         else:
-            found_, wanted_ = (each.astype(np.float64) for each in (found[key], value))
-            np.testing.assert_allclose(found_, wanted_, rtol=TOLERANCE.get(name, 1e-5), err_msg=key)
+            ours, theirs = (each.astype(np.float64) for each in (found[key], value))
+            np.testing.assert_allclose(ours, theirs, rtol=TOLERANCE.get(name, 1e-5), err_msg=key)
 
 
 def test_truth_values_and_casts():
