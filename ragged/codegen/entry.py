@@ -30,6 +30,9 @@ Value: TypeAlias = "int | np.ndarray[Any, Any]"
 WITNESSES = 2
 """The first of the status words that hold what a failed check reports."""
 
+DEVICE_ALIGNMENT = 256
+"""Bytes that the address of each array on a GPU is a multiple of, as those are that the driver allocates."""
+
 
 class ArgumentKind(Enum):
     """What an argument carries."""

@@ -28,6 +28,8 @@ from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.executable import Executable
 from ragged.schedule.result import ScheduleResult
 
+_ANY_PROCESSOR = "llvm -mcpu=generic"
+
 Listings = Callable[[Sequence[Step]], dict[str, str]]
 """From the steps of a kernel's program to the texts that `show` prints besides the programs."""
 
@@ -37,7 +39,8 @@ def generate_kernel(
 ) -> LoadedKernel:
     """Compile and load lowered programs: the first one through `passes`, its preludes as they are.
 
-    The prelude of a kernel for a GPU is compiled for this machine's processor.
+    The prelude of a kernel for a GPU is compiled for any processor of this machine's architecture: a saved function is
+    loaded where the GPU is.
 
     Raises:
         UserError: the target is not known, or no code can be generated or linked for it.
@@ -55,7 +58,7 @@ def generate_kernel(
         device = cuda_kernel(final[0])
         code = clock.time("nvcc", lambda: cubin(device.source, architecture))
         host = (without_kernel(final[0]), *final[1:])
-        generated = clock.time("code generation", lambda: generate_together(host, "cpu"))
+        generated = clock.time("code generation", lambda: generate_together(host, _ANY_PROCESSOR))
         executable = replace(_executable(generated), target=str(read_target(target)))
         listed["cuda"] = device.source
         kernel = Kernel(executable, texts, listed, columns, _launch(device, architecture))

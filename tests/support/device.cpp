@@ -3,6 +3,7 @@
 
 #include <barrier>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -93,11 +94,6 @@ int cuMemFree_v2(uint64_t address) {
   std::free(reinterpret_cast<void*>(address));
   return 0;
 }
-int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t size) {
-  if (!is_live(address, size)) return 1;
-  std::memset(reinterpret_cast<void*>(address), value, size);
-  return 0;
-}
 int cuMemcpyHtoD_v2(uint64_t address, const void* from, size_t size) {
   if (!is_live(address, size)) return 1;
   std::memcpy(reinterpret_cast<void*>(address), from, size);
@@ -133,7 +129,29 @@ int cuLaunchCooperativeKernel(void*, unsigned int blocks, unsigned int, unsigned
   for (auto* barrier : barriers) delete barrier;
   return 0;
 }
-int cuCtxSynchronize() { return 0; }
+int cuEventCreate(void** event, unsigned int) {
+  std::lock_guard<std::mutex> held(guard);
+  *event = new std::chrono::steady_clock::time_point();
+  live[reinterpret_cast<uint64_t>(*event)] = sizeof(std::chrono::steady_clock::time_point);
+  return 0;
+}
+int cuEventDestroy_v2(void* event) {
+  std::lock_guard<std::mutex> held(guard);
+  if (live.erase(reinterpret_cast<uint64_t>(event)) == 0) return 400;
+  delete static_cast<std::chrono::steady_clock::time_point*>(event);
+  return 0;
+}
+int cuEventRecord(void* event, void*) {
+  *static_cast<std::chrono::steady_clock::time_point*>(event) = std::chrono::steady_clock::now();
+  return 0;
+}
+int cuEventSynchronize(void*) { return 0; }
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  const std::chrono::duration<float, std::milli> took = *static_cast<std::chrono::steady_clock::time_point*>(end) -
+                                                        *static_cast<std::chrono::steady_clock::time_point*>(begin);
+  *milliseconds = took.count();
+  return 0;
+}
 int cuGetErrorString(int code, const char** text) {
   *text = code == 1 ? "invalid argument" : "an error";
   return 0;

@@ -2,6 +2,7 @@
 
 The function's arguments are those of every stage, in the order of `ragged.codegen.entry`: sizes as `long long`, then
 addresses in the device's memory; after them the address of the barrier's counter, zero when the kernel is launched.
+Addresses are multiples of `DEVICE_ALIGNMENT` bytes, so that nvcc loads 16 bytes at once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ragged.codegen.cuda.exprs import TYPES, CudaExpressions
 from ragged.codegen.cuda.names import CudaNames
 from ragged.codegen.cuda.preamble import PREAMBLE
 from ragged.codegen.cuda.stmts import CudaStatements
-from ragged.codegen.entry import Argument, ArgumentKind, signature_of
+from ragged.codegen.entry import DEVICE_ALIGNMENT, Argument, ArgumentKind, signature_of
 from ragged.codegen.names import identifier
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const
@@ -46,16 +47,25 @@ def cuda_kernel(program: Program) -> CudaKernel:
     names, expressions = CudaNames(), CudaExpressions()
     name = names.unique(f"{identifier(program.name)}_kernel")
     changed = {storage(buffer) for buffer in written(stage.body)}
-    parameters = []
+    parameters, aligned = [], []
     for argument in signature_of(program):
         own = names.unique(argument.name)
         expressions.names[argument.symbol] = own
-        parameters.append(_parameter(argument, own, fixed=argument.symbol not in changed))
+        given = own if argument.kind is ArgumentKind.SIZE else names.unique(f"{argument.name}_given")
+        parameter = _parameter(argument, given, fixed=argument.symbol not in changed)
+        parameters.append(parameter)
+        if given != own:
+            pointer = parameter.removesuffix(given)
+            aligned.append(
+                f"{pointer}{own} = static_cast<{pointer.replace('__restrict__', '').strip()}>"
+                f"(__builtin_assume_aligned({given}, {DEVICE_ALIGNMENT}));"
+            )
     for buffer in program.buffers:
         if buffer.aliases is not None:
             expressions.names[buffer] = expressions.names[storage(buffer)]
     statements = CudaStatements(expressions, names)
     lines = [
+        *aligned,
         statements.bind(team.var, "blockIdx.x"),
         statements.bind(threads.var, "threadIdx.x"),
         "unsigned int ragged_goal = 0;",

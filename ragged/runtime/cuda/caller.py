@@ -6,12 +6,11 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from ctypes import c_void_p
 
 import numpy as np
 
-from ragged.codegen.entry import Argument, ArgumentKind, Entry, Value
+from ragged.codegen.entry import DEVICE_ALIGNMENT, Argument, ArgumentKind, Entry, Value
 from ragged.errors import InternalError
 from ragged.ir.expr import Buffer, Role
 from ragged.ir.program import StageKind
@@ -20,12 +19,17 @@ from ragged.runtime.cuda.driver import Driver, the_driver
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.memory import Array
 
+_NONE_ARRIVED = np.zeros(1, np.uint32)
+"""The counter of the grid's barrier before a launch."""
+_SMALL = 1 << 16
+"""Bytes up to which copying an array on the host costs less than a copy to the device of its own."""
+
 
 class CudaCaller:
     """A `ragged.runtime.call.Caller` for a kernel on a GPU; the other stages run on the host.
 
-    The first call copies parameters and bound tables to the device, where they stay; other memory is allocated for each
-    call. Calls are serialized.
+    The first call copies parameters and bound tables to the device, where they stay. Calls are serialized and share one
+    block of the device's memory, which stays as large as the largest call needed.
     """
 
     def __init__(
@@ -93,17 +97,14 @@ class CudaCaller:
         outputs = self._host(values, resolved=(shapes, (0,) * len(workspaces)))  # workspaces are the device's
         prelude = time.perf_counter_ns() - begin
         with self._lock:
-            resident = self._on_device()
-            with _memory(resident.driver) as memory:
-                kernel = self._run(resident, memory, {**values, **outputs}, workspaces)
+            kernel = self._run(self._on_device(), {**values, **outputs}, workspaces)
         return outputs, {StageKind.PRELUDE: prelude, StageKind.KERNEL: kernel}
 
-    def _run(
-        self, resident: _Resident, memory: _Memory, values: Mapping[str, Value], workspaces: tuple[int, ...]
-    ) -> int:
+    def _run(self, resident: _Resident, values: Mapping[str, Value], workspaces: tuple[int, ...]) -> int:
         driver, left = resident.driver, list(workspaces)
         words: list[int] = []
-        results: list[tuple[Array, int]] = []
+        places = _Places()
+        counter = places.give(len(self._signature), _NONE_ARRIVED)
         for argument in self._signature:
             value = self._bound.get(argument.name, values.get(argument.name))
             role = argument.symbol.role if isinstance(argument.symbol, Buffer) else None
@@ -112,22 +113,22 @@ class CudaCaller:
             elif argument.name in resident.addresses:
                 words.append(resident.addresses[argument.name])
             elif role is Role.WORKSPACE:
-                words.append(memory.of(left.pop(0)))
-            elif isinstance(value, np.ndarray):
-                words.append(memory.of(value.nbytes))
-                if role is Role.OUTPUT:
-                    results.append((_stored(argument, value), words[-1]))
-                else:
-                    driver.upload(words[-1], value)
-            else:
+                words.append(places.reserve(len(words), left.pop(0)))
+            elif not isinstance(value, np.ndarray):
                 raise InternalError(f"no array for argument '{argument.name}'")
-        words.append(memory.of(4))  # the barrier's counter
-        driver.clear(words[-1], 4)
-        begin = time.perf_counter_ns()
-        driver.run(resident.function, self._launch, words)
-        took = time.perf_counter_ns() - begin
-        for array, address in results:
-            driver.download(array, address)
+            elif role is Role.OUTPUT:
+                words.append(places.receive(len(words), _stored(argument, value)))
+            else:
+                words.append(places.give(len(words), value))
+        words.append(counter)
+        memory = resident.memory_of(places.size)
+        for position in places.positions:
+            words[position] += memory
+        for offset, array in places.copies():
+            driver.upload(memory + offset, array)
+        took = driver.run(resident.function, self._launch, words, resident.timer)
+        for offset, array in places.received:
+            driver.download(array, memory + offset)
         return took
 
     def _on_device(self) -> _Resident:
@@ -135,8 +136,8 @@ class CudaCaller:
         if self._resident is None:
             driver = the_driver()
             driver.enter()
-            self._resident = _Resident(driver, driver.load(self._cubin, self._launch), {})
-            weakref.finalize(self, _release, driver, self._resident.addresses).atexit = False
+            self._resident = _Resident(driver, driver.load(self._cubin, self._launch))
+            weakref.finalize(self, self._resident.release).atexit = False
             for name, value in self._bound.items():
                 if isinstance(value, np.ndarray):
                     self._resident.addresses[name] = driver.allocate(value.nbytes)
@@ -148,41 +149,90 @@ class CudaCaller:
 class _Resident:
     """Data on the device between calls: the kernel's function, and the addresses of bound arrays by name."""
 
-    __slots__ = ("addresses", "driver", "function")
+    __slots__ = ("_memory", "_size", "addresses", "driver", "function", "timer")
 
-    def __init__(self, driver: Driver, function: c_void_p, addresses: dict[str, int]) -> None:
+    def __init__(self, driver: Driver, function: c_void_p) -> None:
         self.driver = driver
         self.function = function
-        self.addresses = addresses
+        self.timer = driver.timer()
+        self.addresses: dict[str, int] = {}
+        self._memory = self._size = 0
+
+    def memory_of(self, size: int) -> int:
+        """Return the address of at least so many bytes, which the next call overwrites."""
+        if size > self._size:
+            if self._size:
+                self._size = 0
+                self.driver.free(self._memory)
+            self._memory = self.driver.allocate(size)
+            self._size = size
+        return self._memory
+
+    def release(self) -> None:
+        """Free what is on the device."""
+        self.driver.enter()
+        self.driver.release(self.timer)
+        for address in self.addresses.values():
+            self.driver.free(address)
+        if self._size:
+            self.driver.free(self._memory)
 
 
-class _Memory:
-    """Device memory of one call."""
+class _Places:
+    """Where the arrays of a call are in its memory on the device: offsets in bytes, multiples of `DEVICE_ALIGNMENT`.
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self.addresses: list[int] = []
+    `positions` are those of the kernel's arguments that are such offsets; `received` are outputs, with their offsets.
+    """
 
-    def of(self, size: int) -> int:
-        """Return the address of so many bytes."""
-        self.addresses.append(self._driver.allocate(size))
-        return self.addresses[-1]
+    def __init__(self) -> None:
+        self.size = 0
+        self.positions: list[int] = []
+        self.received: list[tuple[int, Array]] = []
+        self._given: list[tuple[int, Array]] = []
+
+    def reserve(self, position: int, size: int) -> int:
+        """Return the offset of `size` bytes for the kernel's argument `position`."""
+        offset = self.size
+        self.size += _padded(size)
+        self.positions.append(position)
+        return offset
+
+    def give(self, position: int, array: Array) -> int:
+        """Return the offset of an array that is copied to the device."""
+        self._given.append((self.reserve(position, array.nbytes), array))
+        return self._given[-1][0]
+
+    def receive(self, position: int, array: Array) -> int:
+        """Return the offset of an array that is copied from the device."""
+        self.received.append((self.reserve(position, array.nbytes), array))
+        return self.received[-1][0]
+
+    def copies(self) -> Iterator[tuple[int, Array]]:
+        """Yield what to copy to the device and where to; small arrays next to each other there are one copy."""
+        together: list[tuple[int, Array]] = []
+        for offset, array in self._given:
+            if array.nbytes > _SMALL:
+                yield offset, array
+                continue
+            if together and offset != together[-1][0] + _padded(together[-1][1].nbytes):
+                yield _joined(together)
+                together = []
+            together.append((offset, array))
+        if together:
+            yield _joined(together)
 
 
-@contextmanager
-def _memory(driver: Driver) -> Iterator[_Memory]:
-    memory = _Memory(driver)
-    try:
-        yield memory
-    finally:
-        for address in memory.addresses:
-            driver.free(address)
+def _padded(size: int) -> int:
+    return -(-size // DEVICE_ALIGNMENT) * DEVICE_ALIGNMENT
 
 
-def _release(driver: Driver, addresses: dict[str, int]) -> None:
-    driver.enter()
-    for address in addresses.values():
-        driver.free(address)
+def _joined(pieces: Sequence[tuple[int, Array]]) -> tuple[int, Array]:
+    """Return the offset of the first array, and one array of bytes from there on with all of them at their offsets."""
+    begin, (last, array) = pieces[0][0], pieces[-1]
+    whole = np.empty(last + array.nbytes - begin, np.uint8)
+    for offset, piece in pieces:
+        whole[offset - begin : offset - begin + piece.nbytes] = piece.reshape(-1).view(np.uint8)
+    return begin, whole
 
 
 def _number(value: Value | None) -> int:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from ragged.errors import UserError
 from ragged.runtime.cuda.launch import Launch
 from ragged.runtime.memory import Array, raw_address
 
 LIBRARY = "libcuda.so.1"
+
+Timer: TypeAlias = tuple[c_void_p, c_void_p]
+"""The driver's events before and after a launch."""
 
 _NO_DEVICE, _NO_BINARY, _TOO_LARGE = 100, 209, 720
 """CUDA_ERROR_NO_DEVICE, ..._NO_BINARY_FOR_GPU and ..._COOPERATIVE_LAUNCH_TOO_LARGE."""
@@ -71,10 +74,6 @@ class Driver:
         """Free memory of `allocate`."""
         self._do("cuMemFree_v2", c_uint64(address))
 
-    def clear(self, address: int, size: int) -> None:
-        """Set memory to zero."""
-        self._do("cuMemsetD8_v2", c_uint64(address), ctypes.c_ubyte(0), c_size_t(size))
-
     def upload(self, address: int, array: Array) -> None:
         """Copy a C-contiguous array to the device."""
         if array.nbytes:
@@ -89,14 +88,33 @@ class Driver:
                 "cuMemcpyDtoH_v2", c_void_p(raw_address(array)), c_uint64(address), c_size_t(array.nbytes)
             )
 
-    def run(self, function: c_void_p, launch: Launch, words: Sequence[int]) -> None:
-        """Launch a kernel with arguments of 64 bits, all of its blocks at once, and wait for its end."""
+    def timer(self) -> Timer:
+        """Return the events before and after a launch; `release` frees them."""
+        events = (c_void_p(), c_void_p())
+        for event in events:
+            self._do("cuEventCreate", byref(event), c_uint(0))
+        return events
+
+    def release(self, timer: Timer) -> None:
+        """Free the events of `timer`."""
+        for event in timer:
+            self._do("cuEventDestroy_v2", event)
+
+    def run(self, function: c_void_p, launch: Launch, words: Sequence[int], timer: Timer) -> int:
+        """Launch a kernel with arguments of 64 bits, all of its blocks at once, and wait for its end.
+
+        Return the nanoseconds that it took on the device.
+        """
         held = [c_uint64(word & (1 << 64) - 1) for word in words]
         addresses = (c_void_p * len(held))(*(ctypes.addressof(word) for word in held))
         grid = (c_uint(launch.blocks), c_uint(1), c_uint(1), c_uint(launch.threads), c_uint(1), c_uint(1))
-        shared = c_uint(launch.shared_bytes)
-        self._do("cuLaunchCooperativeKernel", function, *grid, shared, c_void_p(), addresses, launch=launch)
-        self._do("cuCtxSynchronize")
+        shared, stream, took = c_uint(launch.shared_bytes), c_void_p(), c_float()
+        self._do("cuEventRecord", timer[0], stream)
+        self._do("cuLaunchCooperativeKernel", function, *grid, shared, stream, addresses, launch=launch)
+        self._do("cuEventRecord", timer[1], stream)
+        self._do("cuEventSynchronize", timer[1])
+        self._do("cuEventElapsedTime", byref(took), *timer)
+        return round(took.value * 1e6)
 
     def _do(self, name: str, *arguments: object, launch: Launch | None = None) -> None:
         code = int(getattr(self._cuda, name)(*arguments))

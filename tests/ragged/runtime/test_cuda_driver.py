@@ -28,12 +28,22 @@ class Library:
                 arguments[1]._obj.value = b"what it means"
                 return 0
             self.calls.append((name, arguments))
+            if name == "cuEventElapsedTime":
+                arguments[0]._obj.value = 1.5
             if name == "cuLaunchCooperativeKernel":  # what is launched with is gone when the call is over
                 number = ctypes.POINTER(ctypes.c_uint64)
                 self.words = [ctypes.cast(address, number)[0] for address in arguments[9]]
             return self.code if name == self.refuses else 0
 
         return call
+
+
+ENDS = ("Record", "Synchronize", "ElapsedTime")
+"""What is done with events after a launch."""
+
+
+def run(device: Driver) -> int:
+    return device.run(ctypes.c_void_p(7), LAUNCH, [5, -1, 2**63], device.timer())
 
 
 def said(refuses: str, code: int, act) -> str:
@@ -59,7 +69,7 @@ def test_a_device_of_another_kind():
 
 
 def test_a_device_with_too_few_multiprocessors():
-    assert said("cuLaunchCooperativeKernel", 720, lambda d: d.run(ctypes.c_void_p(), LAUNCH, [])) == (
+    assert said("cuLaunchCooperativeKernel", 720, run) == (
         "this GPU has fewer multiprocessors than the kernel's 132 blocks\n"
         "  because: cuLaunchCooperativeKernel says 720: what it means\n"
         '  fix: compile it for as many: target="cuda -arch=sm_90 -multiprocessors=..."'
@@ -74,9 +84,10 @@ def test_anything_else():
 
 def test_a_launch_of_all_blocks_at_once():
     library = Library()
-    Driver(library).run(ctypes.c_void_p(7), LAUNCH, [5, -1, 2**63])
-    (name, arguments), (last, _) = library.calls[-2:]
-    assert (name, last) == ("cuLaunchCooperativeKernel", "cuCtxSynchronize")
+    assert run(Driver(library)) == 1_500_000
+    names = [name for name, _ in library.calls[-5:]]
+    assert names == ["cuEventRecord", "cuLaunchCooperativeKernel", *(f"cuEvent{each}" for each in ENDS)]
+    arguments = library.calls[-4][1]
     assert [argument.value for argument in arguments[:8]] == [7, 132, 1, 1, 256, 1, 1, 1024]
     assert library.words == [5, 2**64 - 1, 2**63]
 
