@@ -18,6 +18,7 @@ from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, roll
 from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.shapes import Shape
+from ragged.auto.share_evenly import share_evenly
 from ragged.auto.share_out import share_out
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_lanes import tile_lanes
@@ -180,7 +181,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     ),
     Rule(
         "fuse_nests",
-        lambda s: fuse_nests(s.schedule),
+        lambda s: fuse_nests(s.schedule, s.threads),
         "rows pass from nest to nest in caches, without a barrier; before products are tiled",
         "fuse_nests",
     ),
@@ -220,6 +221,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "rolling_buffers",
         _roll_batches,
         "the next batch reuses the same rows, which are in the cache; before workers share them",
+    ),
+    Rule(
+        "share_evenly",
+        lambda s: share_evenly(s.schedule, s.threads),
+        "few iterations leave workers idle; right before they share loops",
     ),
     Rule("distribute_over_team", _share_out, "workers run the parallel loops; barriers stand between them"),
     Rule(

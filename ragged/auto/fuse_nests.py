@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ragged.analysis.buffers import is_size_expr
 from ragged.analysis.dense_products import DenseProduct, dense_products
@@ -24,7 +25,12 @@ from ragged.transform.loops.reorder import reorder
 from ragged.transform.mapping.parallel import parallel
 
 
-def fuse_nests(schedule: LoopSchedule) -> None:
+def are_shared(iterations: int, threads: int) -> bool:
+    """Return whether workers share so many iterations, and none is idle for a tenth of them."""
+    return 10 * (-iterations % threads) <= iterations
+
+
+def fuse_nests(schedule: LoopSchedule, threads: int) -> None:
     """Fuse nests that follow each other at the outer loops that they have in common, so that rows pass in caches.
 
     before::
@@ -55,7 +61,7 @@ def fuse_nests(schedule: LoopSchedule) -> None:
     group: _Group | None = None
     for nest in _nests(schedule.program):
         if nest is None or group is None or not group.join(schedule, nest):
-            group = None if nest is None else _Group(nest)
+            group = None if nest is None else _Group(nest, threads)
 
 
 _INDEPENDENT = (LoopKind.PARALLEL, LoopKind.SERIAL)
@@ -73,7 +79,7 @@ class _Nest:
         """Return whether there are other loops in the loops `fused`, and these are all of the nest's."""
         return len(self.loops) == len(fused) and any(len(each.loops) > len(fused) for each in self.statements)
 
-    def cost(self, fused: Sequence[Var], reduced: bool) -> str | None:
+    def cost(self, fused: Sequence[Var], reduced: bool, threads: int) -> str | None:
         """Return what the nest would lose if other statements stood in its loops `fused` as well; None if nothing.
 
         `reduced` says that there would be loops besides what is done in each iteration.
@@ -82,7 +88,8 @@ class _Nest:
             batch = {loop.var: loop.extent for loop in self.product.batch}
             if not batch.keys() >= set(fused):
                 return f"the product '{self.product.update.name}' would lose its register tiles"
-            if not any(isinstance(batch[var], Const) for var in fused):
+            known = [int(extent.value) for var in fused if isinstance(extent := batch[var], Const)]
+            if not known or not are_shared(prod(known), threads):
                 return f"workers would not share the columns of the product '{self.product.update.name}'"
         for site in self.statements:
             stmt = _leaf(site)
@@ -95,8 +102,8 @@ class _Nest:
 class _Group:
     """Nests that are fused; `loops` are the fused ones."""
 
-    def __init__(self, first: _Nest) -> None:
-        self.first = first
+    def __init__(self, first: _Nest, threads: int) -> None:
+        self.first, self.threads = first, threads
         self.loops = first.loops
         self.members = [(first, tuple(loop.var for loop in first.loops))]
 
@@ -160,7 +167,7 @@ class _Group:
         """Return what would be lost by fusing so many loops; None if nothing."""
         members = [(each, loops[: len(own)]) for each, loops in (*self.members, (nest, own))]
         reduced = any(each.reduces(loops) for each, loops in members)
-        return next(filter(None, (each.cost(loops, reduced) for each, loops in members)), None)
+        return next(filter(None, (each.cost(loops, reduced, self.threads) for each, loops in members)), None)
 
 
 def _nests(program: Program) -> Iterator[_Nest | None]:

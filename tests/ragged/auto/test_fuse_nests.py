@@ -7,7 +7,7 @@ import pytest
 
 from ragged import tc
 from ragged.auto import fuse_nests as own_module
-from ragged.auto.fuse_nests import fuse_nests
+from ragged.auto.fuse_nests import are_shared, fuse_nests
 from ragged.auto.options import ScheduleOptions
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -58,7 +58,7 @@ def pair(second, value):
 
 def fused(program):
     schedule = LoopSchedule(program)
-    fuse_nests(schedule)
+    fuse_nests(schedule, 2)
     return schedule, schedule.record("fuse_nests", "")
 
 
@@ -168,3 +168,8 @@ def test_results_have_the_same_bits():
         one, other = (each if isinstance(each, dict) else {"": each} for each in found)
         for key, value in one.items():
             np.testing.assert_array_equal(value, other[key])
+
+
+def test_workers_that_idle():
+    assert [n for n in range(1, 25) if not are_shared(n, 2)] == [1, 3, 5, 7, 9]
+    assert [n for n in range(1, 20) if are_shared(n, 4)] == [4, 8, 11, 12, 15, 16, 19]

@@ -1,0 +1,58 @@
+"""Outermost loops of one iteration are left out, so that workers share what is inside."""
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from ragged.auto.share_evenly import share_evenly
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from ragged.schedule.loop_schedule import LoopSchedule
+
+PROGRAM = """\
+program("scale")
+
+C: call()
+x: payload(float32[{extent}, C])
+y: output(float32[{extent}, C])
+
+with kernel:
+    for b in parallel({extent}):
+        for c in {kind}(C):
+            y[b, c] = 2.0 * x[b, c]
+"""
+
+
+def shared(extent, kind="parallel", threads=2):
+    program = parse(PROGRAM.format(extent=extent, kind=kind))
+    schedule = LoopSchedule(program)
+    share_evenly(schedule, threads)
+    given = {"x": np.arange(extent * 5, dtype=np.float32).reshape(extent, 5)}
+    found = interpret(schedule.program, {"C": 5}, dict(given))
+    assert np.array_equal(found["y"], 2 * given["x"])
+    return to_text(schedule.program).partition("with kernel:\n")[2].splitlines()[0].strip()
+
+
+@pytest.mark.parametrize("kind", ["parallel", "serial"])
+def test_a_loop_of_one_iteration_is_left_out(kind):
+    assert shared(1, kind) == "for c in parallel(C):"
+
+
+def test_loops_that_workers_share_stay():
+    assert shared(3) == "for b in parallel(3):"
+    assert shared(1, threads=1) == "for b in parallel(1):"
+
+
+def test_products_of_one_image_are_shared():
+    text = """def f(float(B,R,T) x, float(C,R) w) -> (y, z) {
+      y(b,c,t) +=! x(b,r,t) * w(c,r)
+      z(b,c,t) = fmax(y(b,c,t), 0)
+    }"""
+    function = tc.define(text).f
+    x, w = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((1, 8, 40), (12, 8)))
+    sizes = {"B": 1, "C": 12, "R": 8, "T": 40}
+    one, two = (function.compile(sizes=sizes, threads=threads) for threads in (1, 2))
+    assert " * 1 // workers" not in two.show("loops")
+    for name, found in two(x, w).items():
+        assert np.array_equal(found, one(x, w)[name])
