@@ -9,6 +9,7 @@ import numpy as np
 
 from cortex.ra.base import K, N, S, Shape, StructureDim
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
+from cortex.ra.nested import apart
 from cortex.ra.node import ChildVar, NodeVar, StructureVar
 from cortex.ra.shapes import assigned_name, check_name, dense_shape, node_shape, parameters, stored_dtype
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
@@ -46,6 +47,8 @@ def node_input(
         shape: the extents of one node's value, () for a number.
         dtype: "float32", "int32" or "int64".
         default: the value at nodes that carry none; without it such a node is a `DataError` where the model reads it.
+            A call in which no node carries the payload is a `DataError` also with a default, as the name may be
+            wrong, unless one carries `None`.
 
     Raises:
         ModelError: an illegal name, extent, dtype or default.
@@ -116,6 +119,8 @@ def compute(
     indices = _indices(names, dims, at)
     body = _element(function(node, *([] if child is None else [child]), *indices))
     label = name or assigned_name(at, "compute")
+    if dims[0] is N and child is None:
+        body = apart(body, node, indices, label)
     return Compute(label, dims, body.dtype, node, child, indices, body, calls=body.calls, at=at)
 
 

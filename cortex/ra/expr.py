@@ -47,6 +47,7 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
     """A scalar at each point of the indices in scope; `calls` says whether it depends on a recursive call's result."""
 
     _front_end = "ra"
+    _reductions = "ra.sum over a dense index, ra.sum_children over the children of a node"
     dtype: DType = field(kw_only=True)
     at: Location | None = field(kw_only=True, default=None, repr=False)
     calls: bool = field(init=False, repr=False)

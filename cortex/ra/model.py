@@ -116,6 +116,12 @@ def recursion_op(
     closed = {str(name): _output(name, pair) for name, pair in outputs.items()}
     heads = {name: _head(name, body) for name, body in (roots or {}).items()}
     later = {name: _after(name, body) for name, body in (after or {}).items()}
+    if structure is not None and not isinstance(structure, Structure):
+        raise ModelError(
+            f"recursion_op: structure={structure!r} is no structure",
+            at=Location.capture(),
+            fix="ra.Tree(), ra.Dag() or ra.Sequence()",
+        )
     return Model(closed, structure or Tree(), heads=heads, after=later)
 
 

@@ -42,7 +42,7 @@ def check_name(what: str, name: object, at: Location | None) -> None:
 
 def dense_shape(what: str, shape: Sequence[int], at: Location | None) -> tuple[int, ...]:
     """Return the shape; `ModelError` unless all extents are dense."""
-    dims = tuple(shape)
+    dims = _tuple(what, shape, at)
     for dim in dims:
         _check_extent(what, dim, at)
     return tuple(int(dim) for dim in dims)
@@ -56,7 +56,7 @@ def node_shape(
     structures: bool = False,
 ) -> Shape:
     """Return the shape, N first, then K if `children` allows it, or S if `structures` does, then dense extents."""
-    dims = tuple(shape)
+    dims = _tuple(what, shape, at)
     if structures and dims[:1] == (S,):
         for dim in dims[1:]:
             _check_extent(what, dim, at)
@@ -79,6 +79,15 @@ def node_shape(
     for dim in dims[begin:]:
         _check_extent(what, dim, at)
     return (*dims[:begin], *(int(dim) for dim in dims[begin:] if not isinstance(dim, StructureDim)))
+
+
+def _tuple(what: str, shape: Any, at: Location | None) -> tuple[Any, ...]:
+    if not isinstance(shape, tuple | list):
+        given = repr(shape) if isinstance(shape, int | str) else f"of type {type(shape).__name__}"
+        raise ModelError(
+            f"{what}: a shape is a tuple of extents, not {given}", at=at, fix="(ra.N, 256), or (256,)"
+        )
+    return tuple(shape)
 
 
 def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None) -> DType:

@@ -42,6 +42,12 @@ Structure: TypeAlias = Tree | Dag | Sequence
 
 
 def _check_max_children(structure: str, most: int | None) -> None:
+    if most is not None and type(most) is not int:
+        raise ModelError(
+            f"{structure}: max_children={most!r} is no integer",
+            at=Location.capture(),
+            fix="give the largest number of children, or None for any",
+        )
     if most is not None and most < 1:
         raise ModelError(
             f"{structure}: max_children={most!r} allows no recursion",

@@ -29,6 +29,7 @@ class Symbol(Operators["Value", "ValueLike"]):
 
     __slots__ = ()
     _front_end = "ragged"
+    _reductions = "ragged.sum, ragged.max or another reduction, over a dim"
 
     @property
     @abstractmethod

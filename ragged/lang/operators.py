@@ -49,6 +49,8 @@ class Operators(Generic[E, L]):
     __slots__ = ()
     _front_end: ClassVar[str]
     """What programs call the front end: `ra`, `ragged`."""
+    _reductions: ClassVar[str]
+    """What stands for a loop of Python."""
 
     @abstractmethod
     def _with(self, op: BinaryOp, other: L) -> E:
@@ -69,12 +71,7 @@ class Operators(Generic[E, L]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> E:
         op = _OF_NUMPY.get(ufunc)
         if op is None or method != "__call__" or options:
-            raise ModelError(
-                f"numpy.{ufunc.__name__} is given an expression",
-                at=Location.capture(),
-                because="its value is known when the function runs, not while it is written",
-                fix=f"a function of {self._front_end}: {', '.join((*names(), 'maximum', 'minimum'))}",
-            )
+            raise self._unknown(f"numpy.{ufunc.__name__} is given an expression", self._functions())
         left, right = operands
         return self._with(op, right) if left is self else self._after(op, left)
 
@@ -162,3 +159,24 @@ class Operators(Generic[E, L]):
 
     def __bool__(self) -> Never:
         raise self._branch()
+
+    def __float__(self) -> Never:
+        raise self._unknown("an expression is given for a number of Python", self._functions())
+
+    def __index__(self) -> Never:
+        raise self._unknown(
+            "an expression is given for an integer of Python, as in range(...)", self._reductions
+        )
+
+    @classmethod
+    def __torch_function__(cls, function: Any, *_: object) -> Never:
+        raise cls._unknown(f"torch.{function.__name__} is given an expression", cls._functions())
+
+    @classmethod
+    def _functions(cls) -> str:
+        return f"a function of {cls._front_end}: {', '.join((*names(), 'maximum', 'minimum'))}"
+
+    @staticmethod
+    def _unknown(what: str, fix: str) -> ModelError:
+        because = "its value is known when the function runs, not while it is written"
+        return ModelError(what, at=Location.capture(), because=because, fix=fix)

@@ -124,6 +124,15 @@ def fix_sizes(function: CheckedFunction, fixed: dict[str, int], name: str, shape
                 raise refuse(function, what)
 
 
+def read_size(function: CheckedFunction, name: str, value: object) -> int:
+    """Return the value of a size, or of an integer scalar; refused if it can be none."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise refuse(function, f"is given {name} = {value!r}, and it is an integer")
+    if value < 0 and name not in function.scalars:
+        raise refuse(function, f"is given {name} = {value}, and a size is 0 or more")
+    return int(value)
+
+
 def sizes_of(
     function: CheckedFunction, shapes: Mapping[str, Sequence[int]], scalars: Mapping[str, object]
 ) -> dict[Var, int]:

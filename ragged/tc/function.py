@@ -15,6 +15,7 @@ from ragged.tc.arguments import (
     named,
     read_arguments,
     read_parameter,
+    read_size,
     refuse,
     require_fixed,
 )
@@ -68,9 +69,10 @@ class TcFunction(TcCallable):
         """
         function = self._function
         fixed, bound = dict(sizes or {}), {}
-        for name in fixed:
+        for name, value in fixed.items():
             if name not in function.sizes and name not in function.scalars:
                 raise refuse(function, f"has no size '{name}'", fix=f"one of {', '.join(function.sizes)}")
+            fixed[name] = read_size(function, name, value)
         for name, value in (parameters or {}).items():
             if name not in function.parameters:
                 raise refuse(function, f"has no tensor '{name}' to bind")

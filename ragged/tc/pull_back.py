@@ -49,7 +49,9 @@ class PullBack:
         """Return the value to add up, 0 where its conditions do not hold, and the indices to sum over."""
         value = _Replaced(self.load, Load(self.load.buffer, tuple(map(Ref, self.element)))).expr(self.value)
         conditions = [each for each in self.inverse.conditions if not self.holds(each[1])]
+        others: list[Expr] = []
         if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
+            others = [each for each in conjuncts(value.condition) if reads_memory(each)]
             inner = ((None, self.inverse.at(each)) for each in conjuncts(value.condition))
             conditions, value = (
                 [*conditions, *(each for each in inner if not self.holds(each[1]))],
@@ -57,7 +59,7 @@ class PullBack:
             )
         conditions.sort(key=lambda each: reads_memory(each[1]))
         opened = {var for var, _ in conditions if var is not None}
-        bounds = self._padded_ranges(opened, value)
+        bounds = self._padded_ranges(opened, [value, *others])
         if bounds is not None:
             free = [
                 each for var, each in conditions if var is None and not variables(each) & self.known.keys()
@@ -71,14 +73,14 @@ class PullBack:
         """Return whether a condition holds for all elements, iterations and sizes."""
         return holds(self.function, condition, self.known)
 
-    def _padded_ranges(self, opened: set[Var], value: Expr) -> dict[Var, IndexRange] | None:
+    def _padded_ranges(self, opened: set[Var], values: Sequence[Expr]) -> dict[Var, IndexRange] | None:
         """Return the ranges of a copy of the seed with zeros; None if other reads depend on the conditions as well."""
-        alone = _Replaced(self.seed, Const(0.0, self.seed.dtype)).expr(value)
+        alone = [_Replaced(self.seed, Const(0.0, self.seed.dtype)).expr(value) for value in values]
         if not (opened and self.inverse.summed and isinstance(self.seed, Load)):
             return None
-        if variables(alone) & opened or not opened <= self.inverse.numerators.keys() & set(
-            self.statement.indices
-        ):
+        if any(
+            variables(each) & opened for each in alone
+        ) or not opened <= self.inverse.numerators.keys() & set(self.statement.indices):
             return None
         found = {var: _bounds(self.inverse.numerators[var][0], self.known) for var in opened}
         return (

@@ -85,7 +85,7 @@ def empty(
         at=_place(statement, var),
         because=f"{', '.join(dict.fromkeys(bounding))} bound it" if bounding else None,
         example=f"{_sizes_text(sizes)}: {low}:{high}" if sizes else None,
-        fix=f"where {var.name} in {low}:{low + 1}, or sizes for which it has values",
+        fix="sizes for which it has values" if sizes else f"where {var.name} in {low}:{low + 1}",
     )
 
 

@@ -34,6 +34,15 @@ def representatives(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
     return tuple(Shape(ordered[place].sizes, weights[place]) for place in places)
 
 
+def with_sizes(shapes: Sequence[Shape], known: Mapping[str, int]) -> tuple[Shape, ...]:
+    """Return shapes whose sizes are those that are `known` where there are: each once, with the weights of all."""
+    weights: dict[tuple[tuple[str, int], ...], float] = {}
+    for shape in shapes or (Shape(()),):
+        sizes = tuple(sorted((dict(shape.sizes) | known).items()))
+        weights[sizes] = weights.get(sizes, 0.0) + shape.weight
+    return tuple(Shape(sizes, weight) for sizes, weight in weights.items())
+
+
 def drawn_call(signature: RaggedSignature, shape: Shape, seed: int) -> dict[str, Any]:
     """Return the arguments of a call with the sizes of a shape: numbers drawn with deviation 1.
 

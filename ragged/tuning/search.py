@@ -10,11 +10,12 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.shapes import ShapesLike
+from ragged.compiled.parameters import bind_parameters
 from ragged.errors import UserError
 from ragged.machine import this_machine
 from ragged.runtime.cores import usable_cores
 from ragged.runtime.team import check_workers
-from ragged.tuning.calls import drawn_call, representatives, shapes_text
+from ragged.tuning.calls import drawn_call, representatives, shapes_text, with_sizes
 from ragged.tuning.compile_ahead import CompileAhead
 from ragged.tuning.records import RecordKey, key_for
 from ragged.tuning.result import Tuning
@@ -93,7 +94,7 @@ def tune(
     workers = check_workers(threads)
     with CompileAhead(usable_cores() if cache else 0) as ahead:
         subject = RaggedSubject(schedule, params or {}, options, threads, cache=cache, ahead=ahead)
-        found = _give_calls(subject, schedule, options, calls, workers, seed)
+        found = _give_calls(subject, schedule, params or {}, options, calls, workers, seed)
         search = MeasuredSearch(subject, points, strategy, seed, records, key or found, advance)
         return search.run(seconds, "ragged")
 
@@ -101,6 +102,7 @@ def tune(
 def _give_calls(
     subject: RaggedSubject,
     schedule: RaggedSchedule,
+    params: Mapping[str, object],
     options: CompileOptions,
     calls: Sequence[Mapping[str, object]] | None,
     workers: int,
@@ -110,13 +112,15 @@ def _give_calls(
     if calls is not None:
         subject.set_calls(calls, (1.0,) * len(calls))
         return key_for(subject.programs, workers, shapes_text(calls))
-    missing = set(schedule.signature.sizes) - {name for shape in options.shapes for name, _ in shape.sizes}
+    _, bound = bind_parameters(schedule.signature, params)
+    shapes = with_sizes(options.shapes, {name: value for name, (value, _) in bound.items()})
+    missing = set(schedule.signature.sizes) - {name for shape in shapes for name, _ in shape.sizes}
     if missing:
         raise UserError(
             f"tune: no shapes are given for size '{min(missing)}'",
             fix=f"shapes={{{min(missing)!r}: [...]}}, a range where it is declared, or calls=[...]",
         )
-    chosen = representatives(options.shapes or ())
+    chosen = representatives(shapes)
     drawn = [drawn_call(schedule.signature, shape, seed) for shape in chosen]
     subject.set_calls(drawn, tuple(shape.weight for shape in chosen))
     return key_for(subject.programs, workers, chosen)

@@ -88,8 +88,10 @@ def pack(
     check_alone(program, parameter, "pack")
     sized = parameter.role is Role.PARAMETER and not all(isinstance(each, Const) for each in parameter.shape)
     given = parameter.role is Role.PAYLOAD
+    if given:
+        _check_no_team(program, parameter)
     shape = (
-        _input_shape(program, parameter)
+        _sized_shape(parameter)
         if given or (sized and not first)
         else tuple(map(Const, table_shape(parameter, "pack")))
     )
@@ -114,25 +116,28 @@ def pack(
     return rewriter.finish(program, done)
 
 
-def _input_shape(program: Program, given: Buffer) -> tuple[Expr, ...]:
-    """Return the shape of an input that the kernel can pack, or raise `ScheduleError`."""
-    what = f"pack: '{given.name}' cannot be packed in the kernel"
+def _sized_shape(given: Buffer) -> tuple[Expr, ...]:
+    """Return the shape, of numbers and sizes, of an input or a parameter, or raise `ScheduleError`."""
     if not given.shape or not all(is_size_expr(extent) for extent in given.shape):
         raise ScheduleError(
-            what,
+            f"pack: '{given.name}' cannot be packed",
             because="its extents are not all numbers and sizes of the call",
             fix="pack an input without rows of different lengths",
         )
+    return given.shape
+
+
+def _check_no_team(program: Program, given: Buffer) -> None:
+    """Raise `ScheduleError` if workers share the kernel, which fills the table of an input."""
     if any(
         isinstance(stmt, For) and stmt.kind in (LoopKind.TEAM, LoopKind.THREADS)
         for stmt in statements(program.kernel)
     ):
         raise ScheduleError(
-            what,
+            f"pack: '{given.name}' cannot be packed in the kernel",
             because="a team runs the kernel: each worker would fill the whole table",
             fix="pack before distribute_over_team",
         )
-    return given.shape
 
 
 def _before_kernel(program: Program, stmt: Stmt) -> Program:

@@ -70,6 +70,18 @@ def test_parameters_are_packed_when_they_are_bound():
         np.testing.assert_allclose(found, a @ own.T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 10, 64, 65, 128])
+def test_a_fixed_number_of_columns_on_a_team(columns):
+    x = ragged.input_tensor("X", [(r, ragged.size("M")), (k, ragged.size("I"))])
+    w = ragged.parameter("W", [(c, columns), (k, ragged.size("I"))])
+    y = ragged.compute("Y", [x.dims[0], w.dims[0]], lambda p, q: ragged.sum(k, lambda t: x[p, t] * w[q, t]))
+    own = numbers(columns, 37)
+    f = ragged.compile(y, {"W": own}, threads=2)
+    for rows in (1, 3, 50):
+        a = numbers(rows, 37, seed=1)
+        np.testing.assert_allclose(f(X=a), a @ own.T, rtol=1e-4, atol=1e-4)
+
+
 def test_sizes_that_disagree(function):
     with pytest.raises(DataError) as error:
         function.with_params({"W": numbers(20, 24), "b": numbers(21)})

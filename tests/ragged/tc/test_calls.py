@@ -153,6 +153,11 @@ def test_compile_fixes_sizes_and_binds_arguments():
         fast(X[:4])
     with pytest.raises(tc.TcError, match="has no size 'Z'"):
         LIB.mlp1.compile(sizes={"Z": 1})
+    for size in (2.5, "5", True):
+        with pytest.raises(tc.TcError, match=f"is given B = {size!r}, and it is an integer"):
+            LIB.mlp1.compile(sizes={"B": size})
+    with pytest.raises(tc.TcError, match="is given B = -1, and a size is 0 or more"):
+        LIB.mlp1.compile(sizes={"B": -1})
 
 
 def test_show():

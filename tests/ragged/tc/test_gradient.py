@@ -38,6 +38,8 @@ CASES = {
                    [(3, 6), (6,), (6,)]),
     "max pooling": ("(float(H,W) x) -> (y) { y(h,w) max=! x(2*h+p,3*w+q) where p in 0:2, q in 0:3 }", [(5, 7)]),
     "overlapping pooling": ("(float(H) x) -> (y) { y(h) min=! 2 * x(2*h+p) where p in 0:3 }", [(9,)]),
+    "overlapping maxima": ("(float(H) x) -> (y, z) { y(h) max=! x(h+p) where p in 0:3  z(h) min=! x(3*h+p) where p in 0:2 }",
+                           [(9,)]),
     "product": ("(float(N,K) x, float(N) s) -> (p, q) { p(n) *=! x(n,k) q(n) = s(n) q(n) *= x(n,k) + 1 }",
                 [(3, 4), (3,)]),
     "running maximum": ("(float(N,K) x, float(N) s) -> (m) { m(n) = s(n) m(n) max= x(n,k) * s(n) }", [(4, 3), (4,)]),
@@ -252,6 +254,12 @@ def test_integers_take_part_and_have_none():
     with pytest.raises(tc.TcError, match="gradient: 'x' is of integers, which have no gradient") as caught:
         TEXTS.counts.gradient(wrt=("x",))
     assert caught.value.phase == "check"
+
+
+@pytest.mark.parametrize("wrt", ["w", "", (), []])
+def test_no_list_of_names(wrt):
+    with pytest.raises(tc.TcError, match="names no parameters"):
+        TEXTS.counts.gradient(wrt=wrt)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_an_input_of_rows_of_different_lengths():
         )
     )
     assert refused(pack, program, declared(program, "v"), "v_packed", (), (1, 0)) == (
-        "pack: 'v' cannot be packed in the kernel\n"
+        "pack: 'v' cannot be packed\n"
         "  because: its extents are not all numbers and sizes of the call\n"
         "  fix: pack an input without rows of different lengths"
     )
