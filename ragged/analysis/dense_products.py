@@ -1,4 +1,4 @@
-"""Sums of products of dense operands: matrix products, batches of them, convolutions, of any sizes."""
+"""Contractions of dense operands: matrix products, batches of them, convolutions, distances, of any sizes."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ from dataclasses import dataclass
 
 from ragged.analysis.buffers import is_size_expr
 from ragged.arith.affine import growth
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
-from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var
+from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import leaves, mentions, read
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
+_MOST_OPERANDS = 6
+"""The most operands of a value other than a product: each takes a register."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenseProduct:
     """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
 
+    In the place of the product may stand arithmetic of `operand` with what does not depend on the columns, as in
+    `(x - w) * (x - w)` and `x * w * s`, and in the place of the sum a product, a minimum or a maximum.
+
     Stores may follow the sum in the innermost loop, as those of `act(sum + bias)`: the last of them is the result.
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
-    `operand` is indexed by it in `dimension`; the other operand does not depend on it. A parameter, or an input that
-    nothing else reads, `is_packed` so that columns are contiguous. What else is read, also under a condition, or from
-    another place on than the first one, has to be copied. `rows` are the loops that `operand` does not depend on,
-    `batch` the others; all stand directly inside each other, and are listed outermost first. Loops `around` them have
-    more than one statement inside.
+    `operand` is indexed by it in `dimension`; `others` are the other operands, which do not depend on it. A parameter,
+    or an input that nothing else reads, `is_packed` so that columns are contiguous. What else is read, also under a
+    condition, or from another place on than the first one, has to be copied. `rows` are the loops that `operand` does
+    not depend on, `batch` the others; all stand directly inside each other, and are listed outermost first. Loops
+    `around` them have more than one statement inside.
     """
 
     init: Label
@@ -38,7 +43,7 @@ class DenseProduct:
     columns: For
     axes: tuple[For, ...]
     operand: Load
-    other: Expr
+    others: tuple[Expr, ...]
     dimension: int
     is_packed: bool
     around: tuple[For, ...]
@@ -65,15 +70,15 @@ class DenseProduct:
 def dense_products(program: Program) -> Iterator[DenseProduct]:
     """Yield the dense products of the kernel, in program order."""
     readers = Counter(buffer for leaf in leaves(program.kernel) for buffer in read(leaf))
-    for each in sums_of_products(program):
+    for each in _reductions(program):
         found = _product(each, readers)
         if found is not None:
             yield found
 
 
 @dataclass(frozen=True, slots=True)
-class SumOfProducts:
-    """`out[...] += a * b`, reduced over `axes`, in `outputs` directly inside each other; all extents are dense.
+class DenseReduction:
+    """`out[...] += value`, reduced over `axes`, in `outputs` directly inside each other; all extents are dense.
 
     `result` is the last store of the same element; `around` are loops with more than one statement inside.
     """
@@ -84,23 +89,32 @@ class SumOfProducts:
     outputs: tuple[For, ...]
     axes: tuple[For, ...]
     around: tuple[For, ...]
-    factors: tuple[Expr, Expr]
+
+    @property
+    def factors(self) -> tuple[Expr, Expr] | None:
+        """The operands of a sum of products of two, else None."""
+        match self.update:
+            case Reduce(combiner=Combiner.SUM, value=Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs)):
+                return lhs, rhs
+            case _:
+                return None
 
 
-def sums_of_products(program: Program) -> Iterator[SumOfProducts]:
-    """Yield the sums of products of the kernel with dense extents, in program order."""
+def sums_of_products(program: Program) -> Iterator[DenseReduction]:
+    """Yield the sums of products of two operands of the kernel with dense extents, in program order."""
+    return (each for each in _reductions(program) if each.factors is not None)
+
+
+def _reductions(program: Program) -> Iterator[DenseReduction]:
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
-            found = _sum(site, site.stmt)
+            found = _reduction(site, site.stmt)
             if found is not None:
                 yield found
 
 
-def _sum(site: Site, update: Reduce) -> SumOfProducts | None:
-    value = update.value
-    if update.combiner is not Combiner.SUM or not update.buffer.dtype.is_float or not update.indices:
-        return None
-    if not (isinstance(value, Binary) and value.op is BinaryOp.MUL):
+def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
+    if not update.buffer.dtype.is_float or not update.indices:
         return None
     count = len(update.axes)
     axes, outputs = site.loops[-count:], _outputs(site, count)
@@ -111,21 +125,21 @@ def _sum(site: Site, update: Reduce) -> SumOfProducts | None:
         return None
     init, result = found
     around = site.loops[: -count - len(outputs)]
-    return SumOfProducts(init.label, update, result, outputs, axes, around, (value.lhs, value.rhs))
+    return DenseReduction(init.label, update, result, outputs, axes, around)
 
 
-def _product(found: SumOfProducts, readers: Mapping[Buffer, int]) -> DenseProduct | None:
+def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProduct | None:
     """Return a sum as a product, or None if it has another form; `readers` are the statements that read a buffer."""
     axes, outputs = found.axes, found.outputs
     for columns in lane_loops(found.result, outputs):
-        for operand, other in (found.factors, found.factors[::-1]):
+        for operand, others in _operands(found):
             load = _load(operand)
             dimension = (
                 None
                 if load is None
                 else _dimension(load, columns.var, [loop.var for loop in (*axes, *outputs)])
             )
-            if load is None or dimension is None or mentions(other, (columns.var,)):
+            if load is None or dimension is None or any(mentions(each, (columns.var,)) for each in others):
                 continue
             is_packed = (
                 load is operand
@@ -144,12 +158,35 @@ def _product(found: SumOfProducts, readers: Mapping[Buffer, int]) -> DenseProduc
                 columns,
                 axes,
                 load,
-                other,
+                others,
                 dimension,
                 is_packed,
                 found.around,
             )
     return None
+
+
+def _operands(found: DenseReduction) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    """Yield each operand of the arithmetic that a value is, with the other ones."""
+    if found.factors is not None:
+        lhs, rhs = found.factors
+        yield lhs, (rhs,)
+        yield rhs, (lhs,)
+    operands = list(_arithmetic(found.update.value))
+    if len(operands) <= _MOST_OPERANDS:
+        for load in dict.fromkeys(each for each in operands if isinstance(each, Load)):
+            yield load, tuple(each for each in operands if each != load)
+
+
+def _arithmetic(value: Expr) -> Iterator[Expr]:
+    match value:
+        case Binary(lhs=lhs, rhs=rhs):
+            yield from _arithmetic(lhs)
+            yield from _arithmetic(rhs)
+        case Unary(op=UnaryOp(), operand=operand):
+            yield from _arithmetic(operand)
+        case _:
+            yield value
 
 
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragged.analysis.dense_products import SumOfProducts, dense_products, lane_loops, sums_of_products
+from ragged.analysis.dense_products import DenseReduction, dense_products, lane_loops, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.affine import growth
 from ragged.auto.register_tiles import loops_in, tile_registers, tile_vectors
@@ -98,16 +98,17 @@ def _use(loop: For, machine: Machine) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def _product(found: SumOfProducts) -> LaneProduct | None:
+def _product(found: DenseReduction) -> LaneProduct | None:
     """Return a sum as a product along contiguous elements; None if it has another form."""
     lanes = next(lane_loops(found.result, found.outputs), None)
     last = found.result.buffer.order[-1]
     if lanes is None or not mentions(found.result.indices[last], (lanes.var,)):
         return None
-    along = [_along(each, lanes.var) for each in found.factors]
+    factors = found.factors or ()
+    along = [_along(each, lanes.var) for each in factors]
     if None in along or not any(along):
         return None
-    moving = [each for each, moves in zip(found.factors, along, strict=True) if moves]
+    moving = [each for each, moves in zip(factors, along, strict=True) if moves]
     loops = [loop for loop in found.outputs if loop is not lanes]
     rows = [loop for loop in loops if not mentions(moving[0], (loop.var,))]
     columns = [loop for loop in loops if loop not in rows and not mentions(moving[-1], (loop.var,))]

@@ -112,7 +112,7 @@ def _tile(
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = _pack(schedule, product, lanes, most)
         schedule.apply(reorder, (*outer, panel, *middle, *rows, vectors, lane))
-        if isinstance(product.other, Select) and len(product.rows) > 1:
+        if any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1:
             _copy_border(schedule, product, (*middle, product.rows[0].var)[0 if middle else -1])
     else:
         panel, column = schedule.apply(split, columns.var, lanes * most, Tail.SHORT).loops[columns.var]

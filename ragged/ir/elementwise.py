@@ -152,7 +152,7 @@ def _power(f: Functions, x: Number, y: Any) -> Number:
     if y < 0:
         return 1.0 / _power(f, x, -y)
     if y in (0, 1):
-        return 1.0 + 0.0 * x if y == 0 else 1.0 * x
+        return 1.0 * x if y else 1.0
     half = _power(f, x, int(y) // 2)
     return half * half * x if int(y) % 2 else half * half
 

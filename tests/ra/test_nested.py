@@ -39,7 +39,9 @@ CASES = {
         lambda h, child, own: W.astype(float) @ h,
     ),
     "two, in an expression": (
-        lambda w, h, x, n, k, i: ra.sigmoid(ra.sum(H, lambda j: w[i, j] * h[k, j])) * ra.sum(H, lambda j: h[k, j] * x[n, j]),
+        lambda w, h, x, n, k, i: (
+            ra.sigmoid(ra.sum(H, lambda j: w[i, j] * h[k, j])) * ra.sum(H, lambda j: h[k, j] * x[n, j])
+        ),
         lambda h, child, own: 1 / (1 + np.exp(-(W.astype(float) @ h))) * (h @ own),
     ),
     "of a payload": (

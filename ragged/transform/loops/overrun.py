@@ -112,8 +112,7 @@ class PadExtent(ContextRewriter):
     def written(self, load: Load, position: int) -> Expr | None:
         """Return that an index is below the end of what is written, or None if an iteration reads what it writes.
 
-        Raises:
-            ScheduleError: no loop says how far that is.
+        Where no loop says how far that is, the iterations that there were before read it, and no others.
         """
         index, end = load.indices[position], None
         for site in sites(self.asked):
@@ -125,10 +124,7 @@ class PadExtent(ContextRewriter):
                 if over is not None and not variables(over.extent):
                     end = over.extent
         if end is None:
-            because = (
-                f"how far '{load.buffer.name}' is written, which is read at {expr_text(index)}, is not known"
-            )
-            raise ScheduleError(self.what, because=because)
+            return Binary(BinaryOp.LT, Ref(self.loop.var), self.loop.extent)
         return Binary(BinaryOp.LT, index, end)
 
     def call(self, call: Call) -> Call:

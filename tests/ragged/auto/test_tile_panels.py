@@ -77,6 +77,33 @@ def test_the_interpreter_agrees(layout, machine):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+BODIES = {
+    "y[b, i, j] += (x[b, i, k] - w[b, j, k]) * (x[b, i, k] - w[b, j, k])": True,
+    "y[b, i, j] += x[b, i, k] * w[b, j, k] * x[b, 0, k]": True,
+    "y[b, i, j] += abs(x[b, i, k] - w[b, j, k]) / 3.0 + x[b, i, 0]": True,
+    "y[b, i, j] = reduce(max, x[b, i, k] + w[b, j, k])": True,
+    "y[b, i, j] = reduce(min, -w[b, j, k])": True,
+    "y[b, i, j] += w[b, j, k] * w[b, j, 0] * x[b, i, k]": True,  # columns are the rows of x
+    "y[b, i, j] += tanh(x[b, i, k] + w[b, j, k])": False,
+}
+"""Arithmetic of one operand with columns, and of others: whether it is tiled."""
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_arithmetic_in_the_place_of_a_product(body):
+    text = to_text(product("bik", "bjk")).replace("y[b, i, j] += x[b, i, k] * w[b, j, k]", body)
+    program = parse(text)
+    done = DefaultSchedule(AVX2, threads=2)(program).program
+    assert ("y_acc" in to_text(done)) is BODIES[body]
+    random = np.random.default_rng(0)
+    for b, m, n, k in ((2, 7, 17, 3), (3, 13, 16, 5), (1, 2, 5, 1), (2, 3, 40, 4)):
+        x, w = (random.standard_normal(shape, np.float32) for shape in ((b, m, k), (b, n, k)))
+        counts = {"B": b, "M": m, "N": n, "K": k}
+        want = interpret(program, counts, {"x": x, "w": w})["y"]
+        got = interpret(done, {**counts, "workers": 2}, {"x": x, "w": w})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS[:2])
 def test_vectors_without_a_column_are_not_packed(layout):
     program = DefaultSchedule(AVX512)(product(*layout)).program
@@ -360,7 +387,7 @@ def test_columns_that_are_not_the_last_dimension_of_the_result():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("y[b, i, j] +=", "y[b, i, j] = reduce(max, "),
+        ("x[b, i, k] * w[b, j, k]", "tanh(x[b, i, k] + w[b, j, k])"),  # no arithmetic
         ("for i in parallel(M)", "for i in parallel(M - b)"),  # rows of different lengths
         ("w[b, j, k]", "w[b, j + 0 * k, k] * 2.0"),  # no product of two elements
     ],
