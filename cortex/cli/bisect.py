@@ -15,11 +15,19 @@ from cortex.compiler.bisect import bisect as find
 @click.argument("name", metavar="MODEL", type=MODEL)
 @width_options
 @click.option("--threads", type=SIZE, default=2, show_default=True, help="Workers of the interpreted team.")
+@click.option(
+    "--leaves",
+    type=SIZE,
+    default=1,
+    show_default=True,
+    help="Leaves of the largest tree: as many as tiles have rows.",
+)
 @json_option
-def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: bool) -> None:
+def bisect(name: str, hidden: int, embed: int | None, threads: int, leaves: int, as_json: bool) -> None:
     """Run a model in the interpreter after each step of its schedule, and name the first wrong one.
 
-    Steps are searched by halving. Status 1: a step is wrong.
+    Steps are searched by halving. A fault in a loop over many rows shows in trees with that many --leaves. Status 1: a
+    step is wrong.
     """
     model = build(name, with_defaults(name, {"embed": embed}, hidden=hidden, vocab=9))
     executed: list[dict[str, object]] = []
@@ -29,9 +37,8 @@ def bisect(name: str, hidden: int, embed: int | None, threads: int, as_json: boo
         if not as_json:
             click.echo(f"{'right' if fault is None else 'wrong'}  {step.name}  {step.code}".rstrip())
 
-    wrong = find(
-        model, model.init_params(seed=0), small_structures(model), threads=threads, progress=progress
-    )
+    structures = small_structures(model, leaves)
+    wrong = find(model, model.init_params(seed=0), structures, threads=threads, progress=progress)
     if as_json:
         found = (
             None

@@ -30,15 +30,25 @@ def _nodes(model: ra.Model) -> Callable[..., Node]:
     return node
 
 
-def small_structures(model: ra.Model) -> list[object]:
-    """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run."""
+def small_structures(model: ra.Model, leaves: int = 1) -> list[object]:
+    """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run.
+
+    The last one is a balanced tree of so many `leaves`, or as many steps of a sequence.
+    """
     node = _nodes(model)
+
+    def tree(leaves: int) -> Node:
+        if isinstance(model.structure, ra.Sequence):
+            return node(tree(leaves - 1)) if leaves > 1 else node()
+        return node(tree(leaves // 2), tree(leaves - leaves // 2)) if leaves > 1 else node()
+
     if isinstance(model.structure, ra.Sequence):
-        return [node(node(node(node(node())))), node(), node(node())]
+        return [node(node(node(node(node())))), node(), node(node()), tree(leaves)]
     return [
         node(node(node(), node()), node(node(), node(node(), node()))),
         node(),
         node(node(node(), node(node(), node())), node()),
+        tree(leaves),
     ]
 
 

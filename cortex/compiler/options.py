@@ -113,6 +113,13 @@ def check_schedule(
 ) -> None:
     """Refuse what `compile` cannot compile, and arguments that do not fit loops that are given, or `schedule`."""
     if not isinstance(model, Model | RecursionSchedule):
+        if callable(getattr(model, "state_dict", None)):
+            raise UserError(
+                f"compile: a {type(model).__name__} of PyTorch is no model",
+                because="what runs at a node, and which nodes it reads, is written in the Recursive API",
+                fix="write the cell as in docs/tutorial/cell.md, and give module.state_dict() as parameters; or take a "
+                "cell of cortex.models, with cortex.from_torch(module.state_dict(), model)",
+            )
         if isinstance(model, str) or callable(model):
             raise UserError(
                 f"compile: {model!r} is no model",

@@ -70,6 +70,12 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     Example:
         >>> params = from_torch(module.state_dict(), tree_lstm(hidden=168, embed=300, vocab=20_000))
     """
+    if not isinstance(state_dict, Mapping):
+        raise ModelError(
+            f"from_torch: the state is of type {type(state_dict).__name__}, not a mapping",
+            at=Location.capture(),
+            fix="module.state_dict()",
+        )
     family = _family(model)
     chosen = _layout(state_dict, family, layout)
     faults: list[str] = []

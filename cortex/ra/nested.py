@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortex.ra.base import K, N
+from cortex.ra.base import K, N, Shape
 from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Read, Where, operands
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.rewrite.rebuild import with_operands
@@ -55,7 +55,7 @@ def _read(expr: DenseReduce, child: ChildVar, node: NodeVar, indices: Sequence[I
     if looked_up or any(isinstance(each, ChildReduce) for each in parts) or not used <= set(indices):
         return expr
     free = tuple(each for each in indices if each in used)
-    shape = (N, K, *(each.extent for each in free))
+    shape: Shape = (N, K, *(each.extent for each in free))
     label = f"{name}_of_child" if name else ""
     tensor = Compute(label, shape, expr.dtype, node, child, free, expr, calls=expr.calls, at=expr.at)
     return Read(tensor, (node, child, *free), dtype=expr.dtype, at=expr.at)

@@ -86,13 +86,14 @@ def check_out(
     for own, view in out.views.items():
         if view.shape != shapes[own]:
             raise DataError(f"{name}: out '{own}' has the shape {view.shape}, and the result {shapes[own]}")
-    taken = [(f"the input '{each}'", value) for each, value in inputs.items()]
+    early = "a result may be written before the last read of an input"
+    taken = [(f"the input '{each}'", value, early) for each, value in inputs.items()]
     for own, view in out.views.items():
-        for what, other in taken:
+        for what, other, because in taken:
             if np.may_share_memory(view, other):  # both are contiguous: their bounds decide
                 raise DataError(
                     f"{name}: out '{own}' shares memory with {what}",
-                    because="a result may be written before the last read of an input",
+                    because=because,
                     fix="write into other memory",
                 )
-        taken.append((f"out '{own}'", view))
+        taken.append((f"out '{own}'", view, "each result has elements of its own"))

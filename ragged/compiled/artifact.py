@@ -113,7 +113,13 @@ def write_to(target: Target, data: bytes) -> None:
     if isinstance(target, str | os.PathLike):
         _replace_file(Path(target), data)
     else:
-        _method(target, "write", "save")(data)
+        write = _method(target, "write", "save")
+        try:
+            write(data)
+        except TypeError as error:  # a stream of text
+            raise UserError(
+                f"save: {target!r} takes no bytes", because=str(error), fix="io.BytesIO()"
+            ) from None
 
 
 def read_artifact(

@@ -74,6 +74,10 @@ class CompiledFunction(Generic[S]):
                 other parameters, or is for a GPU.
             OSError: the file cannot be written.
         """
+        if isinstance(alternatives, type(self)):
+            raise UserError(
+                f"save: alternatives={alternatives!r} is no list of functions", fix="alternatives=[other]"
+            )
         for number, other in enumerate(alternatives):
             self._check_alternative(number, other)
         others = [other._parts for other in alternatives]

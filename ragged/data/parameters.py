@@ -32,8 +32,9 @@ def check_params(
     Args:
         declared: the parameters, by name.
         params: NumPy arrays, torch tensors (on any device, with or without gradients), or anything that
-            `numpy.asarray` takes. Copied only where necessary. Floats of 16 bits, bfloat16 and float16, are widened to
-            float32 where that is declared, which is exact.
+            `numpy.asarray` takes; lists of Python's numbers become arrays of the declared dtype. Copied only where
+            necessary. Floats of 16 bits, bfloat16 and float16, are widened to float32 where that is declared, which is
+            exact.
         owner: the model or function that has them, for messages.
 
     Raises:
@@ -61,7 +62,7 @@ def check_params(
             fix=f"{owner} has {_listed(declared)}"
             + ("; see model.init_params()" if "model" in owner else ""),
         )
-    return {name: _widened(arrays[name], tensor) for name, tensor in declared.items()}
+    return {name: _widened(arrays[name], tensor, params[name]) for name, tensor in declared.items()}
 
 
 def _read(name: str, value: Any) -> NDArray[Any]:
@@ -84,7 +85,9 @@ def as_numpy(value: Any) -> NDArray[Any]:
     return bfloat16_memory(value) if is_bfloat16(value) else np.asarray(value)
 
 
-def _widened(array: NDArray[Any], tensor: Declared) -> NDArray[Any]:
+def _widened(array: NDArray[Any], tensor: Declared, given: Any) -> NDArray[Any]:
+    if isinstance(given, int | float | list | tuple):  # of Python's numbers, which have no dtype
+        return array.astype(tensor.dtype.value)
     narrow = array.dtype in (np.float16, BFLOAT16) and tensor.dtype.value == "float32"
     return array.astype(np.float32) if narrow else array
 

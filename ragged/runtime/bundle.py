@@ -130,7 +130,11 @@ def _decode(form: FileFormat[Content], manifest: bytes) -> tuple[dict[str, Membe
     try:
         head = msgspec.json.decode(manifest, type=_Head)
         if head.form != form.name:
-            raise _refusal(form, f"it holds a {head.form[:80]!r}")
+            raise DataError(
+                f"this is no {form.name}",
+                because=f"it holds a {head.form[:80]!r}",
+                fix="read it by what wrote it: cortex.load, ragged.load or FunctionChain.load",
+            )
         if head.version != form.version:
             raise DataError(
                 f"this is no {form.name} of this version of the software",

@@ -69,10 +69,10 @@ class TcFunction(TcCallable):
         """
         function = self._function
         fixed, bound = dict(sizes or {}), {}
-        for name, value in fixed.items():
+        for name in fixed:
             if name not in function.sizes and name not in function.scalars:
                 raise refuse(function, f"has no size '{name}'", fix=f"one of {', '.join(function.sizes)}")
-            fixed[name] = read_size(function, name, value)
+            fixed[name] = read_size(function, name, fixed[name])
         for name, value in (parameters or {}).items():
             if name not in function.parameters:
                 raise refuse(function, f"has no tensor '{name}' to bind")

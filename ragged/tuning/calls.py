@@ -35,10 +35,10 @@ def representatives(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
 
 
 def with_sizes(shapes: Sequence[Shape], known: Mapping[str, int]) -> tuple[Shape, ...]:
-    """Return shapes whose sizes are those that are `known` where there are: each once, with the weights of all."""
+    """Return shapes with the sizes that are `known` in the place of theirs: each once, with the weights of all."""
     weights: dict[tuple[tuple[str, int], ...], float] = {}
     for shape in shapes or (Shape(()),):
-        sizes = tuple(sorted((dict(shape.sizes) | known).items()))
+        sizes = tuple(sorted({**dict(shape.sizes), **known}.items()))
         weights[sizes] = weights.get(sizes, 0.0) + shape.weight
     return tuple(Shape(sizes, weight) for sizes, weight in weights.items())
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import cortex.cli.bisect as command
 from ragged.auto import tile_products
 from tests.compiler.test_bisect import OneMore
 
@@ -13,6 +14,18 @@ def test_a_library_model_has_no_wrong_step(cortex, model):
     result = cortex("bisect", model, "--hidden", 4)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == "every step leaves a program that computes what the model says"
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 97])
+def test_the_largest_structure_has_as_many_leaves_as_asked_for(cortex, monkeypatch, leaves):
+    given = []
+    monkeypatch.setattr(command, "find", lambda model, params, structures, **_: given.extend(structures))
+    assert cortex("bisect", "tree_fc", "--leaves", leaves).exit_code == 0
+
+    def count(node):
+        return sum(map(count, node.children)) or 1
+
+    assert count(given[-1]) == leaves
 
 
 def test_a_wrong_step_is_named_with_what_it_changed(cortex, monkeypatch):

@@ -38,6 +38,8 @@ def mutants(source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     left = {id(part) for node in ast.walk(tree) for kept in _left(node) for part in ast.walk(kept)}
     for node in ast.walk(tree):
+        if isinstance(node, ast.match_case) and node.guard is not None:
+            yield _replaced(source, node.guard, "True")
         if id(node) not in left and hasattr(node, "lineno"):
             for changed in _changes(node):
                 yield _replaced(source, node, ast.unparse(changed))

@@ -19,6 +19,11 @@ def f(x: int | None, *, strict: bool = True) -> int | None:
 '''
 
 
+def test_a_guard_of_a_case_is_dropped():
+    found = list(mutants("match x:\n    case int() if x == y:\n        f()\n"))
+    assert (2, "x == y", "True") in {(each.line, each.before, each.after) for each in found}
+
+
 def test_the_mutants_of_a_function():
     found = {(m.line, m.after) for m in mutants(SOURCE)}
     assert found == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 
 from cortex.ilir.plan import Plan, StructureKind
@@ -30,12 +31,10 @@ def _lacks(names: Names) -> str:
 
 def not_a_structure(place: Place, value: object, names: Names) -> DataError:
     """Something in the batch that no reader takes."""
-    return DataError(
-        f"linearize: {place}: {noun(value)} is no structure",
-        because=_lacks(names),
-        example=short(value),
-        fix=f"{_OFFER}, or {_NAME_THEM}",
-    )
+    what = f"linearize: {place}: {noun(value)} is no structure"
+    if isinstance(value, Iterator):
+        return DataError(what, because="a batch is a list of structures", fix="list(...)")
+    return DataError(what, because=_lacks(names), example=short(value), fix=f"{_OFFER}, or {_NAME_THEM}")
 
 
 def not_a_node(place: Place, value: object, names: Names) -> DataError:

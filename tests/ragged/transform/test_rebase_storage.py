@@ -172,3 +172,28 @@ def test_refusals():
     assert refused(rebase_storage, shared, buffer(shared), *rows(shared)).startswith(
         WHAT.format("t", "step") + "  because: loop 'w' is team, and its iterations would share the room"
     )
+
+
+def test_an_index_from_another_place_than_the_first_row():
+    text = """\
+program("rows")
+
+rows: input()
+t: workspace(float32[rows * 4])
+y: output(float32[rows, 3])
+
+with kernel:
+    for b in serial(rows):
+        for n in serial(4):
+            node = b * 4 + n
+            t[node]: one = float32(n)
+        for m in serial(3):
+            next = b * 4 + 1 + m
+            y[b, m] = t[next]
+"""
+    old = parse(text)
+    b = loop(old, "b")
+    begin, four = Binary(BinaryOp.MUL, Ref(b), Const(4)), Const(4)
+    new = accepted(rebase_storage, old, buffer(old), 0, b, begin, four, four).program
+    for each in (old, new):
+        np.testing.assert_array_equal(interpret(each, {"rows": 2}, {})["y"], [[1, 2, 3]] * 2)
