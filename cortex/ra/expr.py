@@ -18,9 +18,8 @@ The whole grammar::
            | NodeReduce(combiner, structure, node, body)    over a structure's nodes in post-order
            | IsLeaf(node) | NumChildren(node)
 
-An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float), whatever the storage dtype. The two
-operands of `BinaryExpr` and `Where` have one type: integers are cast where the other is a float. Expressions are
-compared by identity; `==` builds an expression. `at` is the user's source line.
+An expression's `dtype` is BOOL, INDEX (any integer) or FLOAT32 (any float). The operands of `BinaryExpr` and `Where`
+have one type: integers are cast where the other is a float.
 """
 
 from __future__ import annotations
@@ -75,6 +74,9 @@ class Expression(Operators["Expr", "ExprLike"], Computed):
 
     def _under(self, op: UnaryOp | Elementwise) -> Expr:
         return unary(op, self._expr)
+
+    def _choose(self, if_true: ExprLike, if_false: ExprLike) -> Expr:
+        return Where(self._expr, *agree(if_true, if_false), dtype=FLOAT, at=Location.capture())
 
     def _branch(self) -> ModelError:
         return python_branch(self.text())
@@ -249,9 +251,8 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _bracketed(expr: Expr, level: int, names: Names) -> str:
-    text = expr.text(names)
     own = LEVEL.get(expr.op, TIGHTEST) if isinstance(expr, BinaryExpr) else TIGHTEST
-    return f"({text})" if own < level else text
+    return f"({expr.text(names)})" if own < level else expr.text(names)
 
 
 def _reduced(expr: Reduction, over: str, names: Names) -> str:

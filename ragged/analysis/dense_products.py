@@ -150,6 +150,8 @@ def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProdu
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
+            if found.factors is None and not rows:
+                continue  # each element of the operand is read once
             return DenseProduct(
                 found.init,
                 found.update.label,

@@ -45,6 +45,9 @@ class Symbol(Operators["Value", "ValueLike"]):
     def _under(self, op: UnaryOp | Elementwise) -> Value:
         return unary(op, self)
 
+    def _choose(self, if_true: ValueLike, if_false: ValueLike) -> Value:
+        return select(self, if_true, if_false)
+
     def _branch(self) -> ModelError:
         return ModelError(
             f"'{self.value.text()}' decides a Python branch",

@@ -152,7 +152,7 @@ def _power(f: Functions, x: Number, y: Any) -> Number:
     if y < 0:
         return 1.0 / _power(f, x, -y)
     if y in (0, 1):
-        return 1.0 * x if y else 1.0
+        return 1.0 * x if y else f.where(x == x, 1.0, 1.0)  # 1 of NaN as well, and still read
     half = _power(f, x, int(y) // 2)
     return half * half * x if int(y) % 2 else half * half
 

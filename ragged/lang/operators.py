@@ -36,6 +36,7 @@ _OF_NUMPY: dict[Any, BinaryOp] = {
 _POWER = SimpleNamespace(
     exp=lambda x: x._under(FUNCTIONS["exp"]),
     log=lambda x: x._under(FUNCTIONS["log"]),
+    where=lambda condition, x, y: condition._choose(x, y),
 )
 """The functions that a power expands into."""
 
@@ -63,6 +64,10 @@ class Operators(Generic[E, L]):
     @abstractmethod
     def _under(self, op: UnaryOp | Elementwise) -> E:
         """Return `op self`."""
+
+    @abstractmethod
+    def _choose(self, if_true: L, if_false: L) -> E:
+        """Return one of two values by the condition that this is."""
 
     @abstractmethod
     def _branch(self) -> Exception:

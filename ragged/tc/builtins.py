@@ -104,7 +104,7 @@ def _power(x: Expr, y: int) -> Expr:
     if y < 0:
         return _div(_number(x, 1.0), _power(x, -y))
     if y <= 1:
-        return x if y else _number(x, 1.0)
+        return x if y else ir.Select(_eq(x, x), _number(x, 1.0), _number(x, 1.0))
     half = _power(x, y // 2)
     return _mul(_mul(half, half), x) if y % 2 else _mul(half, half)
 
