@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ragged.analysis.buffers import is_size_expr
 from ragged.arith.affine import growth
+from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var
-from ragged.ir.ops import BinaryOp, Combiner, UnaryOp
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
@@ -24,8 +25,9 @@ _MOST_OPERANDS = 6
 class DenseProduct:
     """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
 
-    In the place of the product may stand arithmetic of `operand` with what does not depend on the columns, as in
-    `(x - w) * (x - w)` and `x * w * s`, and in the place of the sum a product, a minimum or a maximum.
+    In the place of the product may stand arithmetic and elementwise functions of `operand` and what does not depend on
+    the columns, as in `(x - w) * (x - w)` and `v * tanh(x + w)`, and in the place of the sum a product, a minimum or a
+    maximum. `has_functions` says that elementwise functions are computed for each column.
 
     Stores may follow the sum in the innermost loop, as those of `act(sum + bias)`: the last of them is the result.
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
@@ -47,6 +49,7 @@ class DenseProduct:
     dimension: int
     is_packed: bool
     around: tuple[For, ...]
+    has_functions: bool
 
     @property
     def contiguous(self) -> bool:
@@ -164,6 +167,7 @@ def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProdu
                 dimension,
                 is_packed,
                 found.around,
+                _has_functions(found.update.value, columns.var),
             )
     return None
 
@@ -185,10 +189,22 @@ def _arithmetic(value: Expr) -> Iterator[Expr]:
         case Binary(lhs=lhs, rhs=rhs):
             yield from _arithmetic(lhs)
             yield from _arithmetic(rhs)
-        case Unary(op=UnaryOp(), operand=operand):
+        case Unary(operand=operand):
             yield from _arithmetic(operand)
         case _:
             yield value
+
+
+def _has_functions(value: Expr, columns: Var) -> bool:
+    """Return whether the arithmetic that a value is has elementwise functions of what depends on the columns."""
+    match value:
+        case Binary(lhs=lhs, rhs=rhs):
+            return _has_functions(lhs, columns) or _has_functions(rhs, columns)
+        case Unary(op=op, operand=operand):
+            own = isinstance(op, Elementwise) and mentions(operand, (columns,))
+            return own or _has_functions(operand, columns)
+        case _:
+            return False
 
 
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:

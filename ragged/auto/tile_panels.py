@@ -25,6 +25,9 @@ from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.set_order import set_order
 
+_TILE_OF_FUNCTIONS = (2, 2)
+"""Rows and vectors where a value has elementwise functions: these are many operations, and code for each element."""
+
 
 def tile_panels(
     schedule: LoopSchedule, machine: Machine, tile: tuple[int, int] | None = None, threads: int = 1
@@ -101,6 +104,8 @@ def _tile(
 ) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it."""
     product = _product(schedule, update)
+    if product.has_functions:
+        tile = _TILE_OF_FUNCTIONS
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
     columns = product.columns
     full = panel_vectors(machine, tile)
@@ -121,11 +126,16 @@ def _tile(
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
         share_panels(schedule, fill if product.batch or not outer else (), (*outer, panel), middle)
+
+    def rows_of(count: int) -> int:
+        found = rows_of_panel(machine, count, tile)
+        return min(found, _TILE_OF_FUNCTIONS[0]) if product.has_functions else found
+
     if most < full:  # of a number of columns
         schedule.apply(reorder, (vectors, *rows, lane))
-        tile_registers(schedule, rows, (lane,), rows_of_panel(machine, 1, tile))
+        tile_registers(schedule, rows, (lane,), rows_of(1))
     else:
-        tile_vectors(schedule, rows, vectors, lane, most, lambda count: rows_of_panel(machine, count, tile))
+        tile_vectors(schedule, rows, vectors, lane, most, rows_of)
     return _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill))
 
 

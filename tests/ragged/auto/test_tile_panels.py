@@ -84,7 +84,8 @@ BODIES = {
     "y[b, i, j] = reduce(max, x[b, i, k] + w[b, j, k])": True,
     "y[b, i, j] = reduce(min, -w[b, j, k])": True,
     "y[b, i, j] += w[b, j, k] * w[b, j, 0] * x[b, i, k]": True,  # columns are the rows of x
-    "y[b, i, j] += tanh(x[b, i, k] + w[b, j, k])": False,
+    "y[b, i, j] += x[b, 0, k] * tanh(x[b, i, k] + w[b, j, k])": True,
+    "y[b, i, j] += x[b, i, k] * w[b, j, k] if x[b, i, k] < w[b, j, k] else 0.0": False,
 }
 """Arithmetic of one operand with columns, and of others: whether it is tiled."""
 
@@ -387,7 +388,7 @@ def test_columns_that_are_not_the_last_dimension_of_the_result():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("x[b, i, k] * w[b, j, k]", "tanh(x[b, i, k] + w[b, j, k])"),  # no arithmetic
+        ("x[b, i, k] * w[b, j, k]", "x[b, i, k] if x[b, i, k] < w[b, j, k] else 0.0"),  # no arithmetic
         ("for i in parallel(M)", "for i in parallel(M - b)"),  # rows of different lengths
         ("w[b, j, k]", "w[b, j + 0 * k, k] * 2.0"),  # no product of two elements
     ],
