@@ -140,7 +140,11 @@ def test_a_damaged_manifest():
 
 def test_another_form_and_another_version():
     other = packed({MANIFEST: manifest(form="recipe"), "code": CODE})
-    assert because(other) == "it holds a 'recipe'"
+    assert refused(other) == (
+        "this is no test file\n"
+        "  because: it holds a 'recipe'\n"
+        "  fix: read it by what wrote it: cortex.load, ragged.load or FunctionChain.load"
+    )
     newer = packed({MANIFEST: manifest(version=4, content=None, members=[]), "code": CODE})
     assert refused(newer) == (
         "this is no test file of this version of the software\n"
