@@ -34,11 +34,12 @@ THREADS_ARGS := --workloads tree_lstm,mv_rnn --batches 1,10 --rounds 3 --repeats
 RAGGED_BATCHES_ARGS := --operators encoder_layer --sets cola,mnli,squad,race --batches 64,128 --rounds 1 \
 	--peers ragged,torch-padded,torch-nested,onednn-packed
 RAGGED_WIDTHS_ARGS := --operators encoder_layer,linear --sets mnli,squad --widths 150,300 --peers ragged,torch-padded,onednn-packed
+RAGGED_THREADS_ARGS := --operators vgemm,trmm,attention,encoder_layer --sets race,random --rounds 2 --peers ragged
 SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3 --repeats 5,3 --peers $(PERFORMANCE_PEERS)
 TC_ARGS := --json build/tc.json --plot docs/evidence/tensor_comprehensions.png --page docs/evidence/tensor_comprehensions.md
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged ragged-batches ragged-widths \
-	linearizing memory optimizations gains prelude padding
+	ragged-one-thread ragged-all-threads linearizing memory optimizations gains prelude padding
 
 .PHONY: help demo test thorough arm lint bench bench-shapes bench-tc performance soak fuzz fuzz-tc sanitize mutants format clean
 
@@ -104,6 +105,8 @@ performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for h
 	@-$(BIN)/python -m bench.ragged --json build/ragged.json
 	@-$(BIN)/python -m bench.ragged $(RAGGED_BATCHES_ARGS) --json build/ragged-batches.json
 	@-$(BIN)/python -m bench.ragged $(RAGGED_WIDTHS_ARGS) --json build/ragged-widths.json
+	@-$(BIN)/python -m bench.ragged $(RAGGED_THREADS_ARGS) --threads 1 --json build/ragged-one-thread.json
+	@-$(BIN)/python -m bench.ragged $(RAGGED_THREADS_ARGS) --json build/ragged-all-threads.json
 	@$(BIN)/python -m bench.linearize --json build/linearizing.json
 	@$(BIN)/python -m bench.memory --json build/memory.json
 	@$(BIN)/python -m bench.optimizations --json build/optimizations.json
@@ -113,7 +116,8 @@ performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for h
 	@$(BIN)/python -m bench.performance build/performance.json --sizes build/sizes.json --growth build/growth.json \
 		--threads build/one-thread.json build/all-threads.json --sequences build/sequences.json \
 		--linearizing build/linearizing.json --memory build/memory.json --gains build/optimizations.json \
-		--ragged build/ragged.json build/ragged-batches.json build/ragged-widths.json --variations build/gains.json \
+		--ragged build/ragged.json build/ragged-batches.json build/ragged-widths.json \
+		--ragged-threads build/ragged-one-thread.json build/ragged-all-threads.json --variations build/gains.json \
 		--tables build/prelude.json --padding build/padding.json
 
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind

@@ -43,7 +43,7 @@ class Others:
     """What other runs found, and other commands.
 
     `sizes` is a run over many hidden sizes, `growth` over many batch sizes, `sequences` over sequences; `threads` are
-    runs with other numbers of threads.
+    runs with other numbers of threads, and `ragged_threads` those of ragged operators.
     """
 
     sizes: Document | None = None
@@ -55,6 +55,7 @@ class Others:
     gains: Sequence[Gained] = ()
     rewritten: Sequence[Gained] = ()
     ragged: Sequence[OperatorsDocument] = ()
+    ragged_threads: Sequence[OperatorsDocument] = ()
     variations: Sequence[Variation] = ()
     tables: Sequence[Tables] = ()
     padding: Sequence[Padding] = ()

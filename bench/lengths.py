@@ -40,6 +40,8 @@ LENGTH_SETS: dict[str, LengthSet] = {
     "wiki512": LengthSet(12, 371, 512),
 }
 """The sets of Table 3 by mean length; `wiki128` and `wiki512` are Wikipedia cut at 128 and at 512."""
+ALL_SETS = LENGTH_SETS | {"random": LengthSet(1, 256, 512)}
+"""Those, and lengths more uneven than any of theirs, to share between threads."""
 
 
 def draw_batches(lengths: LengthSet, batch: int, count: int, seed: int) -> list[Lengths]:

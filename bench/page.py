@@ -9,7 +9,7 @@ from bench.documents import Document, Linearizing, Others
 from bench.goals import goals_of, lines_of
 from bench.machine import date_of
 from bench.markdown import markdown_table
-from bench.operators.page import operators_part, padding_part, tables_part, variations_part
+from bench.operators.page import operators_part, padding_part, tables_part, threads_part, variations_part
 from bench.peers import BY_HAND, OWN, find
 from bench.report import as_ms, as_ratio
 from bench.results import Gained, Row, Spread, Times, Weighed
@@ -43,6 +43,7 @@ def page(run: Document, others: Others | None = None) -> str:
 def _ragged_parts(others: Others) -> tuple[tuple[Callable[[Any], str], Sequence[Any]], ...]:
     return (
         (operators_part, others.ragged),
+        (threads_part, others.ragged_threads),
         (variations_part, others.variations),
         (tables_part, others.tables),
         (padding_part, others.padding),

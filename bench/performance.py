@@ -2,14 +2,15 @@
 
     python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--threads RESULT ...] [--memory RESULT]
         [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT ...] [--variations RESULT]
-        [--tables RESULT] [--padding RESULT] [--out FILE]
+        [--ragged-threads RESULT ...] [--tables RESULT] [--padding RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
 `--growth` that of one over many batch sizes, `--threads` those of runs with different numbers of threads, `--sequences`
 that of a run over sequences, `--linearizing` that of `python -m bench.linearize`, `--memory` that of `python -m
 bench.memory`, `--gains` that of `python -m bench.optimizations`, `--ragged` those of `python -m bench.ragged`,
-`--variations` that of `python -m bench.gains`, `--tables` that of `python -m bench.prelude`, `--padding` that of
-`python -m bench.padding`. `make performance` runs all of them, and this.
+`--ragged-threads` the same with different numbers of threads, `--variations` that of `python -m bench.gains`,
+`--tables` that of `python -m bench.prelude`, `--padding` that of `python -m bench.padding`. `make performance` runs all
+of them, and this.
 """
 
 from __future__ import annotations
@@ -84,6 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--ragged", type=Path, nargs="+", default=[], help="what runs of `bench.ragged --json` wrote"
     )
+    parser.add_argument(
+        "--ragged-threads",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="the same with different numbers of threads",
+    )
     parser.add_argument("--variations", type=Path, help="what `bench.gains --json` wrote")
     parser.add_argument("--tables", type=Path, help="what `bench.prelude --json` wrote")
     parser.add_argument("--padding", type=Path, help="what `bench.padding --json` wrote")
@@ -102,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gains=_rows(given.gains, Gained),
         rewritten=_rows(given.gains, Gained, "rewritten"),
         ragged=[read_operators(path) for path in given.ragged],
+        ragged_threads=[read_operators(path) for path in given.ragged_threads],
         variations=_rows(given.variations, Variation),
         tables=_rows(given.tables, Tables),
         padding=_rows(given.padding, Padding),

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from bench.ceilings import measure_ceilings
 from bench.command import add_results, check_names, check_peers, names, numbers, page, write_json
-from bench.lengths import LENGTH_SETS
+from bench.lengths import ALL_SETS, LENGTH_SETS
 from bench.operators.cases import SEED, Case, Extents, make_cases
 from bench.operators.measure import Pace, measure_case
 from bench.operators.problems import Operator, Sizes, sizes_of
@@ -93,7 +93,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser = argparse.ArgumentParser(prog="bench.ragged", description=(__doc__ or "").partition("\n")[0])
     operators = [operator.value for operator in Operator]
     parser.add_argument("--operators", type=names, default=operators, help=", ".join(operators))
-    parser.add_argument("--sets", type=names, default=list(LENGTH_SETS), help=", ".join(LENGTH_SETS))
+    parser.add_argument("--sets", type=names, default=list(LENGTH_SETS), help=", ".join(ALL_SETS))
     parser.add_argument(
         "--peers", type=names, default=list(RAGGED_PEERS), help=f"{', '.join(RAGGED_PEERS)}, or modules"
     )
@@ -109,7 +109,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     add_results(parser)
     given = parser.parse_args(arguments)
     check_names(parser, "operator", given.operators, operators)
-    check_names(parser, "length set", given.sets, LENGTH_SETS)
+    check_names(parser, "length set", given.sets, ALL_SETS)
     check_peers(parser, given.peers, find)
     return given, _options(given)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.lengths import LENGTH_SETS, Lengths, draw_batches
+from bench.lengths import ALL_SETS, Lengths, draw_batches
 from bench.operators.problems import Operator, Problem, Sizes
 
 SEED = 0
@@ -38,7 +38,7 @@ class Extents:
     """What cases are made of: each set of lengths with each number of sequences in a batch and each layer's sizes.
 
     `rounds` is how many batches of sequences are timed. The sides of vgemm's matrices are multiples of `side` from 4 to
-    11, 128 in CoRa's section 7.1.
+    11, 128 in CoRa's section 7.1; one product of the largest is a case of its own.
     """
 
     sets: tuple[str, ...]
@@ -54,8 +54,12 @@ def make_cases(operator: Operator, extents: Extents, threads: int) -> list[Case]
     """Return an operator's cases."""
     match operator:
         case Operator.VGEMM:
-            batch = _draw_sides(extents.products, extents.side)
-            return [Case(f"{extents.products}", Problem(operator, Sizes(), (batch,), threads, SEED))]
+            # One product says what is shared inside it.
+            one = np.full((1, 3), 11 * extents.side, np.int32)
+            batches = (one, _draw_sides(extents.products, extents.side))
+            return [
+                Case(f"{len(each)}", Problem(operator, Sizes(), (each,), threads, SEED)) for each in batches
+            ]
         case Operator.TRMM | Operator.TRADD | Operator.TRMUL:
             sides = ((n, np.array([n], np.int32)) for n in extents.triangles)
             return [Case(f"{n}", Problem(operator, Sizes(), (side,), threads, SEED)) for n, side in sides]
@@ -73,7 +77,7 @@ def make_cases(operator: Operator, extents: Extents, threads: int) -> list[Case]
 
 def _sequences(name: str, batch: int, rounds: int) -> tuple[Lengths, ...]:
     """Return batches of a length set: those that are timed, and one more to warm up with."""
-    return tuple(draw_batches(LENGTH_SETS[name], batch, rounds + 1, SEED))
+    return tuple(draw_batches(ALL_SETS[name], batch, rounds + 1, SEED))
 
 
 def _draw_sides(products: int, unit: int) -> Lengths:

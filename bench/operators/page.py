@@ -31,6 +31,31 @@ def operators_part(runs: Sequence[OperatorsDocument]) -> str:
     return "\n\n".join(["## Ragged operators", *map(_run_part, runs)])
 
 
+def threads_part(runs: Sequence[OperatorsDocument]) -> str:
+    """Return the table of how many times as fast more threads are, of runs of the same cases."""
+    runs = sorted(runs, key=lambda run: run.settings.threads)
+    found = {
+        (run.settings.threads, row.operator, row.shape): _of(row, OWN) for run in runs for row in run.rows
+    }
+    numbers = list(dict.fromkeys(run.settings.threads for run in runs))
+    cells = []
+    for name in dict.fromkeys((row.operator, row.shape) for run in runs for row in run.rows):
+        alone, *more = (found.get((number, *name)) for number in numbers)
+        took = ("" if each is None else as_ms(each.took.median) for each in (alone, *more))
+        faster = (
+            "" if alone is None or each is None else as_ratio(alone.took.median / each.took.median)
+            for each in more
+        )
+        cells.append((*name, *took, *faster))
+    heads = (*(f"{number} threads" for number in numbers), *(f"gain of {each}" for each in numbers[1:]))
+    said = [
+        f"Milliseconds, of `{_command_of(runs[0])}`, and the same with other numbers of threads; last, how many",
+        "times as fast more threads are. vgemm of one product shares what is inside it.",
+    ]
+    table = markdown_table(("operator", "shape", *heads), cells)
+    return "\n".join(["## Ragged operators and threads", "", *said, "", *table])
+
+
 def variations_part(rows: Sequence[Variation]) -> str:
     """Return the table of variants of operators."""
     cells, last = [], ("", "")
@@ -98,10 +123,13 @@ def padding_part(rows: Sequence[Padding]) -> str:
     return "\n".join(["## Padding", "", *said, "", *markdown_table(heads, cells)])
 
 
+def _command_of(run: OperatorsDocument) -> str:
+    return f"python -m bench.ragged {' '.join(run.command[1:])}".rstrip()
+
+
 def _run_part(run: OperatorsDocument) -> str:
-    command = f"python -m bench.ragged {' '.join(run.command[1:])}".rstrip()
     said = [
-        f"Of `{command}`, {date_of(run.at)}; {run.machine.processor}, {run.settings.threads} threads,",
+        f"Of `{_command_of(run)}`, {date_of(run.at)}; {run.machine.processor}, {run.settings.threads} threads,",
         f"{run.ceilings.gflops:.0f} GFLOP/s.",
         "Milliseconds, and in brackets how many times as long as ours a peer takes. *Of peak* is our share of those",
         "GFLOP/s.",

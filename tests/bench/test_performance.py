@@ -130,6 +130,10 @@ def test_the_whole_page(golden, tmp_path):
     widths = tmp_path / "widths.json"
     widths.write_text(json.dumps(RAGGED | {"rows": RAGGED["rows"][:1], "refused": []}), encoding="utf-8")
     more += ("--threads", alone, tmp_path / "result.json", "--ragged", ragged, widths)
+    ragged_alone = tmp_path / "ragged_alone.json"
+    one = RAGGED["settings"] | {"threads": 1}
+    ragged_alone.write_text(json.dumps(RAGGED | {"settings": one}), encoding="utf-8")
+    more += ("--ragged-threads", ragged, ragged_alone)
     variations = [
         operators.Variation("linear", "mnli", name, spread([ms]), 4.0 / ms)
         for name, ms in (("padded to the longest", 4.0), ("all rows", 1.0))
