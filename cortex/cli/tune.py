@@ -123,8 +123,8 @@ def _number_of_points(space: Grid, strategy: str) -> int | None:
 
 def _print(found: Tuning[RecursionOptions]) -> None:
     print_table(HEADINGS, found.rows(), text=(HEADINGS[0], HEADINGS[-1]))
-    for refused in found.refused:
-        print_text(f"not timed: {refused}")
+    for line in found.not_timed:
+        print_text(line)
     print_text(f"\n{found.advice}")
 
 

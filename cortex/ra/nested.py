@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortex.ra.base import K, N, Shape
-from cortex.ra.expr import ChildReduce, DenseReduce, Expr, IndexVar, Read, Where, operands
+from cortex.ra.expr import (
+    ChildReduce,
+    DenseReduce,
+    Expr,
+    IndexVar,
+    IsLeaf,
+    NumChildren,
+    Read,
+    Where,
+    operands,
+)
 from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.rewrite.rebuild import with_operands
 from cortex.ra.tensor import Compute
@@ -17,7 +27,7 @@ from cortex.ra.walk import subexpressions
 
 
 def apart(body: Expr, node: NodeVar, indices: Sequence[IndexVar], name: str) -> Expr:
-    """Return the body of a compute in which dense reductions of a child are read from computes (N, K, ...).
+    """Return the body of a compute in which dense reductions of a child are read from computes (N, K, ...) or (N, ...).
 
     Those that a condition guards stay where they are, as do those that look something up, since the computes are of all
     children of all nodes.
@@ -55,7 +65,22 @@ def _read(expr: DenseReduce, child: ChildVar, node: NodeVar, indices: Sequence[I
     if looked_up or any(isinstance(each, ChildReduce) for each in parts) or not used <= set(indices):
         return expr
     free = tuple(each for each in indices if each in used)
-    shape: Shape = (N, K, *(each.extent for each in free))
+    extents = (each.extent for each in free)
     label = f"{name}_of_child" if name else ""
-    tensor = Compute(label, shape, expr.dtype, node, child, free, expr, calls=expr.calls, at=expr.at)
-    return Read(tensor, (node, child, *free), dtype=expr.dtype, at=expr.at)
+    if any(_is_of(each, child) for each in parts):
+        shape: Shape = (N, K, *extents)
+        tensor = Compute(label, shape, expr.dtype, node, child, free, expr, calls=expr.calls, at=expr.at)
+        return Read(tensor, (node, child, *free), dtype=expr.dtype, at=expr.at)
+    tensor = Compute(label, (N, *extents), expr.dtype, node, None, free, expr, calls=expr.calls, at=expr.at)
+    return Read(tensor, (node, *free), dtype=expr.dtype, at=expr.at)
+
+
+def _is_of(expr: Expr, child: ChildVar) -> bool:
+    """Return whether an expression reads at the child."""
+    match expr:
+        case Read(indices=indices):
+            return any(each is child for each in indices)
+        case IsLeaf(node=node) | NumChildren(node=node):
+            return node is child
+        case _:
+            return False

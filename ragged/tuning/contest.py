@@ -136,5 +136,5 @@ class Contest(Generic[O]):
         return times[one].relative_to(times[other], self.subject.weights).median
 
     def _refuse(self, options: O, why: str) -> bool:
-        self.refused[options] = Refused(options, why)
+        self.refused[options] = Refused(options, why, repeats=options in self._same)
         return False

@@ -27,10 +27,11 @@ class Timed(Generic[O]):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Generic[O]):
-    """A point that was not timed, and the reason."""
+    """A point that was not timed, and the reason; one that has the kernel of another `repeats` it."""
 
     options: O
     because: str
+    repeats: bool = False
 
     def __str__(self) -> str:
         return f"{point_text(self.options)}: {self.because}"
@@ -79,8 +80,14 @@ class Tuning(Generic[O]):
             )
             for row in table
         ]
-        refused = [f"not timed: {each}" for each in self.refused]
-        return "\n".join([*(line.rstrip() for line in lines), *refused, self.advice])
+        return "\n".join([*(line.rstrip() for line in lines), *self.not_timed, self.advice])
+
+    @property
+    def not_timed(self) -> list[str]:
+        """What was refused, a line each, and how many points have the kernel of another one; `refused` has these."""
+        lines = [f"not timed: {each}" for each in self.refused if not each.repeats]
+        count = sum(each.repeats for each in self.refused)
+        return [*lines, f"not timed: {count} with the kernel of another point"] if count else lines
 
     @property
     def advice(self) -> str:

@@ -44,7 +44,7 @@ reduction_unroll=2                     50.0    50.0-50.0           0.500  best
 tile=(5, 4), reduction_unroll=2        50.5    50.5-50.5           0.505
 default                               100.0  100.0-100.0           1.000
 not timed: tile=(99, 99), reduction_unroll=2: options: tile=(99, 99) does not fit in registers
-not timed: slice_vectors=8, reduction_unroll=2: the same kernel as RecursionOptions(reduction_unroll=2)
+not timed: 1 with the kernel of another point
 Faster than the default by 2.00: cortex.compile(..., options=cortex.RecursionOptions(reduction_unroll=2))"""
 
 
