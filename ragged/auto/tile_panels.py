@@ -66,14 +66,18 @@ def tile_panels(
     planned = []
     # `tile_batches` tiles rows of batches, as their number changes within a call
     batches = bool(batches_of(schedule.program))
+    products = list(dense_products(schedule.program))
+    # of rows that no loop of the product runs over, which `tile_batches` tiles
+    one_row = {each.update for each in products if each.around and not each.rows}
     vectors = {
         each.update: each.vector
         for each in contractions(schedule.program)
-        if (batches and each.vector is not None) or _fills_vectors(each, machine)
+        if _fills_vectors(each, machine)
+        or (each.vector is not None and (batches or (each.packed is not None and each.update in one_row)))
     }
     labels = [
         each.update
-        for each in dense_products(schedule.program)
+        for each in products
         if each.update not in vectors or not (batches or vectors[each.update] is each.columns)
     ]
     for label in labels:

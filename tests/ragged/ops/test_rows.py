@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
 import ragged
 from ragged import ops
+from ragged.ops.linear import _program as linear_program
 from tests.ragged.ops import reference
 from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, matrices, normal, rows, weights
 from tests.support.agreement import error
@@ -147,3 +150,18 @@ def test_gelu_is_within_3e_7():
     numbers = np.linspace(-12, 12, 100_001, dtype=np.float32)
     expected = reference.gelu(numbers.astype(np.float64))
     assert (np.abs(f(x=numbers) - expected) <= 3e-7 * np.maximum(1.0, np.abs(numbers))).all()
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(150, 600), (600, 150), (96, 300)])
+def test_rows_of_a_width_that_fills_no_vectors_share_loads(inner, outer):
+    """Columns beside the last whole vector leave a product to the tiles of several rows."""
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((outer, inner), np.float32)
+    function = ragged.compile(
+        linear_program(inner, outer, None, False, ragged.parameter), {"linear_weight": weight}, threads=1
+    )
+    tiles = re.findall(r"_acc = local\(float32\[(\d+), \d+\]", function.show("loops"))
+    assert max(map(int, tiles), default=0) > 1
+    x = [random.standard_normal((length, inner), np.float32) for length in (1, 0, 7, 13)]
+    found = function(x=ragged.array(x))
+    np.testing.assert_allclose(found[3], x[3] @ weight.T, rtol=1e-4, atol=1e-4)
