@@ -252,9 +252,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "contractions read contiguous columns",
     ),
     Rule(
-        "vectorize_columns",
-        _vectorize_elementwise,
-        "elementwise loops fill vectors; before tiles copy them",
+        "vectorize_columns", _vectorize_elementwise, "elementwise loops fill vectors; before tiles copy them"
     ),
     Rule(
         "tile_rows",
@@ -287,9 +285,9 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
     Rule(
-        "note_scalar_reductions",
+        "scalar_reductions",
         lambda s: note_scalar_reductions(s.schedule),
-        "says which reductions are left without lanes, and changes nothing",
+        "says which are left; changes nothing",
     ),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
