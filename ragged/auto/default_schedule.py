@@ -284,11 +284,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
-    Rule(
-        "scalar_reductions",
-        lambda s: note_scalar_reductions(s.schedule),
-        "says which are left; changes nothing",
-    ),
+    Rule("scalar_reductions", lambda s: note_scalar_reductions(s.schedule), "says which are left"),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 
