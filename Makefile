@@ -93,7 +93,7 @@ bench-tc: $(VENV)/ready-to-bench ## Measure Tensor Comprehensions for half an ho
 	@mkdir -p build
 	@$(BIN)/python -m bench.tc $(TC_ARGS)
 
-performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for half an hour, and write docs/evidence/performance.md
+performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for three quarters of an hour, and write docs/evidence/performance.md
 	@mkdir -p build
 	@rm -f $(PERFORMANCE_FILES:%=build/%.json)
 	@-$(BIN)/python -m bench.recursive $(PERFORMANCE_ARGS) --json build/performance.json

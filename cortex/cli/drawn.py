@@ -30,35 +30,32 @@ def _nodes(model: ra.Model) -> Callable[..., Node]:
     return node
 
 
+def _chain(node: Callable[..., Node], steps: int) -> Node:
+    return node(_chain(node, steps - 1)) if steps > 1 else node()
+
+
+def _tree(node: Callable[..., Node], leaves: int) -> Node:
+    return node(_tree(node, leaves // 2), _tree(node, leaves - leaves // 2)) if leaves > 1 else node()
+
+
 def small_structures(model: ra.Model, leaves: int = 1) -> list[object]:
     """Return a few structures with all payloads: of all shapes that remainders of small tiles have, quick to run.
 
     The last one is a balanced tree of so many `leaves`, or as many steps of a sequence.
     """
     node = _nodes(model)
-
-    def tree(leaves: int) -> Node:
-        if isinstance(model.structure, ra.Sequence):
-            return node(tree(leaves - 1)) if leaves > 1 else node()
-        return node(tree(leaves // 2), tree(leaves - leaves // 2)) if leaves > 1 else node()
-
     if isinstance(model.structure, ra.Sequence):
-        return [node(node(node(node(node())))), node(), node(node()), tree(leaves)]
+        return [_chain(node, 5), _chain(node, 2), _chain(node, leaves)]
     return [
         node(node(node(), node()), node(node(), node(node(), node()))),
-        node(),
         node(node(node(), node(node(), node())), node()),
-        tree(leaves),
+        _tree(node, leaves),
     ]
 
 
 def batch(model: ra.Model) -> list[object]:
     """Return a batch that is large enough to be timed: ten complete binary trees of six levels, or sequences."""
     node = _nodes(model)
-
-    def tree(levels: int) -> Node:
-        if isinstance(model.structure, ra.Sequence):
-            return node(tree(levels - 1)) if levels > 1 else node()
-        return node(tree(levels - 1), tree(levels - 1)) if levels > 1 else node()
-
-    return [tree(_LEVELS) for _ in range(_STRUCTURES)]
+    if isinstance(model.structure, ra.Sequence):
+        return [_chain(node, _LEVELS) for _ in range(_STRUCTURES)]
+    return [_tree(node, 2 ** (_LEVELS - 1)) for _ in range(_STRUCTURES)]

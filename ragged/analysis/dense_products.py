@@ -14,7 +14,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import leaves, mentions, read
+from ragged.ir.walk import leaves, mentions, read, subexpressions
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 _MOST_OPERANDS = 6
@@ -196,15 +196,11 @@ def _arithmetic(value: Expr) -> Iterator[Expr]:
 
 
 def _has_functions(value: Expr, columns: Var) -> bool:
-    """Return whether the arithmetic that a value is has elementwise functions of what depends on the columns."""
-    match value:
-        case Binary(lhs=lhs, rhs=rhs):
-            return _has_functions(lhs, columns) or _has_functions(rhs, columns)
-        case Unary(op=op, operand=operand):
-            own = isinstance(op, Elementwise) and mentions(operand, (columns,))
-            return own or _has_functions(operand, columns)
-        case _:
-            return False
+    """Return whether a value has elementwise functions of what depends on the columns."""
+    return any(
+        isinstance(part, Unary) and isinstance(part.op, Elementwise) and mentions(part, (columns,))
+        for part in subexpressions(value)
+    )
 
 
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:

@@ -17,7 +17,6 @@ from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
-from ragged.auto.scalar_reductions import note_scalar_reductions
 from ragged.auto.shapes import Shape
 from ragged.auto.share_evenly import share_evenly
 from ragged.auto.share_out import share_out
@@ -284,7 +283,6 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
-    Rule("scalar_reductions", lambda s: note_scalar_reductions(s.schedule), "says which are left"),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 

@@ -133,7 +133,7 @@ def _decode(form: FileFormat[Content], manifest: bytes) -> tuple[dict[str, Membe
             raise DataError(
                 f"this is no {form.name}",
                 because=f"it holds a {head.form[:80]!r}",
-                fix="read it by what wrote it: cortex.load, ragged.load or FunctionChain.load",
+                fix=f"read it by the `load` beside the `save` that wrote it, of a {head.form[:80]}",
             )
         if head.version != form.version:
             raise DataError(

@@ -51,8 +51,9 @@ class PullBack:
         conditions = [each for each in self.inverse.conditions if not self.holds(each[1])]
         others: list[Expr] = []
         if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
-            others = [each for each in conjuncts(value.condition) if reads_memory(each)]
-            inner = ((None, self.inverse.at(each)) for each in conjuncts(value.condition))
+            parts = list(conjuncts(value.condition))
+            others = [each for each in parts if reads_memory(each)]
+            inner = ((None, self.inverse.at(each)) for each in parts)
             conditions, value = (
                 [*conditions, *(each for each in inner if not self.holds(each[1]))],
                 value.if_true,

@@ -409,6 +409,10 @@ def test_what_is_no_stream(small, saved):
     for call, what in ((lambda: small.save(3), "save"), (lambda: cortex.load(3), "load")):
         with pytest.raises(cortex.UserError, match=f"{what}: 3 is neither a path nor a stream"):
             call()
+    with pytest.raises(cortex.UserError, match="takes no bytes"):
+        small.save(io.StringIO())
+    with pytest.raises(cortex.UserError, match="is no list of functions"):
+        small.save(io.BytesIO(), alternatives=small)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a baseline of x86")

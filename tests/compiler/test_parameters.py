@@ -34,6 +34,18 @@ def test_another_width():
     assert "fix: convert it: .astype(numpy.float32), .to(torch.float32)" in text
 
 
+def test_lists_have_the_declared_dtype():
+    params = MODEL.init_params()
+    lists = {name: array.tolist() for name, array in params.items()}
+    found, want = (cortex.compile(MODEL, each)((1, (2, 3)))["h"] for each in (lists, params))
+    np.testing.assert_array_equal(found, want)
+
+
+def test_a_module_is_no_model():
+    with pytest.raises(cortex.UserError, match="compile: a Linear of PyTorch is no model"):
+        cortex.compile(torch.nn.Linear(2, 2), MODEL.init_params())
+
+
 def test_another_kind():
     assert "'b' is of dtype int32, not float32" in message(changed(b=np.zeros(3, np.int32)))
 

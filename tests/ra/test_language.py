@@ -10,6 +10,7 @@ from cortex.ra.collect import reads
 from cortex.ra.expr import IndexVar, Literal
 from ragged.errors import ModelError
 from ragged.ir.dtype import INDEX, DType
+from tests.support.with_torch import needs_torch, torch
 
 N, H = ra.N, 4
 x = ra.node_input("x", (H,))
@@ -58,6 +59,12 @@ def body(function, shape=(N, H)):
 )
 def test_an_expression_prints_as_it_is_written(function, text):
     assert body(function).text() == text
+
+
+@needs_torch
+def test_a_function_of_torch_is_refused():
+    with pytest.raises(ModelError, match=r"torch\.tanh is given an expression"):
+        ra.compute((N, H), lambda n, i: torch.tanh(x[n, i]))
 
 
 def test_printed_expressions_are_python_that_means_the_same():

@@ -18,18 +18,17 @@ def tree(depth: int, children: int = 3) -> cortex.Node:
     return cortex.Node(below, x=RNG.standard_normal(H).astype(np.float32), word=depth)
 
 
-def model(body, combine=ra.sum_children):
+def model(body):
     x, w = ra.node_input("x", (H,)), ra.input_tensor("W", (H, H))
     h = ra.placeholder((N, H))
-    s = ra.compute((N, H), lambda n, i: combine(n, lambda k: body(w, h, x, n, k, i)))
+    s = ra.compute((N, H), lambda n, i: ra.sum_children(n, lambda k: body(w, h, x, n, k, i)))
     return ra.recursion_op(h, ra.compute((N, H), lambda n, i: ra.tanh(x[n, i] + s[n, i])))
 
 
-def by_hand(node, term, start=0.0, combine=np.add):
-    below = [by_hand(child, term, start, combine) for child in node.children]
-    s = np.full(H, start if below else 0.0)
-    for h, child in zip(below, node.children, strict=True):
-        s = combine(s, term(h, child.x.astype(float), node.x.astype(float)))
+def by_hand(node, term):
+    s = np.zeros(H)
+    for child in node.children:
+        s = s + term(by_hand(child, term), child.x.astype(float), node.x.astype(float))
     return np.tanh(node.x + s)
 
 

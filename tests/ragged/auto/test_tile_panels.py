@@ -77,17 +77,16 @@ def test_the_interpreter_agrees(layout, machine):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-BODIES = {
-    "y[b, i, j] += (x[b, i, k] - w[b, j, k]) * (x[b, i, k] - w[b, j, k])": True,
-    "y[b, i, j] += x[b, i, k] * w[b, j, k] * x[b, 0, k]": True,
-    "y[b, i, j] += abs(x[b, i, k] - w[b, j, k]) / 3.0 + x[b, i, 0]": True,
-    "y[b, i, j] = reduce(max, x[b, i, k] + w[b, j, k])": True,
-    "y[b, i, j] = reduce(min, -w[b, j, k])": True,
-    "y[b, i, j] += w[b, j, k] * w[b, j, 0] * x[b, i, k]": True,  # columns are the rows of x
-    "y[b, i, j] += x[b, 0, k] * tanh(x[b, i, k] + w[b, j, k])": True,
-    "y[b, i, j] += x[b, i, k] * w[b, j, k] if x[b, i, k] < w[b, j, k] else 0.0": False,
-}
-"""Arithmetic of one operand with columns, and of others: whether it is tiled."""
+BODIES = [
+    "y[b, i, j] += (x[b, i, k] - w[b, j, k]) * (x[b, i, k] - w[b, j, k])",
+    "y[b, i, j] += x[b, i, k] * w[b, j, k] * x[b, 0, k]",
+    "y[b, i, j] += abs(x[b, i, k] - w[b, j, k]) / 3.0 + x[b, i, 0]",
+    "y[b, i, j] = reduce(max, x[b, i, k] + w[b, j, k])",
+    "y[b, i, j] = reduce(min, -w[b, j, k])",
+    "y[b, i, j] += w[b, j, k] * w[b, j, 0] * x[b, i, k]",  # columns are the rows of x
+    "y[b, i, j] += x[b, 0, k] * tanh(x[b, i, k] + w[b, j, k])",
+]
+"""Operators and functions of one operand with columns, and of others."""
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -95,7 +94,7 @@ def test_arithmetic_in_the_place_of_a_product(body):
     text = to_text(product("bik", "bjk")).replace("y[b, i, j] += x[b, i, k] * w[b, j, k]", body)
     program = parse(text)
     done = DefaultSchedule(AVX2, threads=2)(program).program
-    assert ("y_acc" in to_text(done)) is BODIES[body]
+    assert "y_acc" in to_text(done)
     random = np.random.default_rng(0)
     for b, m, n, k in ((2, 7, 17, 3), (3, 13, 16, 5), (1, 2, 5, 1), (2, 3, 40, 4)):
         x, w = (random.standard_normal(shape, np.float32) for shape in ((b, m, k), (b, n, k)))
@@ -388,7 +387,10 @@ def test_columns_that_are_not_the_last_dimension_of_the_result():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("x[b, i, k] * w[b, j, k]", "x[b, i, k] if x[b, i, k] < w[b, j, k] else 0.0"),  # no arithmetic
+        (
+            "x[b, i, k] * w[b, j, k]",
+            "x[b, i, k] * w[b, j, k] if x[b, i, k] < w[b, j, k] else 0.0",
+        ),  # a choice
         ("for i in parallel(M)", "for i in parallel(M - b)"),  # rows of different lengths
         ("w[b, j, k]", "w[b, j + 0 * k, k] * 2.0"),  # no product of two elements
     ],

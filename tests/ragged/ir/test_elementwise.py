@@ -113,7 +113,9 @@ def test_composed_functions_are_those_of_numpy(name):
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 7, -2, 0.5, 2.5, -1.5])
 def test_powers_are_those_of_numpy(exponent):
-    x = np.array([0.3, 1.0, 2.5, 40.0, *([-2.0] if exponent == int(exponent) else [])], np.float32)
+    more = [-2.0] if exponent == int(exponent) else []
+    more += [np.nan, np.inf] if exponent == 0 else []
+    x = np.array([0.3, 1.0, 2.5, 40.0, *more], np.float32)
     got = apply(lambda value: ragged.pow(value, exponent), vector())(x=x)
     np.testing.assert_allclose(got, np.power(x.astype(np.float64), exponent), rtol=2e-6)
     np.testing.assert_array_equal(apply(lambda value: value**exponent, vector())(x=x), got)

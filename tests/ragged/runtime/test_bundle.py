@@ -143,7 +143,7 @@ def test_another_form_and_another_version():
     assert refused(other) == (
         "this is no test file\n"
         "  because: it holds a 'recipe'\n"
-        "  fix: read it by what wrote it: cortex.load, ragged.load or FunctionChain.load"
+        "  fix: read it by the `load` beside the `save` that wrote it, of a recipe"
     )
     newer = packed({MANIFEST: manifest(version=4, content=None, members=[]), "code": CODE})
     assert refused(newer) == (

@@ -156,6 +156,10 @@ def test_compile_fixes_sizes_and_binds_arguments():
     for size in (2.5, "5", True):
         with pytest.raises(tc.TcError, match=f"is given B = {size!r}, and it is an integer"):
             LIB.mlp1.compile(sizes={"B": size})
+    with pytest.raises(tc.TcError, match="fix: sizes for which it has values"):
+        tc.define("def pool(float(T) x) -> (y) { y(t) max=! x(t + q) where q in 0:5 }").pool(
+            np.ones(3, np.float32)
+        )
     with pytest.raises(tc.TcError, match="is given B = -1, and a size is 0 or more"):
         LIB.mlp1.compile(sizes={"B": -1})
 

@@ -5,6 +5,7 @@ import pytest
 
 from ragged import tc
 from ragged.errors import DataError
+from tests.support.with_torch import needs_torch, torch
 
 NORM = """def norm(float(N,D,H,W) I, float(D) g) -> (O) {
   mean(n) +=! I(n,d,h,w)
@@ -138,8 +139,8 @@ def test_empty_arrays():
     np.testing.assert_array_equal(z, np.zeros(3))
 
 
+@needs_torch
 def test_tensors_of_pytorch():
-    torch = pytest.importorskip("torch")
     function = only(NORM)
     x, g = array(2, 3, 5, 6), array(3)
     for _ in range(2):

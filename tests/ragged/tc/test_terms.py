@@ -95,3 +95,13 @@ def test_what_is_not_split_is_right():
     a, b, c = data(0, 3, 4), data(1, 4, 5), data(2, 5)
     np.testing.assert_allclose(LIB.kept(a, b, c), a @ b + 4 * c, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(LIB.axis(2, a, b), a[:, :2] @ b[:2], rtol=1e-5, atol=1e-5)
+
+
+def test_a_sum_that_goes_on_from_another_is_tiled_too():
+    for threads in (1, 2):
+        f = LIB.two.compile(threads=threads)
+        loops = f.show("loops")
+        assert "y_acc = local(" in loops and "y_term_acc = local(" in loops
+        for m, n, k in ((5, 37, 7), (13, 70, 3), (1, 3, 1)):
+            a, b, c, d = data(0, m, k), data(1, k, n), data(2, m, k), data(3, k, n)
+            np.testing.assert_allclose(f(a, b, c, d), a @ b + c @ d, rtol=1e-4, atol=1e-4)

@@ -94,6 +94,18 @@ def test_shapes_that_calls_brought_are_tuned_for():
     assert len(found.timed) == 2
 
 
+@pytest.mark.parametrize("inner", [ragged.size("K", 1, 64), ragged.size("K")], ids=["a range", "no range"])
+def test_sizes_that_parameters_decide(inner):
+    r, c, k, rows = ragged.dim("r"), ragged.dim("c"), ragged.dim("k"), ragged.size("M")
+    x, w = ragged.input_tensor("X", [(r, rows), (k, inner)]), ragged.parameter("W", [(c, 128), (k, inner)])
+    y = ragged.compute("Y", [(r, rows), (c, 128)], lambda i, j: ragged.sum(k, lambda q: x[i, q] * w[j, q]))
+    space = {"reduction_unroll": [2]}
+    found = ragged.tune(
+        y, {"W": WEIGHTS}, shapes={"M": [3]}, seconds=0.0, threads=1, space=space, cache=False
+    )
+    assert found.timed
+
+
 def test_calls_can_be_given_instead_of_shapes():
     found = tuned(shapes=None, calls=[{"X": np.ones((4, 8), np.float32)}], space={"reduction_unroll": [2]})
     assert len(found.timed) == 2
