@@ -14,7 +14,8 @@ from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Store
 from ragged.ir.walk import mentions
 
-_LANES = (4, 8, 16)
+MASKED_LANES = (4, 8, 16)
+"""The lanes of vectors of which the first ones can be loaded and stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def masked_load(value: Expr, loop: For) -> MaskedLoad | None:
             condition=Binary(op=BinaryOp.LT, lhs=place, rhs=end),
             if_true=Load() as read,
             if_false=Const(value=0),
-        ) if int(lanes) in _LANES:
+        ) if int(lanes) in MASKED_LANES:
             ends = growth(place, loop.var) == 1 and not mentions(end, (loop.var,))
             if ends and _is_row(read.buffer, read.indices, loop.var):
                 return MaskedLoad(read, sub(end, substitute(place, {loop.var: ZERO})))
@@ -64,7 +65,7 @@ def masked_copy(loop: For) -> MaskedCopy | None:
         return None
     contiguous = _is_row(store.buffer, store.indices, loop.var)
     match loop.extent, store.value:
-        case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)), Load() as value if int(lanes) in _LANES:
+        case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)), Load() as value if int(lanes) in MASKED_LANES:
             whole = value.indices[value.buffer.order[-1]] == Ref(loop.var) and _holds(
                 value.buffer, int(lanes)
             )

@@ -13,7 +13,7 @@ from ragged.analysis.contractions import packed_bytes_in, packed_contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.block_rows import block_rows
 from ragged.auto.fuse_edges import fuse_edges
-from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.auto.options import DEFAULT, ScheduleOptions, tiles_cost
 from ragged.auto.replicate_rows import replicate_rows
 from ragged.auto.reroll_gates import reroll_gates
 from ragged.errors import ScheduleError
@@ -58,7 +58,7 @@ def share_columns(
         for part in fuse_edges(schedule, loop):
             if not options.share_columns:
                 continue
-            width = partial(_width, machine, options.slice_vectors, packed_bytes_in(schedule.program, part))
+            width = partial(_width, machine, options, packed_bytes_in(schedule.program, part))
             before = schedule.checkpoint()
             rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
             pieces = (
@@ -157,10 +157,10 @@ def _is_over_buffers(loop: For) -> bool:
     return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
-def _width(machine: Machine, most_vectors: int, matrices: int, extent: int) -> int:
+def _width(machine: Machine, options: ScheduleOptions, matrices: int, extent: int) -> int:
     """Return the columns of a slice: a few vectors, in slices that cores share evenly.
 
-    The cost is the work of the busiest core, in vectors, plus half a vector per slice. The slice's part of the matrices
+    The cost is the work of the busiest core, in vectors, plus half a vector per tile. The slice's part of the matrices
     (`matrices` bytes in all), read again for every few rows, should stay in the L2 cache unless that is too narrow.
 
     Raises:
@@ -170,9 +170,11 @@ def _width(machine: Machine, most_vectors: int, matrices: int, extent: int) -> i
 
     def cost(width: int) -> tuple[float, bool, int]:
         vectors, slices = -(-width // lanes), -(-extent // width // machine.cores)
-        return slices * (vectors + 0.5), width % lanes != 0, -width
+        _, most = options.tile_on(machine, vectors)
+        least = min(tiles_cost(vectors, tile) for tile in range(1, most + 1))
+        return slices * least, width % lanes != 0, width
 
-    most = min(most_vectors * lanes, extent // machine.cores)
+    most = min(options.slice_vectors * lanes, extent // machine.cores)
     widths = [width for width in range(lanes, most + 1) if extent % width == 0]
     if not widths:
         raise ScheduleError(f"{extent} columns are too few to share")

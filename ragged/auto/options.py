@@ -13,6 +13,10 @@ from ragged.machine import Machine
 _WHY = "why"
 _ROWS, _VECTORS = 4, 4
 """Rows of a tile if its matrices stay in the first cache, and vectors of a tile. Others have as many rows as fit."""
+_WIDE_VECTORS = 5
+"""Vectors of a wider tile, of fewer rows, for columns that are multiples of it or nearly."""
+_WIDE_GAIN = 0.95
+"""The part of the time of other tiles that a wider one has to take at most."""
 _CHAINS = 2
 """Accumulators of a tile of few vectors without parameters, as a multiple of those that hide the latency."""
 _ROWS_PER_WORKER, _ROWS_PER_WORKER_ON_UNIT = 12, 8
@@ -77,7 +81,7 @@ class ScheduleOptions:
     categories: str = field(default="ranges", metadata={_WHY: "of all ranges, those of least predicted time"})
     row_vectors: int = field(default=8, metadata={_WHY: "8 accumulators hide the latency of a multiply-add"})
     rows_per_tile: int | None = field(default=None, metadata={_WHY: "a tile's rows run together"})
-    slice_vectors: int = field(default=4, metadata={_WHY: "a slice is as wide as a tile"})
+    slice_vectors: int = field(default=8, metadata={_WHY: "a slice is as wide as one or two tiles"})
     share_columns: bool = field(
         default=True, metadata={_WHY: "a worker's columns of the weights stay in its own cache"}
     )
@@ -152,10 +156,15 @@ class ScheduleOptions:
             if type(getattr(self, name)) is not bool:
                 raise UserError(f"options: {name}={getattr(self, name)!r} is neither True nor False")
 
-    def tile_on(self, machine: Machine) -> tuple[int, int]:
-        """Return the most rows and vectors of a tile on a machine."""
+    def tile_on(self, machine: Machine, vectors: int = _VECTORS) -> tuple[int, int]:
+        """Return the most rows and vectors of a tile on a machine, for columns of so many vectors."""
         if self.tile is not None:
             return self.tile
+        wide = most_rows(machine, _WIDE_VECTORS)
+        if wide >= _ROWS and vectors > _VECTORS:
+            least = min(tiles_cost(vectors, width) for width in range(1, _VECTORS + 1))
+            if tiles_cost(vectors, _WIDE_VECTORS) <= _WIDE_GAIN * least:
+                return wide, _WIDE_VECTORS
         return max(_ROWS, most_rows(machine, _VECTORS)), _VECTORS
 
     def tile_rows(self, machine: Machine, matrices: int, vectors: int, row: int) -> tuple[int, ...]:
@@ -166,7 +175,7 @@ class ScheduleOptions:
         """
         if self.rows_per_tile is not None:
             return (self.rows_per_tile,)
-        rows, most_vectors = self.tile_on(machine)
+        rows, most_vectors = self.tile_on(machine, vectors)
         if self.tile is not None:
             return (rows,)
         if not matrices:
@@ -224,6 +233,14 @@ class ScheduleOptions:
         for each in self._changed():
             value = getattr(self, each.name)
             yield f"# {each.name}={value!r} is set; {each.default!r} by default: {each.metadata[_WHY]}"
+
+
+def tiles_cost(vectors: int, width: int) -> float:
+    """Return the cost of so many vectors of columns in tiles of `width`, the last of which is as wide, in vectors.
+
+    A tile costs half a vector more for the rows that it reads.
+    """
+    return -(-vectors // width) * (width + 0.5)
 
 
 def _is_count(value: object) -> bool:

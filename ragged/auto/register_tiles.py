@@ -32,12 +32,12 @@ def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence
     while rows is not None and count > 1:
         _, row, *rest = schedule.apply(split, rows, count, Tail.PEEL).loops[rows]
         tail = loops_in(schedule, rest[0])[: len(inside)] if rest else []
-        _hold_in_registers(schedule, (row, *inside))
+        hold_in_registers(schedule, (row, *inside))
         if not rest:
             return
         rows, inside = rest[0], tail
         count //= 2
-    _hold_in_registers(schedule, tuple(inside))
+    hold_in_registers(schedule, tuple(inside))
 
 
 def tile_vectors(
@@ -89,7 +89,7 @@ def loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
     return [stmt.var for stmt in statements(loop_of(schedule.program, loop).body) if isinstance(stmt, For)]
 
 
-def _hold_in_registers(schedule: LoopSchedule, tile: tuple[Var, ...]) -> None:
+def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
     """Sum up all elements of a tile in registers, one step of the reduction at a time, and store them then."""
     init, axes, update = _sum_in(loop_of(schedule.program, tile[-1]))
     lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})

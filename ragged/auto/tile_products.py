@@ -9,22 +9,24 @@ from ragged.analysis.contractions import Contraction, contraction_of, contractio
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.fission_nest import fission_nest
 from ragged.auto.options import DEFAULT, ScheduleOptions
+from ragged.auto.register_tiles import hold_in_registers
 from ragged.auto.tensorize_products import columns_for_matrix_unit, tensorize_rows
 from ragged.auto.tile_sizes import (
     dividing_rows,
-    lanes_of,
     loop_over_gates,
     narrowed,
-    num_vectors,
     rows_of_packing,
     rows_of_tile,
+    vector_of,
     vectors_at_once,
+    vectors_of,
 )
 from ragged.errors import ScheduleError
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Forwarding
-from ragged.ir.stmt import Label
+from ragged.ir.stmt import For, Label
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
@@ -38,20 +40,34 @@ from ragged.transform.storage.pack import pack
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
-    """A parameter to be packed: the dimension that becomes contiguous, and the width of its blocks in elements."""
+class _Tile:
+    """A register tile of `rows` and of `vectors` of `lanes` columns, of a contraction that `update` has become.
 
-    buffer: Buffer
-    dimension: int
-    width: int
+    `columns` was the loop over all columns; `blocks` are the loops that it has become, over tiles and in one. There are
+    none yet if the last vector has fewer columns. A parameter is packed by `block` columns.
+    """
+
+    contraction: Contraction
+    update: Label
+    columns: For
+    blocks: tuple[Var, Var] | None
+    rows: int
+    vectors: int
+    lanes: int
+    block: int
+
+    def packs(self, buffer: Buffer) -> bool:
+        """Return whether a parameter is packed for the tile."""
+        return self.contraction.packed is not None and self.contraction.packed[0] is buffer
 
 
 def tile_products(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions = DEFAULT) -> None:
     """Give each contraction of the kernel a register tile, and pack the parameters that they read.
 
     Columns are computed `machine.lanes` at a time, several vectors at once, with accumulators in registers; rows of the
-    other operand that share the columns, some at a time (`ScheduleOptions.tile`). The order of each sum stays. A
-    contraction that a primitive refuses to tile stays as it is.
+    other operand that share the columns, some at a time (`ScheduleOptions.tile`). Sums of a last vector that columns do
+    not fill are computed for all of its lanes, of columns that are zero there, and stored as far as there are columns.
+    The order of each sum stays. A contraction that a primitive refuses to tile stays as it is.
     """
     updates = [contraction.update for contraction in contractions(schedule.program)]
     tile_sums(schedule, machine, options, updates, StageKind.KERNEL)
@@ -65,8 +81,11 @@ def tile_sums(
     stage: StageKind,
 ) -> None:
     """Tile the contractions of a stage with these updates, and pack the parameters that the stage reads."""
+    start = schedule.checkpoint()
     packings: dict[Buffer, set[tuple[int, int]]] = {}
     on_unit: list[Label] = []
+    tiles: list[_Tile] = []
+    updates = list(updates)
     for label in updates:
         contraction = contraction_of(schedule.program, label, stage) if options.on_unit(machine) else None
         if contraction is not None and (width := columns_for_matrix_unit(schedule, contraction)):
@@ -74,24 +93,38 @@ def tile_sums(
             if contraction.packed is not None:
                 packings.setdefault(contraction.packed[0], set()).add((contraction.packed[1], width))
             continue
-        for packing in _tile(schedule, machine, options, label, stage):
-            packings.setdefault(packing.buffer, set()).add((packing.dimension, packing.width))
+        for tile in _split_columns(schedule, machine, options, label, stage):
+            tiles.append(tile)
+            if tile.contraction.packed is not None:
+                buffer, dimension = tile.contraction.packed
+                packings.setdefault(buffer, set()).add((dimension, tile.block))
+    short = [tile for tile in tiles if tile.blocks is None]
     for buffer, layouts in packings.items():
-        _pack(schedule, buffer, layouts, stage)
+        lanes = max((each.lanes for each in short if each.packs(buffer)), default=1)
+        _pack(schedule, buffer, layouts, lanes, stage)
     for label in on_unit:
         try:
             tensorize_rows(schedule, label)
         except ScheduleError:  # a table that is read in two layouts is not packed
-            list(_tile(schedule, machine, options, label, stage))
+            tiles += _split_columns(schedule, machine, options, label, stage)
+    for tile in tiles:
+        try:
+            _compute(schedule, machine, options, tile)
+        except ScheduleError:
+            schedule.restore(start)
+            tile_sums(
+                schedule, machine, options, [each for each in updates if each is not tile.update], stage
+            )
+            return
 
 
-def _tile(
+def _split_columns(
     schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, update: Label, stage: StageKind
-) -> Iterator[Packing]:
-    """Tile one contraction, and the remainder of its columns as contractions of their own."""
-    pending = [update]
+) -> Iterator[_Tile]:
+    """Split the columns of a contraction into those of tiles; what is left over of rows and columns has its own."""
+    pending: list[tuple[Label, int | None]] = [(update, None)]
     while pending:
-        label = pending.pop()
+        label, block = pending.pop()
         contraction = contraction_of(schedule.program, label, stage)
         if contraction is None:
             continue
@@ -102,35 +135,47 @@ def _tile(
             schedule.restore(before)
             pieces = ()
         if pieces:
-            pending.extend(reversed(pieces))
+            pending.extend((piece, block) for piece in reversed(pieces))
             continue
         try:
-            width, rest = _tile_once(schedule, machine, options, contraction)
+            tile, rest = _split_once(schedule, machine, options, contraction, update, block)
         except ScheduleError:
             schedule.restore(before)
             continue
-        pending.extend(rest)
-        if contraction.packed is not None and width:
-            yield Packing(contraction.packed[0], contraction.packed[1], width)
+        if tile is not None:
+            pending.extend((piece, tile.block) for piece in rest)
+            yield tile
 
 
-def _tile_once(
-    schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, contraction: Contraction
-) -> tuple[int, tuple[Label, ...]]:
-    """Tile the columns of a contraction; return the width of a block and the updates in the remainder, if any."""
+def _split_once(
+    schedule: LoopSchedule,
+    machine: Machine,
+    options: ScheduleOptions,
+    contraction: Contraction,
+    update: Label,
+    block: int | None,
+) -> tuple[_Tile | None, tuple[Label, ...]]:
+    """Split the columns of a contraction; return its tile, and the updates in the remainder, if any.
+
+    `block` is how many columns a parameter is packed by, if that is decided.
+    """
     loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
     extent = extent_of(loop)
-    lanes = lanes_of(machine, extent) if contraction.vector is not None else 1
-    _, most_vectors = options.tile_on(machine)
-    pieces = num_vectors(extent, lanes)
+    lanes, short = vector_of(contraction, machine)
+    pieces = vectors_of(contraction, machine)
+    _, most_vectors = options.tile_on(machine, pieces)
     rows = dividing_rows(contraction, rows_of_tile(contraction, machine, options))
     packed_rows = rows_of_packing(contraction, rows, machine, options)
     most = most_vectors if packed_rows > 1 else options.row_vectors
     held = pieces <= options.row_vectors and packed_rows * pieces + pieces < machine.vector_registers
     fits = contraction.vector is not None and held
-    width = extent if fits else lanes * vectors_at_once(extent // lanes, most)
+    vectors = pieces if fits else vectors_at_once(pieces if short else extent // lanes, most)
+    few = pieces <= options.row_vectors
+    if short and few and pieces % vectors == 0:
+        return _Tile(contraction, update, loop, None, rows, vectors, lanes, block or extent), ()
+    width = extent if fits else lanes * vectors
     if width < 2:
-        return 0, ()
+        return None, ()
     parts = schedule.apply(split, loop.var, width, Tail.PEEL)
     outer, inner = parts.loops[loop.var][:2]
     rest = tuple(label for label in parts.labels[contraction.update] if label is not contraction.update)
@@ -138,28 +183,45 @@ def _tile_once(
         at = outer
         for output in reversed(contraction.outputs[: contraction.outputs.index(loop)]):
             at = schedule.apply(fission, output.var, at).loops[output.var][0]
-    outside, around = [each.var for each in contraction.outputs if each is not loop], [inner]
+    own = extent if short and few else width
+    return _Tile(contraction, update, loop, (outer, inner), rows, vectors, lanes, block or own), rest
+
+
+def _compute(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, tile: _Tile) -> None:
+    """Sum up a tile of a contraction in registers."""
+    contraction, rows, vectors = tile.contraction, tile.rows, tile.vectors
+    outside = [each.var for each in contraction.outputs if each is not tile.columns]
+    if tile.blocks is not None:
+        outer, *around = tile.blocks
+    else:
+        columns = tile.columns.var
+        vector, lane = schedule.apply(split, columns, tile.lanes, Tail.SHORT).loops[columns]
+        outer, each = schedule.apply(split, vector, vectors).loops[vector]
+        around = [each, lane]
     if rows > 1 and contraction.rows is not None:
         blocks, row = schedule.apply(split, contraction.rows.var, rows).loops[contraction.rows.var]
         outside = [*(var for var in outside if var is not contraction.rows.var), blocks]
-        around = [row, inner]
-    vectors = num_vectors(width, lanes)
-    gates = loop_over_gates(contraction, loop, rows * vectors, machine) if vectors < most_vectors else None
+        around.insert(0, row)
+    few = vectors < options.tile_on(machine, vectors)[1]
+    gates = loop_over_gates(contraction, tile.columns, rows * vectors, machine) if few else None
     if gates is not None:
         outside.remove(gates.var)
         around.insert(0, gates.var)
-    if len(around) > 1 or loop is not contraction.outputs[-1]:
+    if len(around) > 1 or tile.columns is not contraction.outputs[-1]:
         schedule.apply(reorder, (*outside, outer, *around))
-    kept = schedule.apply(cache_write, contraction.update, outer)
-    written = [kept.loops[var][-1] for var in around]
-    started, summed = fission_nest(schedule, around, contraction.init)
-    schedule.apply(reorder, (contraction.axis.var, *summed))
-    unrolled = _split_reduction(schedule, contraction, options)
-    for nest in (started, summed, written):
-        _vectorize_nest(schedule, nest, lanes)
+    if tile.blocks is None:
+        hold_in_registers(schedule, around)
+        unrolled = _split_reduction(schedule, contraction, options)
+    else:
+        kept = schedule.apply(cache_write, contraction.update, outer)
+        written = [kept.loops[var][-1] for var in around]
+        started, summed = fission_nest(schedule, around, contraction.init)
+        schedule.apply(reorder, (contraction.axis.var, *summed))
+        unrolled = _split_reduction(schedule, contraction, options)
+        for nest in (started, summed, written):
+            _vectorize_nest(schedule, nest, tile.lanes)
     if unrolled is not None:
         schedule.apply(unroll, unrolled)
-    return width, rest
 
 
 def partition_rows(schedule: LoopSchedule, rows: Var, tile_rows: int) -> Forwarding | None:
@@ -213,19 +275,21 @@ def _vectorize_nest(schedule: LoopSchedule, nest: list[Var], lanes: int) -> None
     schedule.apply(unroll, columns)
 
 
-def _pack(schedule: LoopSchedule, buffer: Buffer, layouts: set[tuple[int, int]], stage: StageKind) -> None:
-    """Pack a parameter so that the elements of a vector are contiguous."""
+def _pack(
+    schedule: LoopSchedule, buffer: Buffer, layouts: set[tuple[int, int]], lanes: int, stage: StageKind
+) -> None:
+    """Pack a parameter so that the elements of a vector are contiguous, and zero behind the last column of a block."""
     if len({dimension for dimension, _ in layouts}) > 1:
         return
     dimension, width = next(iter(layouts))
-    extent = buffer.shape[dimension]
     name, last = schedule.program.free_name(f"{buffer.name}_packed"), len(buffer.shape)
     tiles: tuple[tuple[int, int], ...] = ()
     order = (*(place for place in range(last) if place != dimension), dimension)
-    if len(layouts) == 1 and isinstance(extent, Const) and extent.value % width == 0:
+    extent = buffer.shape[dimension]
+    padded = buffer.dtype is not DType.BFLOAT16X2  # there is no pair of zeros
+    if len(layouts) == 1 and isinstance(extent, Const) and (padded or extent.value % width == 0):
         tiles = ((dimension, width),)
         order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
-    if stage is StageKind.BIND:
-        schedule.apply(pack, buffer, schedule.program.free_name(f"{name}_first"), tiles, order, first=True)
-    else:
-        schedule.apply(pack, buffer, name, tiles, order)
+    first = stage is StageKind.BIND
+    name = schedule.program.free_name(f"{name}_first") if first else name
+    schedule.apply(pack, buffer, name, tiles, order, first=first, multiple=lanes if tiles else 1)

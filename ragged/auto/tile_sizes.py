@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ragged.analysis.contractions import Contraction, extent_of
+from ragged.analysis.masked_copies import MASKED_LANES
 from ragged.auto.options import ScheduleOptions
+from ragged.ir.dtype import DType
 from ragged.ir.stmt import For
 from ragged.machine import Machine
 
@@ -22,16 +24,33 @@ def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOp
     """
     if contraction.vector is None or contraction.rows is None or contraction.rows is contraction.vector:
         return 1
-    most_rows, most_vectors = options.tile_on(machine)
-    most = most_rows * max(1, most_vectors // vectors_of(contraction, machine))
+    vectors = vectors_of(contraction, machine)
+    most_rows, most_vectors = options.tile_on(machine, vectors)
+    most = most_rows * max(1, most_vectors // vectors)
     return most if extent_of(contraction.rows) >= _SEVERAL * most else dividing_rows(contraction, most)
 
 
 def vectors_of(contraction: Contraction, machine: Machine) -> int:
     """Return the number of vectors that hold a contraction's columns; of scalars if it is not vectorized."""
     loop = contraction.vector if contraction.vector is not None else contraction.outputs[-1]
-    extent = extent_of(loop)
-    return num_vectors(extent, lanes_of(machine, extent) if contraction.vector is not None else 1)
+    lanes, short = vector_of(contraction, machine)
+    return -(-extent_of(loop) // lanes) if short else num_vectors(extent_of(loop), lanes)
+
+
+def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
+    """Return the lanes of a contraction's vectors, 1 if it has none, and whether the last one has fewer columns.
+
+    That is so of float32 where vectors of fewer lanes for the columns that are left over would be more vectors.
+    """
+    if contraction.vector is None or contraction.vector_operand is None:
+        return 1, False
+    extent, most = extent_of(contraction.vector), machine.lanes(4)
+    whole = next((lanes for lanes in MASKED_LANES if extent <= lanes < most), most)
+    narrower = narrowed(most, extent)
+    fewer = -(-extent // whole) < num_vectors(extent, narrower)
+    if fewer and whole in MASKED_LANES and contraction.vector_operand.dtype is DType.FLOAT32:
+        return whole, True
+    return narrower, False
 
 
 def rows_of_packing(contraction: Contraction, rows: int, machine: Machine, options: ScheduleOptions) -> int:
@@ -39,7 +58,7 @@ def rows_of_packing(contraction: Contraction, rows: int, machine: Machine, optio
 
     One packing of a parameter then serves both.
     """
-    most, _ = options.tile_on(machine)
+    most, _ = options.tile_on(machine, vectors_of(contraction, machine))
     few = (
         contraction.packed is not None and contraction.rows is not None and extent_of(contraction.rows) < most
     )
@@ -83,11 +102,6 @@ def dividing_rows(contraction: Contraction, most: int) -> int:
     if most == 1 or contraction.rows is None:
         return 1
     return next(count for count in range(most, 0, -1) if extent_of(contraction.rows) % count == 0)
-
-
-def lanes_of(machine: Machine, extent: int) -> int:
-    """Return the lanes of the widest vector that the extent fills."""
-    return narrowed(machine.lanes(4), extent)
 
 
 def narrowed(lanes: int, extent: int) -> int:

@@ -20,7 +20,7 @@ LOOPS: Grid = {
     "reduction_unroll": (1, 2, 4),
     "scalar_reduction_unroll": (1,),
     "tile": ((4, 4), (6, 4), (8, 2), (12, 2), (4, 6)),
-    "slice_vectors": (2, 8),
+    "slice_vectors": (2, 4),
     "row_vectors": (4,),
     "rows_per_tile": (1, 8),
     "share_columns": (False,),

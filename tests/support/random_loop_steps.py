@@ -168,7 +168,8 @@ def _pack(d: Places, attempt: Attempt) -> Asked:
     rank = len(parameter.shape)
     tiles = tuple((place, d.pick([2, 3, 4, 1])) for place in range(rank) if d.chance(4))
     order = [*range(rank + len(tiles) - (0 if d.chance(9) else 1))]
-    return Asked((parameter, d.name("packed"), tiles, tuple(d.draw.sample(order, len(order)))))
+    multiple = {"multiple": d.pick([2, 4, 1, 0])} if d.chance(3) else {}
+    return Asked((parameter, d.name("packed"), tiles, tuple(d.draw.sample(order, len(order)))), multiple)
 
 
 def _stack(d: Places, attempt: Attempt) -> Asked:

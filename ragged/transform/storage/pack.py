@@ -36,6 +36,7 @@ def pack(
     order: Sequence[int],
     *,
     first: bool = False,
+    multiple: int = 1,
 ) -> Rewritten:
     """Read a parameter or an input from a table `name` that holds its values tiled, in another order of dimensions.
 
@@ -71,7 +72,8 @@ def pack(
                     for ii in serial(16):
                         t[io * 16 + ii] += U_packed[io, j, ii] * v[j]
 
-    What is left over of the last block holds zeros. A table of parameters, as `concat_buffers` and `pack` make them,
+    What is left over of the last block holds zeros, and so do places that are added to each block up to a `multiple`:
+    blocks of 75 columns by 16 are stored as 80. A table of parameters, as `concat_buffers` and `pack` make them,
     can be packed as well. What the bind stage reads it reads from where it did, and so does the prelude of an input;
     unless `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
 
@@ -82,7 +84,7 @@ def pack(
         ScheduleError: the buffer is no parameter, table or input, its extents are no numbers (of an input: no sizes),
             or the kernel does not read it, with `first` the bind stage; a table of the bind stage, or an input, is to
             be filled first; a team runs a kernel that reads an input; the tiles or the order are not of its dimensions;
-            the name is taken.
+            the multiple is less than 1; the name is taken.
     """
     check_known(program, parameter, "pack")
     check_alone(program, parameter, "pack")
@@ -97,7 +99,7 @@ def pack(
     )
     check_free(program, name, "pack")
     _check_read(program, parameter, first, given)
-    layout = _layout(parameter, shape, tiles, order)
+    layout = _layout(parameter, shape, tiles, order, multiple)
     role = Role.WORKSPACE if given else Role.BOUND
     table = Buffer(name, parameter.dtype, layout.shape, role, layout.names(parameter))
     rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
@@ -210,8 +212,17 @@ class _Layout:
 
 
 def _layout(
-    parameter: Buffer, shape: tuple[Expr, ...], tiles: Sequence[tuple[int, int]], order: Sequence[int]
+    parameter: Buffer,
+    shape: tuple[Expr, ...],
+    tiles: Sequence[tuple[int, int]],
+    order: Sequence[int],
+    multiple: int,
 ) -> _Layout:
+    if multiple < 1:
+        raise ScheduleError(
+            f"pack: cannot store blocks of '{parameter.name}' up to a multiple of {multiple}",
+            fix="a multiple from 1 up",
+        )
     factors: dict[int, int] = {}
     for dimension, factor in tiles:
         if not 0 <= dimension < len(shape) or factor < 1 or dimension in factors:
@@ -228,7 +239,7 @@ def _layout(
         factor = factors[dimension]
         blocks = floordiv(plus(extent, Const(factor - 1)), factor)
         pieces.append(_Piece(dimension, blocks, factor, inner=False))
-        pieces.append(_Piece(dimension, Const(factor), factor, inner=True))
+        pieces.append(_Piece(dimension, Const(-(-factor // multiple) * multiple), factor, inner=True))
     if sorted(order) != list(range(len(pieces))):
         raise ScheduleError(
             f"pack: {tuple(order)} is no order of the dimensions of '{parameter.name}'",
@@ -258,6 +269,8 @@ def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _
     source: list[Expr] = [Const(0)] * len(shape)
     there: Expr | None = None
     for var, piece in zip(loops, layout.pieces, strict=True):
+        if piece.inner and piece.extent != Const(piece.factor):
+            there = both(there, Binary(BinaryOp.LT, Ref(var), Const(piece.factor)))
         share = Ref(var) if piece.inner else times(Ref(var), Const(piece.factor))
         block_first = (source[piece.dimension], share) if piece.inner else (share, source[piece.dimension])
         source[piece.dimension] = plus(*block_first)

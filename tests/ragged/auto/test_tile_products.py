@@ -1,5 +1,7 @@
 """Tiling sums of products: which are found, what they become, and that no bit changes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,8 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.transform.programs import matvec, matvec_data
 
 SMALL = Machine(vector_bytes=16, vector_registers=16, cores=1, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
+
+WIDE = Machine(vector_bytes=64, vector_registers=32, cores=1, l1_bytes=32 * 1024, l2_bytes=1024 * 1024)
 
 MATMUL = """\
 program("matmul")
@@ -78,9 +82,9 @@ def tiled(text, machine=SMALL):
     return schedule
 
 
-def check_same_bits(text, sizes, arrays, result):
+def check_same_bits(text, sizes, arrays, result, machine=SMALL):
     plain = parse(text)
-    program = tiled(text).program
+    program = tiled(text, machine).program
     np.testing.assert_array_equal(
         interpret(program, sizes, arrays)[result], interpret(plain, sizes, arrays)[result]
     )
@@ -91,10 +95,52 @@ def check_same_bits(text, sizes, arrays, result):
     )
 
 
-@pytest.mark.parametrize("out", [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 44])
-def test_a_matrix_times_a_vector(out):
+@pytest.mark.parametrize("machine", [SMALL, WIDE], ids=["4 lanes", "16 lanes"])
+@pytest.mark.parametrize("out", [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 44, 75, 100, 125, 147])
+def test_a_matrix_times_a_vector(out, machine):
     sizes, arrays = matvec_data(3, seed=out, hidden=3, out=out)
-    check_same_bits(matvec(hidden=3, out=out), sizes, arrays, "y")
+    check_same_bits(matvec(hidden=3, out=out), sizes, arrays, "y", machine)
+
+
+SHORT = [3, 7, 10, 15, 27, 42, 75, 125, 150, 300]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 24])
+@pytest.mark.parametrize("columns", SHORT)
+def test_vectors_that_columns_do_not_fill_are_whole(columns, rows):
+    text = GATES.format(gates=2, rows=rows, columns=columns)
+    random = np.random.default_rng(rows)
+    arrays = {
+        "U": random.standard_normal((2, columns, 3)).astype(np.float32),
+        "x": random.standard_normal((1, rows, 3)).astype(np.float32),
+    }
+    check_same_bits(text, {"count": 1}, arrays, "y", WIDE)
+    printed = to_text(tiled(text, WIDE).program)
+    assert "vectorized(min(" in printed and "U_packed[" in printed
+    lanes = 16 if columns > 8 else 8 if columns > 4 else 4
+    assert set(re.findall(r"vectorized\((\d+)\)", printed)) == {str(lanes)}
+
+
+def test_sums_of_columns_that_are_not_there_stay_out_of_the_result():
+    text = MATMUL.format(rows=2, columns=10, inner=3)
+    arrays = {"W": np.full((2, 3), np.inf, np.float32), "M": np.ones((2, 3, 10), np.float32)}
+    check_same_bits(text, {"count": 2}, arrays, "P", WIDE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16x2"])
+def test_other_types_have_narrower_vectors(dtype):
+    text = (
+        GATES.format(gates=2, rows=3, columns=75)
+        .replace("float32", "float64")
+        .replace("= 0.0", "= const(0.0, float64)")
+    )
+    if dtype == "bfloat16x2":
+        text = GATES.format(gates=2, rows=3, columns=75)
+        text = text.replace("U: parameter(float32", "U: parameter(bfloat16x2")
+        text = text.replace("x: payload(float32", "x: payload(bfloat16x2")
+        text = text.replace("U[g, i, k] * x[n, r, k]", "dot(U[g, i, k], x[n, r, k])")
+    printed = to_text(tiled(text, WIDE).program)
+    assert "vectorized(8)" in printed and "vectorized(min(" not in printed
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (3, 8), (4, 4), (4, 9), (6, 16), (8, 33)])
@@ -142,7 +188,7 @@ def test_a_matrix_that_cannot_be_packed(rows):
     check_same_bits(MATRIX_OF_THE_NODE.format(rows=rows, inner=3), {"count": 2}, arrays, "y")
 
 
-@pytest.mark.parametrize("out", [5, 16, 44])
+@pytest.mark.parametrize("out", [5, 16, 44, 75, 125, 150])
 def test_machine_code_agrees(out):
     text = matvec(hidden=7, out=out)
     sizes, arrays = matvec_data(4, seed=out, hidden=7, out=out)
@@ -166,12 +212,12 @@ def test_machine_code_agrees(out):
 
 
 def test_the_text_of_a_tile(golden):
-    schedule = tiled(matvec(hidden=6, out=40), Machine(64, 32, 1, 32 * 1024, 1024 * 1024))
+    schedule = tiled(matvec(hidden=6, out=40), WIDE)
     golden("matvec_40.txt", f"{schedule.program}\n{schedule.log()}\n")
 
 
 def test_the_text_of_a_matrix_product(golden):
-    schedule = tiled(MATMUL.format(rows=8, columns=32, inner=6), Machine(64, 32, 1, 32 * 1024, 1024 * 1024))
+    schedule = tiled(MATMUL.format(rows=8, columns=32, inner=6), WIDE)
     golden("matmul_8_32.txt", f"{schedule.program}\n{schedule.log()}\n")
 
 

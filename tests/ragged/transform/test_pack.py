@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
@@ -40,6 +41,37 @@ def test_any_tile_in_any_order(factor, order, tail):
     new = valid(pack, program, declared(program, "U"), "U_packed", ((0, factor),), order).program
     assert "%" not in body(new) and "//" not in body(new)
     same(program, new, data(PRODUCT, (1, 2)))
+
+
+@pytest.mark.parametrize("multiple", [1, 4, 8, 16])
+@pytest.mark.parametrize("factor", [5, 7, 10, 16, 20])
+def test_blocks_that_are_stored_up_to_a_multiple(factor, multiple):
+    program = parse(PRODUCT)
+    program = valid(split, program, loop(program, "i"), factor, Tail.PEEL).program
+    packed = ("U_packed", ((0, factor),), (0, 2, 1))
+    new = valid(pack, program, declared(program, "U"), *packed, multiple=multiple).program
+    blocks, places = -(-20 // factor), -(-factor // multiple) * multiple
+    assert f"U_packed: bound(float32[{blocks}, 6, {places}])" in str(new)
+    same(program, new, data(PRODUCT, (1, 2)))
+    same_compiled(program, new, data(PRODUCT, (1, 2)))
+
+
+def test_places_behind_a_block_are_zero():
+    program = parse(PRODUCT)
+    program = valid(split, program, loop(program, "i"), 5).program
+    new = valid(pack, program, declared(program, "U"), "U_packed", ((0, 5),), (0, 2, 1), multiple=8).program
+    matrix = np.random.default_rng(0).standard_normal((20, 6), np.float32)
+    given = {"U": matrix, "v": np.ones((1, 6), np.float32), "b": np.ones(20, np.float32)}
+    table = interpret(new, {"count": 1}, given)["U_packed"]
+    np.testing.assert_array_equal(table[:, :, :5], matrix.reshape(4, 5, 6).transpose(0, 2, 1))
+    assert not table[:, :, 5:].any()
+
+
+def test_a_multiple_below_one():
+    program = parse(PRODUCT)
+    assert refused(pack, program, declared(program, "U"), "U_packed", ((0, 5),), (0, 2, 1), multiple=0) == (
+        "pack: cannot store blocks of 'U' up to a multiple of 0\n  fix: a multiple from 1 up"
+    )
 
 
 def test_an_index_that_is_not_tiled_is_divided():
