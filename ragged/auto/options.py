@@ -13,8 +13,8 @@ from ragged.machine import Machine
 _WHY = "why"
 _ROWS, _VECTORS = 4, 4
 """Rows of a tile if its matrices stay in the first cache, and vectors of a tile. Others have as many rows as fit."""
-_WIDE_VECTORS = 5
-"""Vectors of a wider tile, of fewer rows, for columns that are multiples of it or nearly."""
+_WIDE_ROWS, _WIDE_VECTORS = 5, 5
+"""Rows and vectors of a wider tile, of as many accumulators, for columns that are multiples of it or nearly."""
 _WIDE_GAIN = 0.95
 """The part of the time of other tiles that a wider one has to take at most."""
 _CHAINS = 2
@@ -36,7 +36,8 @@ class ScheduleOptions:
 
     Attributes:
         tile: rows and vectors of a contraction's register tile; rows * vectors accumulators. None: (4, 4); (6, 4) for
-            matrices larger than the first cache; (12, 2) for matrices larger than the second cache with few columns;
+            matrices larger than the first cache; (5, 5) where columns are multiples of five vectors, or nearly;
+            (12, 2) for matrices larger than the second cache with few columns;
             up to 8 rows where no operand is a parameter and there are one or two vectors. Of a product of two inputs
             the vectors are those of a packed panel; None: four with 32 registers, else two, and as many rows as fit.
         remainder: what computes the rows that fill no tile, in a loop over rows of a number that is known at the call:
@@ -160,11 +161,11 @@ class ScheduleOptions:
         """Return the most rows and vectors of a tile on a machine, for columns of so many vectors."""
         if self.tile is not None:
             return self.tile
-        wide = most_rows(machine, _WIDE_VECTORS)
-        if wide >= _ROWS and vectors > _VECTORS:
+        held = _WIDE_ROWS * _WIDE_VECTORS + _WIDE_VECTORS + 1  # with an element of a row
+        if held < machine.vector_registers and vectors > _VECTORS:
             least = min(tiles_cost(vectors, width) for width in range(1, _VECTORS + 1))
             if tiles_cost(vectors, _WIDE_VECTORS) <= _WIDE_GAIN * least:
-                return wide, _WIDE_VECTORS
+                return _WIDE_ROWS, _WIDE_VECTORS
         return max(_ROWS, most_rows(machine, _VECTORS)), _VECTORS
 
     def tile_rows(self, machine: Machine, matrices: int, vectors: int, row: int) -> tuple[int, ...]:
