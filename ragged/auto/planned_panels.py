@@ -8,7 +8,7 @@ from math import prod
 
 from ragged.auto.cost import Product, packing_ns, panels_ns
 from ragged.auto.shapes import SizeSum
-from ragged.auto.tile_sizes import rows_of_panel
+from ragged.auto.tile_sizes import rows_of_panel, rows_of_remainder
 from ragged.machine import Machine
 
 _FLOAT_BYTES = 4
@@ -110,16 +110,16 @@ class PlannedPanels:
         packed = "packed in each call" if self.per_call else "packed with the parameters"
         return (
             f"columns {self.name}: {' x '.join(shape)}{''.join(around)}, panels of {self.vectors} vectors {packed}, "
-            f"tiles {tiles} and halves of their rows, {workers} workers"
+            f"tiles {tiles} and fewer rows, {workers} workers"
         )
 
 
 def _tiles_of(most: int, rows: int) -> dict[int, int]:
-    """Return the number of tiles for each number of rows: `most` rows, then half as many for the rest, down to 1."""
+    """Return the number of tiles for each number of rows: `most` rows, then 4, 2 and 1 for the rest."""
     tiles = {}
     while rows:
         full, rows = divmod(rows, most)
         if full:
             tiles[most] = full
-        most = max(1, most // 2)
+        most = rows_of_remainder(most) if most > 1 else 1
     return tiles

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.arith.affine import at_most
 from ragged.auto.fission_nest import fission_nest
+from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
 from ragged.ir.walk import statements
@@ -36,7 +37,7 @@ def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence
         if not rest:
             return
         rows, inside = rest[0], tail
-        count //= 2
+        count = rows_of_remainder(count)
     hold_in_registers(schedule, tuple(inside))
 
 

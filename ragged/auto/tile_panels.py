@@ -51,8 +51,8 @@ def tile_panels(
                     y_acc = local(float32[6, 4, 16])
                     for k in serial(K): y_acc[r, v, lane] += x[rows * 6 + r, k] * w_packed[k, v * 16 + lane]
                     for r, v: for lane in vectorized(min(N - (p * 4 + v) * 16, 16)): y[...] = y_acc[r, v, lane]
-                the rows that are left over, in tiles of 3 rows and of one
-            else the same for one vector after another, in tiles of 12 rows, 6, 3 and one
+                the rows that are left over, in tiles of 4 rows, 2 and one
+            else the same for one vector after another, in tiles of 12 rows, 4, 2 and one
 
     The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel.
     Another operand that is read under a condition, as images of a convolution at their border, is padded once in each

@@ -16,6 +16,9 @@ _PANEL_ROWS = (12, 8, 6, 4, 3, 2)
 """Rows of a tile of 1 to 4 vectors: as many as there are accumulators, 24 rows being tiles of each kind. More than 12
 rows exceed the ways of the L1 cache where they are a power of two of bytes apart."""
 
+_REMAINDER_ROWS = 4
+"""The most rows of a tile for a remainder: tiles of 4, 2 and 1 are less code than halves of 12, and few are of one."""
+
 
 def rows_of_tile(contraction: Contraction, machine: Machine, options: ScheduleOptions) -> int:
     """Return the rows of a contraction's tile: more where its columns are few.
@@ -95,6 +98,11 @@ def rows_of_panel(machine: Machine, vectors: int, tile: tuple[int, int] | None =
         return tile[0]
     fitting = (rows for rows in _PANEL_ROWS if rows * vectors + vectors < machine.vector_registers)
     return next(fitting, 1)
+
+
+def rows_of_remainder(rows: int) -> int:
+    """Return the rows of the next smaller tile, for rows that do not fill tiles of so many: 4, 2 or 1."""
+    return min(_REMAINDER_ROWS, 1 << ((rows - 1).bit_length() - 1))
 
 
 def dividing_rows(contraction: Contraction, most: int) -> int:

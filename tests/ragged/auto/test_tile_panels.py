@@ -1,5 +1,6 @@
 """Dense products of any sizes are packed and tiled; a result has the bits of the sum in its order."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from cortex import models
 from cortex.ra.schedule import default_schedule
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.tile_panels import tile_panels
+from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.codegen.build import compile_program
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
@@ -124,6 +126,14 @@ def test_vectors_without_a_column_are_not_packed(layout):
         want = interpret(product(*layout), sizes, {"x": x, "w": w})["y"]
         got = interpret(program, sizes, {"x": x, "w": w})["y"]
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_that_fill_no_tile_are_in_tiles_of_four_two_and_one():
+    text = to_text(DefaultSchedule(AVX512)(product(*LAYOUTS[0])).program)
+    full = set(re.findall(r"y_acc = local\(float32\[(?:(\d+), )?4, 16\]", text))
+    single = set(re.findall(r"y_acc = local\(float32\[(?:(\d+), )?16\]", text))
+    assert full == {"6", "4", "2", ""} and single >= {"12", "2", ""}
+    assert [rows_of_remainder(rows) for rows in (12, 8, 6, 4, 3, 2)] == [4, 4, 4, 2, 2, 1]
 
 
 def test_workers_share_the_panels_of_one_product_of_a_batch():
