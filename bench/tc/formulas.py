@@ -72,6 +72,11 @@ def _softmax(xp: Any, x: Any) -> Any:
     return powers / powers.sum(1, keepdims=True)
 
 
+def _distances(xp: Any, a: Any, b: Any) -> Any:
+    difference = a[:, None] - b[None]
+    return (difference * difference).sum(2)
+
+
 FORMULAS: dict[str, Callable[..., Any]] = {
     "tmm": lambda xp, a, b: a @ b.T,
     "tbmm": lambda xp, x, y: x @ y.transpose(0, 2, 1),
@@ -94,6 +99,8 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "layer_norm": lambda xp, x, g, b: _normalized(x, (1,), g, b),
     "group_norm": lambda xp, x, g, b: _normalized(x, (2, 3, 4), g[..., None, None], b[..., None, None]),
     "softmax": _softmax,
+    "distances": _distances,
+    "additive_scores": lambda xp, x, y, v: xp.tanh(x[:, :, None] + y[:, None]) @ v,
 }
 WINDOWS = frozenset({"group_convolution", "strided_convolution", "masked_convolution", "max_pooling"})
 """Formulas over NumPy's windows: they say what is computed, and are no way to compute it fast."""

@@ -94,6 +94,8 @@ _FLOPS: dict[str, Callable[..., int]] = {
     "c3": lambda B, K, N: 2 * B * K * N,
     "mlp3": lambda B, N, P, Q, **sizes: 2 * B * (N * sizes["O"] + sizes["O"] * P + P * Q),
     "wavenet_block": lambda D, B, R, C, S, T: 2 * B * T * (4 * R * C + C * R + C * S),
+    "distances": lambda M, N, K: 2 * M * N * K,
+    "additive_scores": lambda B, Q, K, D: 2 * B * Q * K * D,
 }
 
 
@@ -140,6 +142,8 @@ def workloads() -> list[Workload]:
         _row("group_norm", "32 x 512 x 48 x 48", N=32, G=32, D=16, H=48, W=48),
         _row("layer_norm", N=4096, K=768),
         _row("softmax", N=512, D=1000),
+        _row("distances", M=1024, K=64, N=1024),
+        _row("additive_scores", B=8, Q=64, D=256, K=64),
         _row("tensordot", "32 x 512 x 8 x 2 x 28 x 28", N=32, C1=512, C2=8, C3=2, H=28, W=28),
         _row("max_pooling", "32 x 64 x 112 x 112", N=32, C=64, H=112, W=112),
         _row("strided_convolution", "7 x 7, 3 to 64", N=32, F=64, C=3, H=230, W=230, KH=7, KW=7),

@@ -46,6 +46,8 @@ CASES = {
     "layer_norm": [floats(5, 9), floats(9), floats(9)],
     "group_norm": [floats(2, 3, 2, 4, 3), floats(3, 2), floats(3, 2)],
     "softmax": [floats(4, 6)],
+    "distances": [floats(5, 7), floats(3, 7)],
+    "additive_scores": [floats(2, 5, 7), floats(2, 3, 7), floats(7)],
 }  # fmt: skip
 
 

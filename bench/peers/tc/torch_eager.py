@@ -83,6 +83,8 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "layer_norm": lambda x, g, b: F.layer_norm(x, x.shape[1:], g, b),
     "group_norm": _group_norm,
     "softmax": lambda x: torch.softmax(x, 1),
+    "distances": lambda x, y: torch.cdist(x, y).square(),
+    "additive_scores": lambda x, y, v: torch.tanh(x[:, :, None] + y[:, None]) @ v,
 }
 
 
