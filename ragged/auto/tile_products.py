@@ -196,8 +196,8 @@ def _compute(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions,
     else:
         columns = tile.columns.var
         vector, lane = schedule.apply(split, columns, tile.lanes, Tail.SHORT).loops[columns]
-        outer, each = schedule.apply(split, vector, vectors).loops[vector]
-        around = [each, lane]
+        outer, inner = schedule.apply(split, vector, vectors).loops[vector]
+        around = [inner, lane]
     if rows > 1 and contraction.rows is not None:
         blocks, row = schedule.apply(split, contraction.rows.var, rows).loops[contraction.rows.var]
         outside = [*(var for var in outside if var is not contraction.rows.var), blocks]

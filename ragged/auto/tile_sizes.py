@@ -16,6 +16,8 @@ _PANEL_ROWS = (12, 8, 6, 4, 3, 2)
 """Rows of a tile of 1 to 4 vectors: as many as there are accumulators, 24 rows being tiles of each kind. More than 12
 rows exceed the ways of the L1 cache where they are a power of two of bytes apart."""
 
+_BYTES_WITHOUT_MASKS = 16
+"""Bytes of vectors, SSE's and NEON's, of which no part can be loaded alone."""
 _REMAINDER_ROWS = 4
 """The most rows of a tile for a remainder: tiles of 4, 2 and 1 are less code than halves of 12, and few are of one."""
 
@@ -43,7 +45,8 @@ def vectors_of(contraction: Contraction, machine: Machine) -> int:
 def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
     """Return the lanes of a contraction's vectors, 1 if it has none, and whether the last one has fewer columns.
 
-    That is so of float32 where vectors of fewer lanes for the columns that are left over would be more vectors.
+    That is so of float32 where vectors of fewer lanes for the columns that are left over would be more vectors. What is
+    not packed is read by masked loads, which processors with vectors of 16 bytes do not have.
     """
     if contraction.vector is None or contraction.vector_operand is None:
         return 1, False
@@ -51,7 +54,8 @@ def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
     whole = next((lanes for lanes in MASKED_LANES if extent <= lanes < most), most)
     narrower = narrowed(most, extent)
     fewer = -(-extent // whole) < num_vectors(extent, narrower)
-    if fewer and whole in MASKED_LANES and contraction.vector_operand.dtype is DType.FLOAT32:
+    readable = contraction.packed is not None or machine.vector_bytes > _BYTES_WITHOUT_MASKS
+    if fewer and readable and whole in MASKED_LANES and contraction.vector_operand.dtype is DType.FLOAT32:
         return whole, True
     return narrower, False
 

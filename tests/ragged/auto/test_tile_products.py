@@ -127,6 +127,18 @@ def test_sums_of_columns_that_are_not_there_stay_out_of_the_result():
     check_same_bits(text, {"count": 2}, arrays, "P", WIDE)
 
 
+def test_masked_loads_where_the_processor_has_them():
+    text = MATMUL.format(rows=2, columns=27, inner=3)
+    assert "vectorized(min(" in to_text(tiled(text, WIDE).program)
+    assert "vectorized(min(" not in to_text(tiled(text, SMALL).program)
+    compiled = compile_program(fuse_multiply_add(tiled(text, this_machine()).program).program)
+    random = np.random.default_rng(0)
+    w, m = random.standard_normal((2, 3), np.float32), random.standard_normal((4, 3, 27), np.float32)
+    given = {"count": 4, "W": w, "M": m, "P": np.zeros((4, 2, 27), np.float32)}
+    compiled.call(StageKind.KERNEL, given)
+    np.testing.assert_allclose(given["P"], w @ m, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16x2"])
 def test_other_types_have_narrower_vectors(dtype):
     text = (
