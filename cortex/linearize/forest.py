@@ -173,6 +173,12 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
 
 
 def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(
+            f"Forest: payload `{name}` is a masked array of NumPy",
+            because="its mask would be ignored",
+            fix="give its data, `array.data`, or what `array.filled(0)` returns",
+        )
     try:
         array = as_numpy(value)
     except (TypeError, RuntimeError) as error:

@@ -38,8 +38,8 @@ def check_params(
         owner: the model or function that has them, for messages.
 
     Raises:
-        ModelError: `params` is no mapping; one cannot be read as an array; or parameters are missing, unknown, of
-            another shape or kind of numbers, and all faults are listed.
+        ModelError: `params` is no mapping; one is masked, or cannot be read as an array; or parameters are missing,
+            unknown, of another shape or kind of numbers, and all faults are listed.
     """
     if not isinstance(params, Mapping):
         raise ModelError(
@@ -67,6 +67,13 @@ def check_params(
 
 def _read(name: str, value: Any) -> NDArray[Any]:
     """Return a parameter as a NumPy array; `ModelError` for one without data, or of a layout or dtype NumPy lacks."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ModelError(
+            f"parameter '{name}' is a masked array of NumPy",
+            at=Location.capture(),
+            because="its mask would be ignored",
+            fix="give its data, `array.data`, or what `array.filled(0)` returns",
+        )
     try:
         return as_numpy(value)
     except (RuntimeError, TypeError, ValueError) as error:

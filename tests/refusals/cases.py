@@ -131,6 +131,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "forest_too_large": lambda _: Forest([0, 1], [2**31]),
     "forest_of_nothing": lambda _: Forest([], []),
     "forest_payload_of_no_rows": lambda _: Forest([0], [], word=3),
+    "forest_masked_payload": lambda _: Forest([0, 0], [], word=np.ma.masked_array([3], [True])),
     "forest_edges_in_rows": lambda _: Forest.from_edges([[1, 0], [2, 0], [3, 0]]),
     "forest_edge_of_no_node": lambda _: Forest.from_edges([[1], [0]], word=[3]),
     "forest_batch_of_another_length": lambda _: Forest.from_edges([[0], [1]], [0, 0, 0], word=[1, 2]),
@@ -146,6 +147,9 @@ CASES: dict[str, Callable[[Path], object]] = {
     "state_that_is_no_mapping": lambda _: cortex.from_torch([], fc),  # type: ignore[arg-type]
     "parameter_of_another_width": lambda _: cortex.compile(
         fc, {**fc.init_params(seed=0), "b": np.zeros(H, np.float64)}
+    ),
+    "parameter_with_a_mask": lambda _: cortex.compile(
+        fc, {**fc.init_params(seed=0), "b": np.ma.masked_array(np.zeros(H, np.float32), np.ones(H, bool))}
     ),
     "saved_function_without_words": lambda folder: load_with_trees(saved(folder), folder),
     "trees_that_are_no_text": lambda folder: read_trees(no_text(folder), Vocab(["good"])),

@@ -30,6 +30,7 @@ from cortex.linearize.faults.graphs import (
 )
 from cortex.linearize.faults.payloads import (
     carried_nowhere,
+    masked,
     missing,
     no_array,
     no_conversion,
@@ -108,6 +109,7 @@ __all__ = [
     "labelled_vocabulary",
     "linearized_in_batch",
     "many_children",
+    "masked",
     "missing",
     "no_array",
     "no_bracket",

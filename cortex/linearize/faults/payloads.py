@@ -128,6 +128,16 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
     )
 
 
+def masked(place: Place, name: str | None) -> DataError:
+    """A masked array of NumPy as a payload; without a `name`, as a sequence."""
+    what = "the sequence" if name is None else f"payload `{name}`"
+    return DataError(
+        f"linearize: {place}: {what} is a masked array of NumPy",
+        because="its mask would be ignored",
+        fix="give its data, `array.data`, or what `array.filled(0)` returns",
+    )
+
+
 def wrong_dtype(place: Place, payload: Payload, array: npt.NDArray[Any]) -> DataError:
     """An array of another dtype: nothing is converted behind the caller's back."""
     return DataError(

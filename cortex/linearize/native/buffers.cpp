@@ -133,6 +133,12 @@ bool is_ndarray(nb::handle value) {
   return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
 }
 
+bool is_masked(nb::handle value) {
+  if (!PyArray_Check(value.ptr()) || PyArray_CheckExact(value.ptr())) return false;
+  static PyObject* const type = nb::object(nb::module_::import_("numpy.ma").attr("MaskedArray")).release().ptr();
+  return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
+
 bool is_numpy_integer(nb::handle value) {
   static PyObject* const type = numpy_type("integer");
   return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type)) != 0;

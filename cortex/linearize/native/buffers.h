@@ -72,6 +72,7 @@ nb::object python_int(std::int64_t value, bool too_large);
 
 PyObject* numpy_type(const char* name);  // it lives as long as the interpreter: NumPy is never unloaded
 bool is_ndarray(nb::handle value);
+bool is_masked(nb::handle value);  // whether it is NumPy's array with a mask, which nothing here would read
 bool is_numpy_integer(nb::handle value);
 bool is_array_like(nb::handle value);  // by `__array__` or the buffer protocol
 nb::object as_array(nb::handle value);  // numpy.asarray, of a tensor that requires a gradient of its values

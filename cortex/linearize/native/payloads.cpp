@@ -26,6 +26,7 @@ void append_python_integer(const PayloadSpec& payload, PyObject* value, bool req
                            char* to) {
   nb::object index = nb::borrow(value);
   if (!PyLong_CheckExact(value)) {
+    if (is_masked(value)) fault("masked", location.place(), payload.name);
     if (PyBool_Check(value) || (!is_numpy_integer(value) && has_bool_dtype(value))) {
       fault("no_integer", location.place(), payload.payload, index);
     }
@@ -159,6 +160,7 @@ void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_lar
 }
 
 void check_array(const PayloadSpec& payload, const ArrayView& view, int first, const Location& location) {
+  if (is_masked(view.array())) fault("masked", location.place(), payload.name);
   bool fits;
   if (is_int(payload.dtype)) {
     fits = view.kind() == 'i' || view.kind() == 'u';

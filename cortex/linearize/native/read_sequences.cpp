@@ -6,6 +6,7 @@ namespace cortex {
 namespace {
 
 nb::object array_of(nb::handle item, const Location& whole) {
+  if (is_masked(item)) fault("masked", whole.place(), nb::none());
   if (is_ndarray(item)) return nb::borrow(item);
   try {
     return as_array(item);

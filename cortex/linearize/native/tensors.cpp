@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "buffers.h"
 #include "fast_payloads.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -154,6 +155,7 @@ bool Numbers::is_whole(DType dtype, const std::vector<Py_ssize_t>& expected) con
 }
 
 bool find_numbers(PyObject* value, Numbers& to) {
+  if (is_masked(value)) return false;
   return PyArray_Check(value) ? find_array(reinterpret_cast<PyArrayObject*>(value), to) : find_tensor(value, to);
 }
 
@@ -161,7 +163,6 @@ bool append_scalar_in_memory(const PayloadSpec& payload, PyObject* value, bool l
   std::int64_t number;
   Numbers numbers;
   if (is_int(payload.dtype) && read_numpy_scalar(value, number)) return append_int(payload, number, leaf, column);
-  if (PyArray_Check(value) && !PyArray_CheckExact(value)) return false;  // a masked array may have no value
   if (!find_numbers(value, numbers) || numbers.ndim != 0) return false;
   if (!is_int(payload.dtype)) {
     if (numbers.kind != 'f' || numbers.itemsize != payload.bytes) return false;

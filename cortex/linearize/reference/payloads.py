@@ -75,6 +75,8 @@ def _read_scalar(payload: Payload, value: object, place: Place) -> list[Any] | n
 
 
 def _integer(payload: Payload, value: object, place: Place) -> int:
+    if isinstance(value, np.ma.MaskedArray):
+        raise faults.masked(place, payload.name)
     if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
         raise faults.no_integer(place, payload, value)
     try:
@@ -111,6 +113,8 @@ def _read_nested(payload: Payload, value: object, depth: int, numbers: list[Any]
 
 
 def _read_array(payload: Payload, value: object, place: Place) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise faults.masked(place, payload.name)
     try:
         array = as_numpy(value)
     except Exception as error:

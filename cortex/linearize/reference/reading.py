@@ -52,6 +52,8 @@ def read_item(item: object, structure: int, context: ReadContext) -> tuple[list[
     if isinstance(item, Forest):
         return read_forest(item, structure, context)
     if is_flat(item, context.names):
+        if isinstance(item, np.ma.MaskedArray):
+            raise faults.masked(place, None)
         try:
             array = as_numpy(item)
         except Exception as error:
