@@ -19,6 +19,11 @@ from types import FrameType
 
 from ragged.front_ends import is_internal
 
+MASK_IGNORED = "its mask would be ignored"
+"""Why masked arrays of NumPy are refused."""
+WITHOUT_MASK = "give its data, `array.data`, or what `array.filled(0)` returns"
+"""What to give instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Location:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize.tensors import as_numpy
-from ragged.errors import DataError
+from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
 
 _LIMIT = 2**31 - 1
 
@@ -176,8 +176,8 @@ def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         raise DataError(
             f"Forest: payload `{name}` is a masked array of NumPy",
-            because="its mask would be ignored",
-            fix="give its data, `array.data`, or what `array.filled(0)` returns",
+            because=MASK_IGNORED,
+            fix=WITHOUT_MASK,
         )
     try:
         array = as_numpy(value)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragged.data.read import BFLOAT16, bfloat16_memory, is_bfloat16
-from ragged.errors import Location, ModelError
+from ragged.errors import MASK_IGNORED, WITHOUT_MASK, Location, ModelError
 
 
 class Declared(Protocol):
@@ -71,8 +71,8 @@ def _read(name: str, value: Any) -> NDArray[Any]:
         raise ModelError(
             f"parameter '{name}' is a masked array of NumPy",
             at=Location.capture(),
-            because="its mask would be ignored",
-            fix="give its data, `array.data`, or what `array.filled(0)` returns",
+            because=MASK_IGNORED,
+            fix=WITHOUT_MASK,
         )
     try:
         return as_numpy(value)

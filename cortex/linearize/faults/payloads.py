@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cortex.ilir.plan import Payload, Presence
 from cortex.linearize.faults.place import Place, count, noun, short
-from ragged.errors import DataError
+from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
 
 _NODES = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
 
@@ -133,8 +133,8 @@ def masked(place: Place, name: str | None) -> DataError:
     what = "the sequence" if name is None else f"payload `{name}`"
     return DataError(
         f"linearize: {place}: {what} is a masked array of NumPy",
-        because="its mask would be ignored",
-        fix="give its data, `array.data`, or what `array.filled(0)` returns",
+        because=MASK_IGNORED,
+        fix=WITHOUT_MASK,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.data.faults.layout import short
-from ragged.errors import DataError
+from ragged.errors import MASK_IGNORED, DataError
 
 
 def unreadable(what: str, value: object, error: BaseException) -> DataError:
@@ -19,7 +19,7 @@ def masked(what: str) -> DataError:
     """A masked array of NumPy."""
     return DataError(
         f"ragged.array: {what} is a masked array of NumPy",
-        because="its mask would be ignored",
+        because=MASK_IGNORED,
         fix="give its data, `array.data`; of padded rows with `mask=~array.mask`, or what `array.filled(0)` returns",
     )
 
