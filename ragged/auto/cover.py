@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import exp, inf
 
 import numpy as np
@@ -36,6 +37,9 @@ NEVER_NS = 1e30
 _MOST_BOUNDS = 28
 _UNROLLED_BYTES = 150 * 8
 """The most bytes of a loop that LLVM unrolls over two tiles: 150 instructions."""
+_MOST_COUNTS = 256
+"""The most row counts that are planned for: predicting a time for each of thousands takes seconds."""
+_GOLDEN = (5**0.5 - 1) / 2
 _USUAL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Row counts that are planned for where no shapes are stated."""
 
@@ -79,6 +83,22 @@ class Cover:
 def usual_rows() -> Weights:
     """Return the row counts that are planned for where no shapes are stated: about as many in each octave."""
     return dict.fromkeys(_USUAL, 1.0)
+
+
+def representative_rows(rows: Weights) -> Weights:
+    """Return at most 256 of many row counts: one of each group of neighbours, with the weight of all of them.
+
+    Multiples of the golden ratio say which, so that remainders of any tile are as frequent as among all row counts.
+    """
+    counts = sorted(rows)
+    if len(counts) <= _MOST_COUNTS:
+        return rows
+    ends = [len(counts) * group // _MOST_COUNTS for group in range(_MOST_COUNTS + 1)]
+    found = {}
+    for group, (low, high) in enumerate(pairwise(ends)):
+        place = low + int((high - low) * (group * _GOLDEN % 1))
+        found[counts[place]] = sum(rows[count] for count in counts[low:high])
+    return found
 
 
 def covers(

@@ -21,6 +21,7 @@ from ragged.auto.cover import (
     covers,
     curve,
     fitting,
+    representative_rows,
     stated_cover,
     usual_rows,
 )
@@ -168,7 +169,7 @@ class _LoopSpace:
         self._loop, self._budget, self._exactly = loop, budget, exactly
         self._tolerance = 1e-9 if exactly else ENOUGH
         self._inside, self._threads, self._lanes = inside, threads, machine.lanes(4)
-        rows = extents(shapes, loop.extent) or usual_rows()
+        rows = representative_rows(extents(shapes, loop.extent) or usual_rows())
         spaces = {
             width: [each for each in candidates(machine, width) if _is_allowed(each, remainder)]
             for width in self._widths()
