@@ -1,65 +1,124 @@
-"""Vectorized loops that copy only the first lanes of a vector: stores to the end of a row, and loads from there."""
+"""Vectorized loops that copy only some lanes of a vector: stores to the end of a row, and loads inside of one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial, reduce
+from math import copysign
 
+from ragged.analysis.faults import may_fault
 from ragged.arith.affine import growth
 from ragged.arith.fold import ZERO
-from ragged.ir.build import sub
-from ragged.ir.dtype import DType
+from ragged.ir.build import add, sub
+from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Store
-from ragged.ir.walk import mentions
+from ragged.ir.walk import conjuncts, mentions
 
 MASKED_LANES = (4, 8, 16)
-"""The lanes of vectors of which the first ones can be loaded and stored."""
+"""The lanes of vectors of which some can be loaded and stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedCopy:
     """`out[.. + lane] = value[.. + lane]` of float32, for the first `count` of `lanes` lanes.
 
-    Those behind are left as they are if `stores` is set; else they become zero, and `value` is not read there. Elements
-    of `out` need not be `contiguous` then, but are equally far apart.
+    Those behind are left as they are. Elements of `out` need not be `contiguous`, but are equally far apart.
     """
 
     lanes: int
     count: Expr
     out: Store
     value: Load
-    stores: bool
-    contiguous: bool = True
+    contiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRange:
+    """The lanes of a vector from `first` up to `count`, either of which may be any number."""
+
+    first: Expr
+    count: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedLoad:
-    """`value[.. + lane]` of float32 for the first `count` lanes of a vector, and zero for the others."""
+    """`value[.. + lane]` of float32 for some lanes of a vector, and zero for the others."""
 
     value: Load
-    count: Expr
+    lanes: LaneRange
 
 
 def masked_load(value: Expr, loop: For) -> MaskedLoad | None:
-    """Return what an expression reads in the lanes of a loop, if that is the first elements of a row; else None."""
-    match loop.extent, value:
-        case Const(value=lanes), Select(
-            condition=Binary(op=BinaryOp.LT, lhs=place, rhs=end),
-            if_true=Load() as read,
-            if_false=Const(value=0),
-        ) if int(lanes) in MASKED_LANES:
-            ends = growth(place, loop.var) == 1 and not mentions(end, (loop.var,))
-            if ends and _is_row(read.buffer, read.indices, loop.var):
-                return MaskedLoad(read, sub(end, substitute(place, {loop.var: ZERO})))
+    """Return what an expression reads in the lanes of a loop, if they are those inside of a row; else None."""
+    match value:
+        case Select(condition=condition, if_true=Load() as read, if_false=Const(value=0 as zero)) if (
+            _is_row(read.buffer, read.indices, loop.var) and copysign(1, zero) > 0
+        ):
+            lanes = lane_range(condition, loop)
+            return None if lanes is None else MaskedLoad(read, lanes)
         case _:
-            pass
-    return None
+            return None
+
+
+def lane_range(condition: Expr, loop: For) -> LaneRange | None:
+    """Return the lanes of a loop for which a condition holds; None where they are no range, or all alike."""
+    if not isinstance(loop.extent, Const) or int(loop.extent.value) not in MASKED_LANES:
+        return None
+    uppers, lowers, guards = list[Expr](), list[Expr](), list[Expr]()
+    for term in conjuncts(condition):
+        if may_fault(term):
+            return None
+        if not mentions(term, (loop.var,)):
+            guards.append(term)
+        elif (upper := _upper(term, loop.var)) is not None:
+            uppers.append(upper)
+        elif (lower := _lower(term, loop.var)) is not None:
+            lowers.append(lower)
+        else:
+            return None
+    if not uppers and not lowers:
+        return None
+    first = reduce(partial(Binary, BinaryOp.MAX), lowers or [ZERO])
+    count: Expr = reduce(partial(Binary, BinaryOp.MIN), uppers or [loop.extent])
+    for guard in guards:
+        count = Select(guard, count, ZERO)
+    return LaneRange(first, count)
+
+
+def _upper(term: Expr, lane: Var) -> Expr | None:
+    """Return the number of lanes below a term's upper bound of them; None if it is none."""
+    match term:
+        case Binary(op=BinaryOp.LT, lhs=place, rhs=end) | Binary(op=BinaryOp.GT, lhs=end, rhs=place):
+            return _lane_of(end, place, lane)
+        case Binary(op=BinaryOp.LE, lhs=place, rhs=last) | Binary(op=BinaryOp.GE, lhs=last, rhs=place):
+            return _lane_of(add(last, 1), place, lane)
+        case _:
+            return None
+
+
+def _lower(term: Expr, lane: Var) -> Expr | None:
+    """Return the first lane that a term's lower bound allows; None if it is none."""
+    match term:
+        case Binary(op=BinaryOp.GE, lhs=place, rhs=begin) | Binary(op=BinaryOp.LE, lhs=begin, rhs=place):
+            return _lane_of(begin, place, lane)
+        case Binary(op=BinaryOp.GT, lhs=place, rhs=before) | Binary(op=BinaryOp.LT, lhs=before, rhs=place):
+            return _lane_of(add(before, 1), place, lane)
+        case _:
+            return None
+
+
+def _lane_of(value: Expr, place: Expr, lane: Var) -> Expr | None:
+    """Return the lane in which an index has a value; None if it does not grow by one with the lane."""
+    if place.dtype is not INDEX or mentions(value, (lane,)) or growth(place, lane) != 1:
+        return None
+    return sub(value, substitute(place, {lane: ZERO}))
 
 
 def masked_copy(loop: For) -> MaskedCopy | None:
-    """Return what a vectorized loop copies; None for a loop of any other form."""
+    """Return what a vectorized loop stores; None for a loop of any other form."""
     store = loop.body
     if not isinstance(store, Store) or store.buffer.dtype is not DType.FLOAT32:
         return None
@@ -72,11 +131,7 @@ def masked_copy(loop: For) -> MaskedCopy | None:
             steps = [growth(index, loop.var) for index in store.indices]
             apart = steps.count(1) == 1 and steps.count(0) == len(steps) - 1
             if whole and apart and _is_row(value.buffer, value.indices, loop.var):
-                return MaskedCopy(int(lanes), loop.extent, store, value, stores=True, contiguous=contiguous)
-        case Const(value=lanes), Select() if contiguous:
-            found = masked_load(store.value, loop)
-            if found is not None:
-                return MaskedCopy(int(lanes), found.count, store, found.value, stores=False)
+                return MaskedCopy(int(lanes), loop.extent, store, value, contiguous)
         case _:
             pass
     return None

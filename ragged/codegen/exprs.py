@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from ragged.codegen.faults import is_lazy
+from ragged.analysis.faults import is_lazy
 from ragged.codegen.integers import add, mul, number, row_major
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.offsets import Offset

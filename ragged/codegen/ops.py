@@ -35,7 +35,7 @@ MULTIPLY, RELEASE = "ragged.multiply", "ragged.release"
 TRANSPOSE = "ragged.transpose"
 """`transpose(side, rows, row_stride, out, out_stride)`: see `ragged.codegen.transpose_text`."""
 MASKED_LOAD, MASKED_STORE = "ragged.masked_load", "ragged.masked_store"
-"""`masked_load(address, count)` and `masked_store(address, value, count)`: see `ragged.codegen.masked_text`."""
+"""`masked_load(address, first, count)` and `masked_store(address, value, count)`: see `ragged.codegen.masked_text`."""
 MASKED_SCATTER = "ragged.masked_scatter"
 """`masked_scatter(address, value, count, stride)`: a masked store of elements that are `stride` elements apart."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
@@ -136,11 +136,12 @@ def unequal(a: TirExpr, b: TirExpr) -> TirExpr:
 
 def elementary(row: Elementwise, x: TirExpr, dtype: DType) -> TirExpr:
     """Return a function of a float."""
-    return tirx.call_intrin(dtype.value, _registered(row), x)
+    return tirx.call_intrin(dtype.value, elementary_name(row), x)
 
 
 @cache
-def _registered(row: Elementwise) -> str:
+def elementary_name(row: Elementwise) -> str:
+    """Return the name of a function of floats in TIR."""
     name = PREFIX + row.name
     _register_pure(name)
     return name

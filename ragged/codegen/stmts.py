@@ -21,7 +21,7 @@ from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, fills_lanes, is_independent
 from ragged.codegen.vector_copies import masked, pair_row_of, transposed
-from ragged.codegen.vector_rows import is_row_store, row_store
+from ragged.codegen.vector_rows import row_stores, stores_rows
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import MAX_FRAME_BYTES
 from ragged.ir.dtype import INDEX, DType
@@ -50,7 +50,7 @@ STACK_ALIGN = 16
 class _Vectors(Enum):
     """What makes vector operations of a loop."""
 
-    ROW = "row"
+    ROWS = "rows"
     BY_TVM = "by TVM"
 
 
@@ -215,8 +215,8 @@ class Statements:
                 return [row]
             case LoopKind.VECTORIZED if (copy := masked_copy(loop)) is not None:
                 return [masked(loop.var, copy, self.expressions)]
-            case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.ROW:
-                return [row_store(loop, self.expressions)]
+            case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.ROWS:
+                return row_stores(loop, self.expressions)
             case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.BY_TVM:
                 return self._for(loop, tirx.ForKind.VECTORIZED, team)
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
@@ -237,8 +237,8 @@ class Statements:
     def _vectors_of(self, loop: For) -> _Vectors | None:
         """Return how the loop becomes vector operations, decided once for all unrolled copies of it; None if not."""
         if id(loop) not in self._vectors:  # the stage keeps its loops alive
-            if is_row_store(loop):
-                way = _Vectors.ROW if fills_lanes(loop) and is_independent(loop) else None
+            if stores_rows(loop):
+                way = _Vectors.ROWS if fills_lanes(loop) and is_independent(loop) else None
             else:
                 way = _Vectors.BY_TVM if can_vectorize(loop) else None
             self._vectors[id(loop)] = way

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.analysis.dependence import storage
-from ragged.codegen.faults import is_lazy
+from ragged.analysis.faults import is_lazy
 from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind

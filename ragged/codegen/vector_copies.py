@@ -41,29 +41,27 @@ def pair_row_of(loop: For, expressions: Expressions) -> TirStmt | None:
 
 
 def masked(lane: Var, copy: MaskedCopy, expressions: Expressions) -> TirStmt:
-    """Return a copy of the first lanes of a vector as one load and one store, one of which is masked."""
+    """Return a copy of the first lanes of a vector as one load and one masked store."""
     expressions.variables[lane] = literal(0, INDEX)
     read = expressions.offset(copy.value.buffer, copy.value.indices)
     write = expressions.offset(copy.out.buffer, copy.out.indices)
     source, target = expressions.storage[copy.value.buffer], expressions.storage[copy.out.buffer]
     count, one = expressions.emit(copy.count), literal(1, INDEX)
-    if copy.stores:
-        elements = tirx.BufferLoad(source, [tirx.Ramp(read, one, copy.lanes)])
-        address = tirx.address_of(tirx.BufferLoad(target, [write]))
-        if copy.contiguous:
-            return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
-        expressions.variables[lane] = one
-        stride = expressions.offset(copy.out.buffer, copy.out.indices) - write
-        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
-    elements = load_masked(MaskedLoad(copy.value, copy.count), copy.lanes, expressions)
-    return tirx.BufferStore(target, elements, [tirx.Ramp(write, one, copy.lanes)])
+    elements = tirx.BufferLoad(source, [tirx.Ramp(read, one, copy.lanes)])
+    address = tirx.address_of(tirx.BufferLoad(target, [write]))
+    if copy.contiguous:
+        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+    expressions.variables[lane] = one
+    stride = expressions.offset(copy.out.buffer, copy.out.indices) - write
+    return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
 
 
 def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirExpr:
-    """Return a vector of the first elements of a row, from lane 0 on, which the loop's variable stands for."""
+    """Return a vector of elements of a row, from lane 0 on, which the loop's variable stands for."""
     place = expressions.offset(load.value.buffer, load.value.indices)
     address = tirx.address_of(tirx.BufferLoad(expressions.storage[load.value.buffer], [place]))
-    return tirx.call_intrin(f"float32x{lanes}", MASKED_LOAD, address, expressions.emit(load.count))
+    first, count = expressions.emit(load.lanes.first), expressions.emit(load.lanes.count)
+    return tirx.call_intrin(f"float32x{lanes}", MASKED_LOAD, address, first, count)
 
 
 def transposed(tile: TransposedTile, expressions: Expressions) -> TirStmt:

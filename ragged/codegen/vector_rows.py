@@ -1,41 +1,79 @@
-"""Loops over a vector's lanes that set, copy, or multiply and add, as TIR's vectors: most loops of a tile do.
+"""Loops over a vector's lanes that store rows of elements, computed of rows and single elements, as TIR's vectors.
 
-TVM makes vectors of other loops, with an analysis that takes longer for each loop than making its vectors here. What is
-read up to the end of a row, and is zero behind it, is a masked load: TVM has none.
+Most loops of tiles and of elementwise operators are. TVM makes vectors of other loops, with an analysis that takes
+longer for each loop than making its vectors here. What is read inside of a row, where others are zero or take another
+value, is a masked load: TVM has none, and would run one lane after another.
 """
 
 from __future__ import annotations
 
-from ragged.analysis.masked_copies import masked_load
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from ragged.analysis.masked_copies import LaneRange, MaskedLoad, lane_range, masked_load
 from ragged.arith.affine import growth
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
-from ragged.codegen.ops import FMA, TirExpr, TirStmt, literal
+from ragged.codegen.ops import FMA, MAX, MIN, MUL, TirExpr, TirStmt, elementary_name, literal
 from ragged.codegen.vector_copies import load_masked
+from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Const, Expr, Fma, Load, Select, Var
+from ragged.ir.elementwise import Elementwise
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Select, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.stmt import For, Store
-from ragged.ir.walk import mentions
+from ragged.ir.walk import flat, mentions, subexpressions
+
+_NODES = {BinaryOp.ADD: tirx.Add, BinaryOp.SUB: tirx.Sub, BinaryOp.DIV: tirx.Div}
+_NAMED = {BinaryOp.MUL: MUL, BinaryOp.MAX: MAX, BinaryOp.MIN: MIN}
 
 
-def is_row_store(loop: For) -> bool:
-    """Return whether a loop stores a row of elements that stand side by side, of such rows and of single elements."""
-    body, lane = loop.body, loop.var
-    if not isinstance(body, Store) or body.buffer.dtype not in (DType.FLOAT32, DType.FLOAT64):
+def stores_rows(loop: For) -> bool:
+    """Return whether each statement of a loop stores a row of elements that stand side by side.
+
+    They are computed of such rows, and of single elements.
+    """
+    return all(isinstance(stmt, Store) and _is_row_store(stmt, loop) for stmt in flat(loop.body))
+
+
+def _is_row_store(store: Store, loop: For) -> bool:
+    if store.buffer.dtype not in (DType.FLOAT32, DType.FLOAT64):
         return False
-    return _step(body.buffer, body.indices, lane) == 1 and _is_of_rows(body.value, body.buffer.dtype, loop)
+    side_by_side = _step(store.buffer, store.indices, loop.var) == 1
+    return side_by_side and _is_of_rows(store.value, store.buffer.dtype, loop)
 
 
 def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
+    if value.dtype is not dtype:
+        return False
     match value:
         case Fma(a=a, b=b, c=c):
             return all(_is_of_rows(each, dtype, loop) for each in (a, b, c))
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _NODES or op in _NAMED:
+            return all(_is_of_rows(each, dtype, loop) for each in (lhs, rhs))
+        case Unary(op=Elementwise() | UnaryOp.NEG, operand=operand):
+            return _is_of_rows(operand, dtype, loop)
         case Load(buffer=buffer, indices=indices):
-            return buffer.dtype is dtype and _step(buffer, indices, loop.var) in (0, 1)
+            return _step(buffer, indices, loop.var) in (0, 1)
+        case Select() if masked_load(value, loop) is not None:
+            return True
         case Select():
-            return masked_load(value, loop) is not None
+            return _is_choice_of_rows(value, dtype, loop)
         case _:
-            return isinstance(value, Const) and value.dtype is dtype
+            return isinstance(value, Const)
+
+
+def _is_choice_of_rows(value: Select, dtype: DType, loop: For) -> bool:
+    """Return whether lanes in one range have one value and all others another, which reads nothing else."""
+    arms = (value.if_true, value.if_false)
+    if any(isinstance(part, Select) for arm in arms for part in subexpressions(arm)):
+        return False
+    rows = all(_is_of_rows(arm, dtype, loop) for arm in arms) and _loads(arms[1]) <= _loads(arms[0])
+    return rows and dtype is DType.FLOAT32 and lane_range(value.condition, loop) is not None
+
+
+def _loads(value: Expr) -> AbstractSet[Load]:
+    return {part for part in subexpressions(value) if isinstance(part, Load)}
 
 
 def _step(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> int | None:
@@ -46,26 +84,91 @@ def _step(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> int | None:
     return growth(indices[moving[0]], lane) if moving else 0
 
 
-def row_store(loop: For, expressions: Expressions) -> TirStmt:
-    """Return a loop of a constant extent as one store of a vector; its body is one of which `is_row_store` is true."""
-    assert isinstance(loop.body, Store) and isinstance(loop.extent, Const)
-    store, lanes = loop.body, int(loop.extent.value)
-    lane = (loop.var,)
+def row_stores(loop: For, expressions: Expressions) -> list[TirStmt]:
+    """Return a loop of a constant extent as one store of a vector for each of its statements; see `stores_rows`."""
     expressions.variables[loop.var] = literal(0, INDEX)
+    rows = _Rows(loop, expressions)
+    return [rows.store(stmt) for stmt in flat(loop.body) if isinstance(stmt, Store)]
 
-    def place(buffer: Buffer, indices: tuple[Expr, ...]) -> TirExpr:
-        return tirx.Ramp(expressions.offset(buffer, indices), literal(1, INDEX), lanes)
 
-    def vector(value: Expr) -> TirExpr:
+@dataclass(slots=True)
+class _Rows:
+    """Makes vectors of the values of a loop.
+
+    In a choice, `chosen` are the lanes that take the first value; they alone read what is not in `everywhere`.
+    """
+
+    loop: For
+    expressions: Expressions
+    chosen: LaneRange | None = None
+    everywhere: AbstractSet[Load] = frozenset()
+
+    @property
+    def lanes(self) -> int:
+        assert isinstance(self.loop.extent, Const)
+        return int(self.loop.extent.value)
+
+    def store(self, stmt: Store) -> TirStmt:
+        target = self.expressions.storage[stmt.buffer]
+        return tirx.BufferStore(target, self.vector(stmt.value), [self.place(stmt.buffer, stmt.indices)])
+
+    def place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> TirExpr:
+        return tirx.Ramp(self.expressions.offset(buffer, indices), literal(1, INDEX), self.lanes)
+
+    def vector(self, value: Expr) -> TirExpr:
+        dtype = f"{value.dtype.value}x{self.lanes}"
         match value:
             case Fma(a=a, b=b, c=c):
-                return tirx.call_intrin(f"{c.dtype.value}x{lanes}", FMA, *map(vector, (a, b, c)))
-            case Select() if (masked := masked_load(value, loop)) is not None:
-                return load_masked(masked, lanes, expressions)
-            case Load(buffer=buffer, indices=indices) if mentions(value, lane):
-                return tirx.BufferLoad(expressions.storage[buffer], [place(buffer, indices)])
+                return tirx.call_intrin(dtype, FMA, *map(self.vector, (a, b, c)))
+            case Select() if (masked := masked_load(value, self.loop)) is not None:
+                return load_masked(masked, self.lanes, self.expressions)
+            case Select():
+                return self.choice(value)
+            case Load() if self.chosen is not None and value not in self.everywhere:
+                return self.chosen_load(value, self.chosen)
+            case _ if not mentions(value, (self.loop.var,)):
+                return tirx.Broadcast(self.expressions.emit(value), self.lanes)
+            case Load(buffer=buffer, indices=indices):
+                return tirx.BufferLoad(self.expressions.storage[buffer], [self.place(buffer, indices)])
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op in _NODES:
+                return _NODES[op](self.vector(lhs), self.vector(rhs))
+            case Binary(op=op, lhs=lhs, rhs=rhs):
+                return tirx.call_intrin(dtype, _NAMED[op], self.vector(lhs), self.vector(rhs))
+            case Unary(op=Elementwise() as op, operand=operand):
+                return tirx.call_intrin(dtype, elementary_name(op), self.vector(operand))
+            case Unary(operand=operand):
+                zero = tirx.Broadcast(literal(-0.0, value.dtype), self.lanes)
+                return tirx.Sub(zero, self.vector(operand))
             case _:
-                return tirx.Broadcast(expressions.emit(value), lanes)
+                raise InternalError(f"no row: {value}")
 
-    target = expressions.storage[store.buffer]
-    return tirx.BufferStore(target, vector(store.value), [place(store.buffer, store.indices)])
+    def choice(self, value: Select) -> TirExpr:
+        """Return a choice between two values by the number of the lane."""
+        chosen = lane_range(value.condition, self.loop)
+        assert chosen is not None, "the loop stores rows"
+        other = self.vector(value.if_false)
+        self.chosen, self.everywhere = chosen, _loads(value.if_false)
+        one = self.vector(value.if_true)
+        self.chosen = None
+        number = tirx.Ramp(_word(0), _word(1), self.lanes)
+        first, end = (self.end_of(each) for each in (chosen.first, chosen.count))
+        return tirx.Select(tirx.And(tirx.GE(number, first), tirx.LT(number, end)), one, other)
+
+    def end_of(self, lane: Expr) -> TirExpr:
+        """Return a number of a lane as a vector of int32, none of which is below 0 or above the number of lanes."""
+        emitted, most = self.expressions.emit(lane), literal(self.lanes, INDEX)
+        near = tirx.Max(tirx.Min(emitted, most), literal(0, INDEX))
+        return tirx.Broadcast(tirx.Cast("int32", near), self.lanes)
+
+    def chosen_load(self, load: Load, chosen: LaneRange) -> TirExpr:
+        """Return what the chosen lanes read, and zeros in others."""
+        if mentions(load, (self.loop.var,)):
+            return load_masked(MaskedLoad(load, chosen), self.lanes, self.expressions)
+        some = tirx.LT(*(self.expressions.emit(each) for each in (chosen.first, chosen.count)))
+        with self.expressions.conditional():
+            element = self.expressions.emit(load)
+        return tirx.Broadcast(tirx.if_then_else(some, element, literal(0.0, load.dtype)), self.lanes)
+
+
+def _word(value: int) -> TirExpr:
+    return literal(value, DType.INT32)

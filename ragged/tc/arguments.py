@@ -229,13 +229,12 @@ def read_parameter(function: CheckedFunction, name: str, value: object) -> Array
 
 def like_arguments(value: Array, lower: tuple[int, ...], given: Mapping[str, object]) -> Any:
     """Return a result as the arguments are: the array of the first one's library, with `lower` if that is not all 0."""
-    like = next((each for each in given.values() if is_array(each)), value)
-    own: Any = value
-    if isinstance(like, np.ndarray):
-        own = value.view(OffsetArray) if any(lower) else value
-    elif (made := converter(like)) is not None:
-        own = made(value)
+    arrays = (each for each in given.values() if is_array(each) and not isinstance(each, np.generic))
+    like = next(arrays, value)
+    made = None if isinstance(like, np.ndarray) else converter(like)
+    own: Any = value if made is None else made(value)
     if any(lower):
+        own = own.view(OffsetArray) if isinstance(own, np.ndarray) else own
         own.lower = lower
     return own
 

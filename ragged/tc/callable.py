@@ -142,7 +142,7 @@ class TcCallable:
                 found[name] = write_result(*outs[name], value)
             else:
                 found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
-        if not arrays and out is None and self._compiled is not None and not self._function.scalars:
+        if not arrays and out is None and self._compiled is not None:
             bound = self._options.parameters
             names = [each.name for each in self._function.definition.parameters if each.name not in bound]
             self._known_calls.add(args, self._compiled, names, sizes, domains)

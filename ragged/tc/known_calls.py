@@ -14,6 +14,7 @@ from ragged.data.like import to_tensor
 from ragged.data.read import bfloat16_memory
 from ragged.ir.expr import Var
 from ragged.tc.compiled import CompiledTc
+from ragged.tc.lower import stored
 
 Domains: TypeAlias = dict[str, tuple[tuple[int, int], ...]]
 """For each output the lower bound and the extent of each dimension."""
@@ -21,6 +22,8 @@ Domains: TypeAlias = dict[str, tuple[tuple[int, int], ...]]
 Shape: TypeAlias = tuple[int, ...]
 _MOST_SHAPES = 1024
 """Number of combinations of shapes that are remembered."""
+_NUMBERS = (int, float)
+"""The types of numbers that are arguments; a bool is another type."""
 _READABLE = 0x0101
 """NumPy's flags of arrays that are C-contiguous and aligned."""
 
@@ -30,10 +33,12 @@ class KnownCall:
     """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names.
 
     With each argument and each output is the shape that it has in the kernel or for the caller; None if it has it.
+    `numbers` are the arguments that are no arrays, with the dtype that they have in the kernel.
     """
 
     function: RaggedFunction
     places: tuple[tuple[str, int, Shape | None], ...]
+    numbers: tuple[tuple[str, int, np.dtype[Any]], ...]
     named: Mapping[str, int]
     outputs: tuple[tuple[str, str, Shape | None], ...]
 
@@ -44,6 +49,8 @@ class KnownCall:
             own: given[place] if shape is None else given[place].reshape(shape)
             for own, place, shape in self.places
         }
+        for own, place, dtype in self.numbers:
+            arrays[own] = np.array(given[place], dtype)
         results = self.function(**arrays, **self.named)
         if not isinstance(results, dict):
             results = {self.outputs[0][1]: results}
@@ -58,7 +65,10 @@ class KnownCall:
 
 
 class KnownCalls:
-    """The calls that were accepted, by the shapes and dtypes of their arguments: arrays that kernels read in place."""
+    """The calls that were accepted, by the shapes and dtypes of their arguments, and the values of integers.
+
+    Arrays are such that kernels read them in place.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[object, KnownCall] = {}
@@ -82,37 +92,59 @@ class KnownCalls:
             return
         if len(self._calls) >= _MOST_SHAPES:
             self._calls.clear()
-        own, places, results = dict(compiled.inputs), [], []
+        own, places, numbers, results = dict(compiled.inputs), [], [], []
+        declared = compiled.merged.analysed.function.parameters
         for place, name in enumerate(parameters):
-            if name in own:
+            if name in own and isinstance(args[place], int | float):
+                numbers.append((own[name], place, stored(declared[name].type).numpy))
+            elif name in own:
                 shape = compiled.merged.shape(name, args[place].shape)
                 places.append((own[name], place, None if shape == tuple(args[place].shape) else shape))
         for (name, domain), tensor in zip(domains.items(), compiled.lowered.outputs, strict=True):
             whole = tuple(extent for _, extent in domain)
             results.append((name, tensor.name, None if len(tensor.dims) == len(whole) else whole))
-        self._calls[key] = KnownCall(compiled.function, tuple(places), compiled.named(sizes), tuple(results))
+        self._calls[key] = KnownCall(
+            compiled.function, tuple(places), tuple(numbers), compiled.named(sizes), tuple(results)
+        )
 
 
 def _arrays(args: Sequence[Any]) -> Sequence[Any]:
-    """Return tensors of PyTorch as arrays that share their memory; the arguments as they are if one is something else.
+    """Return tensors of PyTorch as arrays that share their memory, and numbers; without a tensor the arguments.
 
-    That takes a microsecond for each, where DLPack takes ten.
+    That takes a microsecond for each tensor, where DLPack takes ten.
     """
     torch = sys.modules.get("torch")
-    if torch is None or not all(
-        type(each) is torch.Tensor and each.is_cpu and not each.requires_grad for each in args
-    ):
+    if torch is None:
         return args
+    found, tensors = [], 0
     try:
-        return [bfloat16_memory(each) if each.dtype == torch.bfloat16 else each.numpy() for each in args]
+        for each in args:
+            if type(each) is torch.Tensor and each.is_cpu and not each.requires_grad:
+                found.append(bfloat16_memory(each) if each.dtype == torch.bfloat16 else each.numpy())
+                tensors += 1
+            elif type(each) in _NUMBERS:
+                found.append(each)
+            else:
+                return args
     except (RuntimeError, TypeError):  # conjugated and sparse ones
         return args
+    return found if tensors else args
 
 
 def _key(args: Sequence[Any]) -> object:
-    """Return the shapes and dtypes of arguments; None if one is no array that a kernel can read as it is."""
+    """Return what tells arguments from others; None if one is neither a number nor an array that a kernel can read.
+
+    An array without dimensions may be an integer scalar, on which sizes depend.
+    """
     given = _arrays(args)
+    key: list[object] = [given is args]
     for each in given:
-        if type(each) is not np.ndarray or each.flags.num & _READABLE != _READABLE:
+        if type(each) is np.ndarray and (each.ndim or each.dtype.kind not in "iu"):
+            if each.flags.num & _READABLE != _READABLE:
+                return None
+            key.append((each.shape, each.dtype))
+        elif type(each) in _NUMBERS:
+            key.append((type(each), each if type(each) is int else None))
+        else:
             return None
-    return given is args, *[(each.shape, each.dtype) for each in given]
+    return tuple(key)

@@ -5,6 +5,7 @@ import pytest
 
 from ragged.analysis.masked_copies import masked_copy
 from ragged.codegen.build import compile_program
+from ragged.codegen.vector_rows import stores_rows
 from ragged.ir.index import index_of
 from ragged.ir.parser import parse
 from ragged.transform.locate import the_loop
@@ -47,7 +48,7 @@ def copies(program):
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_lanes_behind_the_end_are_not_stored(lanes):
     program = parse(STORES.format(lanes=lanes, extent=f"min(n, {lanes})", shift=""))
-    assert [(copy.lanes, copy.stores) for copy in copies(program)] == [(lanes, True)]
+    assert [copy.lanes for copy in copies(program)] == [lanes]
     assert "llvm.masked.store" in compile_program(program).module.inspect_source("ll")
     x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
     for count in (0, 1, lanes - 1, lanes):  # a row begins where the one before ends
@@ -60,7 +61,7 @@ def test_lanes_are_scattered_where_they_are_apart(lanes):
     program = parse(
         text.replace("y: output(float32[4, n])", "y: output(float32[n, 4])").replace("y[i, j]", "y[j, i]")
     )
-    assert [(copy.stores, copy.contiguous) for copy in copies(program)] == [(True, False)]
+    assert [copy.contiguous for copy in copies(program)] == [False]
     assert "llvm.masked.scatter" in compile_program(program).module.inspect_source("ll")
     x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
     for count in (0, 1, lanes - 1, lanes):
@@ -70,13 +71,60 @@ def test_lanes_are_scattered_where_they_are_apart(lanes):
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_lanes_behind_the_end_are_zero_and_not_loaded(lanes):
     program = parse(LOADS.format(lanes=lanes))
-    assert [(copy.lanes, copy.stores) for copy in copies(program)] == [(lanes, False)]
     assert "llvm.masked.load" in compile_program(program).module.inspect_source("ll")
     for count in (0, 1, 2, 3, lanes + 1, lanes + 2, lanes + 40):
         x = np.random.default_rng(count).standard_normal((4, count), np.float32)
         want = np.zeros((4, lanes), np.float32)
         want[:, : max(0, min(lanes, count - 2))] = x[:, 2 : lanes + 2]
         np.testing.assert_array_equal(check_both(program, n=count, x=x)["y"], want)
+
+
+RANGES = """\
+program("ranges")
+
+n: call()
+d: call()
+x: payload(float32[4, n])
+z: payload(float32[4, 8])
+y: output(float32[4, 8])
+
+with kernel:
+    for i in serial(4):
+        for j in vectorized(8):
+            y[i, j] = {value}
+"""
+CONDITIONS = {
+    "{at} >= 0 and {at} < n": lambda at, j, n, d: 0 <= at < n,
+    "{at} > 0 - 1 and n > {at}": lambda at, j, n, d: 0 <= at < n,
+    "0 <= {at} and {at} <= n - 1 and d < 35": lambda at, j, n, d: 0 <= at < n and d < 35,
+    "d >= 30 and (1 <= j and (0 - 1 < {at} and n >= {at} + 1))": lambda at, j, n, d: (
+        d >= 30 and j >= 1 and 0 <= at < n
+    ),
+}
+VALUES = {
+    "x[i, {at}] if {condition} else 0.0": lambda x, z: (x, 0.0),
+    "x[i, {at}] if {condition} else 3.0": lambda x, z: (x, 3.0),
+    "x[i, {at}] * 2.0 + z[i, j] if {condition} else z[i, j]": lambda x, z: (x * np.float32(2) + z, z),
+    "x[i, {at}] + x[i, n - 1] if {condition} else 0.0 - 1.0": None,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("value", VALUES)
+def test_lanes_in_a_range_are_chosen_and_no_others_read(value, condition):
+    at = "j - d + 30"
+    program = parse(RANGES.format(value=value.format(condition=condition.format(at=at), at=at)))
+    (lanes,) = (var for var in index_of(program).loops if var.name == "j")
+    assert stores_rows(the_loop(program, lanes, "the test"))
+    for n in (0, 1, 3, 8, 20):
+        for d in (0, 27, 29, 30, 32, 35, 37, 38, 70):
+            random = np.random.default_rng(n)
+            x, z = (random.standard_normal((4, count), np.float32) for count in (n, 8))
+            found = check_both(program, n=n, d=d, x=x, z=z)["y"]
+            for j in range(8) if VALUES[value] is not None else ():
+                inside = CONDITIONS[condition](j - d + 30, j, n, d)
+                chosen, other = VALUES[value](x[:, j - d + 30] if inside else 0.0, z[:, j])
+                np.testing.assert_array_equal(found[:, j], chosen if inside else other)
 
 
 @pytest.mark.parametrize(("extent", "shift"), [("min(n, 6)", ""), ("min(n, 7)", " + 1")])

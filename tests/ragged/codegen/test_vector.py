@@ -7,9 +7,25 @@ import pytest
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.vector import can_vectorize
-from ragged.codegen.vector_rows import is_row_store, row_store
+from ragged.codegen.vector_rows import row_stores, stores_rows
 from ragged.ir.build import add
-from ragged.ir.expr import Buffer, Call, Cast, Const, Fma, Function, Param, Ref, Role, Select, Source, Var
+from ragged.ir.elementwise import FUNCTIONS
+from ragged.ir.expr import (
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Fma,
+    Function,
+    Param,
+    Ref,
+    Role,
+    Select,
+    Source,
+    Unary,
+    Var,
+)
+from ragged.ir.ops import UnaryOp
 from ragged.ir.stmt import Alloc, If, Let, LoopKind, block
 from tests.ragged.codegen.hand import F32, at, buffer, f32, loop, op, output, reduce, size, store, table
 
@@ -85,6 +101,11 @@ ROWS = {
     "a copy to a shifted row": store(wide, (n, add(Ref(i), 8)), at(x, i)),
     "multiply and add": store(wide, (n, i), Fma(at(x, n), at(y, add(Ref(i), n)), at(wide, n, i))),
     "one element for all": store(out, (i,), at(x, at(word, n))),
+    "a sum": store(out, (i,), op("+", at(x, i), op("-", at(y, n), at(y, i)))),
+    "a product": store(out, (i,), op("*", at(x, i), op("/", at(y, i), f32(3.0)))),
+    "the larger one": store(out, (i,), op("max", at(x, i), op("min", at(y, i), f32(3.0)))),
+    "a negative": store(out, (i,), Unary(UnaryOp.NEG, at(x, i))),
+    "a function": store(out, (i,), Unary(FUNCTIONS["tanh"], at(x, i))),
 }
 NO_ROWS = {
     "a strided read": store(out, (i,), at(x, op("*", Ref(i), Const(3)))),
@@ -92,7 +113,9 @@ NO_ROWS = {
     "a gather": store(out, (i,), at(x, at(word, i))),
     "a column": store(column, (n, i), f32(0.0)),
     "a diagonal": store(wide, (n, i), at(square, i, i)),
-    "another operator": store(out, (i,), op("+", at(x, i), at(y, i))),
+    "another operator": store(out, (i,), Unary(UnaryOp.ABS, at(x, i))),
+    "a row and a strided one": store(out, (i,), op("+", at(x, i), at(x, op("*", Ref(i), Const(3))))),
+    "another type": store(out, (i,), Cast(F32, at(word, i))),
     "a reduction": reduce(out, (i,), at(x, n), n),
     "a let": Let(k, add(Ref(i), 8), store(out, (k,), f32(0.0))),
 }
@@ -101,12 +124,12 @@ NO_ROWS = {
 @pytest.mark.parametrize("body", ROWS.values(), ids=ROWS)
 def test_rows_are_the_vectors_that_tvm_makes_of_their_loops(body):
     vectors = loop(i, 8, body, LoopKind.VECTORIZED)
-    assert is_row_store(vectors)
+    assert stores_rows(vectors)
     expressions = Expressions({n: tirx.Var("n", "int64")})
     for each in (x, y, out, wide, word):
         shape, dtype = (512,), "int32" if each is word else "float32"
         expressions.storage[each] = tirx.decl_buffer(shape, dtype, each.name)
-    mine = row_store(vectors, expressions)
+    (mine,) = row_stores(vectors, expressions)
     expressions.variables[i] = lane = tirx.Var("i", "int64")
     store_one = tirx.BufferStore(
         expressions.storage[body.buffer],
@@ -123,7 +146,7 @@ def test_rows_are_the_vectors_that_tvm_makes_of_their_loops(body):
 
 @pytest.mark.parametrize("body", NO_ROWS.values(), ids=NO_ROWS)
 def test_what_is_no_row(body):
-    assert not is_row_store(loop(i, 8, body, LoopKind.VECTORIZED))
+    assert not stores_rows(loop(i, 8, body, LoopKind.VECTORIZED))
 
 
 FIRST = Select(op("<", add(Ref(i), n), Const(20)), at(x, add(Ref(i), n)), f32(0.0))
@@ -131,12 +154,13 @@ FIRST = Select(op("<", add(Ref(i), n), Const(20)), at(x, add(Ref(i), n)), f32(0.
 
 def test_the_first_elements_of_a_row_are_a_masked_load():
     body = store(wide, (n, i), Fma(FIRST, at(y, n), at(wide, n, i)))
-    assert is_row_store(loop(i, 8, body, LoopKind.VECTORIZED))
-    assert not is_row_store(loop(i, 3, body, LoopKind.VECTORIZED))  # no vector has so many lanes
+    assert stores_rows(loop(i, 8, body, LoopKind.VECTORIZED))
+    assert not stores_rows(loop(i, 3, body, LoopKind.VECTORIZED))  # no vector has so many lanes
     expressions = Expressions({n: tirx.Var("n", "int64")})
     for each in (x, y, wide):
         expressions.storage[each] = tirx.decl_buffer((512,), "float32", each.name)
-    text = str(row_store(loop(i, 8, body, LoopKind.VECTORIZED), expressions))
+    (stored,) = row_stores(loop(i, 8, body, LoopKind.VECTORIZED), expressions)
+    text = str(stored)
     assert "masked_load" in text and "if_then_else" not in text
 
 
@@ -145,10 +169,23 @@ def test_the_first_elements_of_a_row_are_a_masked_load():
     [
         Select(op("<", Ref(i), Ref(i)), at(x, i), f32(0.0)),
         Select(op("<", Ref(n), Const(20)), at(x, i), f32(0.0)),
-        Select(op("<", Ref(i), Const(20)), at(x, i), f32(1.0)),
         Select(op("<", Ref(i), Const(20)), at(x, op("*", Ref(i), Const(2))), f32(0.0)),
+        Select(op("<", Ref(i), Const(20)), at(x, i), at(y, i)),
+        Select(op("<", Ref(i), at(word, n)), at(x, i), f32(0.0)),
+        Select(op("<", op("*", Ref(i), Const(2)), Const(20)), at(x, i), f32(0.0)),
+        Select(op("==", Ref(i), Const(2)), at(x, i), f32(0.0)),
+        Select(op("<", Ref(i), Const(4)), op("+", at(x, i), FIRST), at(x, i)),
     ],
-    ids=["an end that moves", "one condition for all", "another number", "a strided read"],
+    ids=[
+        "an end that moves",
+        "one condition for all",
+        "a strided read",
+        "a read of the other lanes",
+        "a condition that reads",
+        "every other lane",
+        "one lane",
+        "a choice in a choice",
+    ],
 )
-def test_other_choices_are_no_masked_loads(value):
-    assert not is_row_store(loop(i, 8, store(out, (i,), value), LoopKind.VECTORIZED))
+def test_other_choices_are_of_no_rows(value):
+    assert not stores_rows(loop(i, 8, store(out, (i,), value), LoopKind.VECTORIZED))

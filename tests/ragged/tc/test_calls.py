@@ -231,25 +231,6 @@ def test_an_output_that_is_a_parameter_as_well():
     np.testing.assert_array_equal(y, 3 * b)
 
 
-def test_known_calls_of_tensors():
-    function = tc.define("def double(float(N) x) -> (y) { y(i) = x(i) + x(i) }").double
-    x = torch.arange(6.0)
-    for given in (x, x, x.reshape(2, 3).T.reshape(6), torch.arange(12.0)[::2]):  # the last one is strided
-        found = function(given)
-        assert type(found) is torch.Tensor
-        assert torch.equal(found, 2 * given)
-    assert type(function(x.numpy())) is np.ndarray
-    assert function(x).data_ptr() != function(x).data_ptr()
-    several = tc.define("def two(float(N) x) -> (y, z) { y(i) = x(i)  z(i) = -x(i) }").two
-    for _ in range(2):
-        assert [type(each) for each in several(x).values()] == [torch.Tensor] * 2
-    doubles = torch.arange(6.0, dtype=torch.float64)
-    with pytest.raises(tc.TcError):
-        function(doubles)
-    with pytest.raises(tc.TcError, match="require gradient"):
-        function(torch.ones(6, requires_grad=True))
-
-
 def test_a_reduction_that_reads_the_output_that_it_starts_from():
     a, y = floats(4, 4), floats(4, seed=1)
     for value, want in (("a(i,j) * y(j)", y + a @ y), ("a(i,j) * y(i)", y + a.sum(1) * y)):
