@@ -1,4 +1,4 @@
-"""Outer loops of one iteration give way to those inside, so that all workers have a share."""
+"""Outer loops of one iteration, or of few, give way to those inside, so that all workers have a share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
-from ragged.ir.stmt import For, LoopKind
-from ragged.ir.walk import flat
+from ragged.ir.stmt import For, LoopKind, Reduce
+from ragged.ir.walk import flat, mentions, statements
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.mapping.parallel import parallel
 
@@ -28,10 +29,21 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
             y[0, c] = 2.0 * x[0, c]
 
     The loops directly inside become parallel; a loop with anything else in it stays, and so does what a primitive
-    refuses. Comes right before workers share loops.
+    refuses. A loop of any number of iterations, as of a batch, and the loop of any number directly inside become one,
+    unless it is innermost or sums are inside. Comes right before workers share loops.
     """
     if threads < 2:
         return
+    for outer in _of_few(schedule):
+        inner, before = outer.body, schedule.checkpoint()
+        assert isinstance(inner, For)
+        try:
+            if not _is_parallel(inner):
+                schedule.apply(parallel, inner.var)
+            schedule.apply(fuse, outer.var, inner.var)
+        except ScheduleError as refusal:
+            schedule.restore(before)
+            schedule.refuse(f"fuse {outer.var.name} and {inner.var.name}", refusal)
     done: set[Var] = set()
     while (loop := next((each for each in _single(schedule) if each.var not in done), None)) is not None:
         done.add(loop.var)
@@ -55,6 +67,21 @@ def _single(schedule: LoopSchedule) -> Iterator[For]:
             and all(isinstance(inner, For) for inner in flat(part.body))
         ):
             yield part
+
+
+def _of_few(schedule: LoopSchedule) -> list[For]:
+    """Return the outermost parallel loops that may have few iterations, with one loop of many more directly inside."""
+    return [
+        part
+        for part in flat(schedule.program.kernel)
+        if isinstance(part, For)
+        and _is_parallel(part)
+        and isinstance(inner := part.body, For)
+        and not any(isinstance(each.extent, Const) for each in (part, inner))
+        and not mentions(inner.extent, (part.var,))
+        and all(isinstance(each, For) for each in flat(inner.body))
+        and not any(isinstance(stmt, Reduce) for stmt in statements(part))
+    ]
 
 
 def _is_parallel(stmt: object) -> bool:

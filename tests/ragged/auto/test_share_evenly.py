@@ -1,4 +1,4 @@
-"""Outermost loops of one iteration are left out, so that workers share what is inside."""
+"""Outermost loops of one iteration are left out, and of few fused, so that workers share what is inside."""
 
 import numpy as np
 import pytest
@@ -42,6 +42,54 @@ def test_a_loop_of_one_iteration_is_left_out(kind):
 def test_loops_that_workers_share_stay():
     assert shared(3) == "for b in parallel(3):"
     assert shared(1, threads=1) == "for b in parallel(1):"
+
+
+NEST = """\
+program("nest")
+
+B: call()
+C: call()
+T: call()
+x: payload(float32[B, {extent}, T])
+y: output(float32[B, {extent}, T])
+
+with kernel:
+    for b in parallel(B):
+        for c in {kind}({extent}):
+            for t in serial(T):
+                y[b, c, t] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("extent", "kind", "value", "first"),
+    [
+        ("C", "serial", "2.0 * x[b, c, t]", "for b_c in parallel(B * C):"),
+        ("C", "parallel", "2.0 * x[b, c, t]", "for b_c in parallel(B * C):"),
+        ("8", "serial", "2.0 * x[b, c, t]", "for b in parallel(B):"),  # as many as a schedule expects
+        ("C", "serial", "y[b, C - 1 - c, t]", "for b in parallel(B):"),  # rows that wait for others
+    ],
+)
+def test_a_batch_of_any_number_and_its_rows_are_one_loop(extent, kind, value, first):
+    program = parse(NEST.format(extent=extent, kind=kind, value=value))
+    schedule = LoopSchedule(program)
+    share_evenly(schedule, 2)
+    if "x" in value:
+        for batch in (0, 1, 3):
+            x = np.arange(batch * 40, dtype=np.float32).reshape(batch, 8, 5)
+            found = interpret(schedule.program, {"B": batch, "C": 8, "T": 5}, {"x": x})
+            assert np.array_equal(found["y"], 2 * x)
+    text = to_text(schedule.program).partition("with kernel:\n")[2]
+    assert text.splitlines()[0].strip() == first
+
+
+def test_loops_around_sums_are_left_to_other_rules():
+    text = "def f(float(B,C,T) x) -> (y) { y(b,c) +=! x(b,c,t) * x(b,c,T - 1 - t) }"
+    program = parse(tc.define(text).f.compile(schedule=None, threads=1).show("loops"))
+    schedule = LoopSchedule(program)
+    before = to_text(schedule.program)
+    share_evenly(schedule, 2)
+    assert to_text(schedule.program) == before
 
 
 def test_products_of_one_image_are_shared():
