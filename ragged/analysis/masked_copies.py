@@ -37,10 +37,14 @@ class MaskedCopy:
 
 @dataclass(frozen=True, slots=True)
 class LaneRange:
-    """The lanes of a vector from `first` up to `count`, either of which may be any number."""
+    """The lanes of a vector from `first` up to `count`, either of which may be any number.
+
+    It is `guarded` if there are none where a condition of all lanes does not hold.
+    """
 
     first: Expr
     count: Expr
+    guarded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def masked_load(value: Expr, loop: For) -> MaskedLoad | None:
             _is_row(read.buffer, read.indices, loop.var) and copysign(1, zero) > 0
         ):
             lanes = lane_range(condition, loop)
-            return None if lanes is None else MaskedLoad(read, lanes)
+            if lanes is None or (lanes.guarded and any(map(may_fault, read.indices))):
+                return None  # an index is read whether lanes are or not
+            return MaskedLoad(read, lanes)
         case _:
             return None
 
@@ -85,7 +91,7 @@ def lane_range(condition: Expr, loop: For) -> LaneRange | None:
     count: Expr = reduce(partial(Binary, BinaryOp.MIN), uppers or [loop.extent])
     for guard in guards:
         count = Select(guard, count, ZERO)
-    return LaneRange(first, count)
+    return LaneRange(first, count, bool(guards))
 
 
 def _upper(term: Expr, lane: Var) -> Expr | None:

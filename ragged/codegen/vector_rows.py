@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from ragged.analysis.faults import may_fault
 from ragged.analysis.masked_copies import LaneRange, MaskedLoad, lane_range, masked_load
 from ragged.arith.affine import growth
 from ragged.codegen.exprs import Expressions
@@ -64,12 +65,19 @@ def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
 
 
 def _is_choice_of_rows(value: Select, dtype: DType, loop: For) -> bool:
-    """Return whether lanes in one range have one value and all others another, which reads nothing else."""
+    """Return whether lanes in one range have one value and all others another, which reads nothing else.
+
+    What the one value alone reads has no index that is read itself: that would be read for all lanes.
+    """
     arms = (value.if_true, value.if_false)
+    if dtype is not DType.FLOAT32 or lane_range(value.condition, loop) is None:
+        return False
     if any(isinstance(part, Select) for arm in arms for part in subexpressions(arm)):
         return False
-    rows = all(_is_of_rows(arm, dtype, loop) for arm in arms) and _loads(arms[1]) <= _loads(arms[0])
-    return rows and dtype is DType.FLOAT32 and lane_range(value.condition, loop) is not None
+    everywhere, read = _loads(arms[1]), _loads(arms[0])
+    masked = (index for load in read - everywhere for index in load.indices)
+    rows = all(_is_of_rows(arm, dtype, loop) for arm in arms)
+    return rows and everywhere <= read and not any(map(may_fault, masked))
 
 
 def _loads(value: Expr) -> AbstractSet[Load]:
@@ -126,7 +134,7 @@ class _Rows:
                 return self.choice(value)
             case Load() if self.chosen is not None and value not in self.everywhere:
                 return self.chosen_load(value, self.chosen)
-            case _ if not mentions(value, (self.loop.var,)):
+            case _ if not mentions(value, (self.loop.var,)) and self.is_read_everywhere(value):
                 return tirx.Broadcast(self.expressions.emit(value), self.lanes)
             case Load(buffer=buffer, indices=indices):
                 return tirx.BufferLoad(self.expressions.storage[buffer], [self.place(buffer, indices)])
@@ -141,6 +149,9 @@ class _Rows:
                 return tirx.Sub(zero, self.vector(operand))
             case _:
                 raise InternalError(f"no row: {value}")
+
+    def is_read_everywhere(self, value: Expr) -> bool:
+        return self.chosen is None or _loads(value) <= self.everywhere
 
     def choice(self, value: Select) -> TirExpr:
         """Return a choice between two values by the number of the lane."""

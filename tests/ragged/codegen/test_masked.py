@@ -105,7 +105,7 @@ VALUES = {
     "x[i, {at}] if {condition} else 0.0": lambda x, z: (x, 0.0),
     "x[i, {at}] if {condition} else 3.0": lambda x, z: (x, 3.0),
     "x[i, {at}] * 2.0 + z[i, j] if {condition} else z[i, j]": lambda x, z: (x * np.float32(2) + z, z),
-    "x[i, {at}] + x[i, n - 1] if {condition} else 0.0 - 1.0": None,
+    "x[i, {at}] + x[i, n - 1] * x[3, n - 1] if {condition} else 0.0 - 1.0": None,
 }
 
 

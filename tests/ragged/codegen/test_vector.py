@@ -175,6 +175,12 @@ def test_the_first_elements_of_a_row_are_a_masked_load():
         Select(op("<", op("*", Ref(i), Const(2)), Const(20)), at(x, i), f32(0.0)),
         Select(op("==", Ref(i), Const(2)), at(x, i), f32(0.0)),
         Select(op("<", Ref(i), Const(4)), op("+", at(x, i), FIRST), at(x, i)),
+        Select(op("<", Ref(i), Const(4)), op("+", at(x, i), at(y, at(word, n))), at(x, i)),
+        Select(
+            op("and", op("<", Ref(i), Const(4)), op("<", Ref(n), Const(9))),
+            at(wide, at(word, n), i),
+            f32(0.0),
+        ),
     ],
     ids=[
         "an end that moves",
@@ -185,7 +191,20 @@ def test_the_first_elements_of_a_row_are_a_masked_load():
         "every other lane",
         "one lane",
         "a choice in a choice",
+        "an index that is read for some lanes",
+        "an index that is read where a condition holds",
     ],
 )
 def test_other_choices_are_of_no_rows(value):
     assert not stores_rows(loop(i, 8, store(out, (i,), value), LoopKind.VECTORIZED))
+
+
+def test_single_elements_of_a_choice_are_read_only_if_a_lane_is_chosen():
+    product = op("*", at(y, n), at(y, add(Ref(n), 1)))
+    value = Select(op("<", Ref(i), Ref(n)), op("+", at(x, i), product), f32(0.0))
+    expressions = Expressions({n: tirx.Var("n", "int64")})
+    for each in (x, y, out):
+        expressions.storage[each] = tirx.decl_buffer((512,), "float32", each.name)
+    (stored,) = row_stores(loop(i, 8, store(out, (i,), value), LoopKind.VECTORIZED), expressions)
+    text = str(stored)
+    assert text.count("y[") == text.count("T.if_then_else(") == 2 and "masked_load" in text
