@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
-from ragged.ir.stmt import For, LoopKind, Reduce
+from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
 from ragged.ir.walk import flat, mentions, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
@@ -30,7 +30,7 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
 
     The loops directly inside become parallel; a loop with anything else in it stays, and so does what a primitive
     refuses. A loop of any number of iterations, as of a batch, and the loop of any number directly inside become one,
-    unless it is innermost or sums are inside. Comes right before workers share loops.
+    unless it is innermost, or sums or loops of constant extents are inside. Comes right before workers share loops.
     """
     if threads < 2:
         return
@@ -70,18 +70,24 @@ def _single(schedule: LoopSchedule) -> Iterator[For]:
 
 
 def _of_few(schedule: LoopSchedule) -> list[For]:
-    """Return the outermost parallel loops that may have few iterations, with one loop of many more directly inside."""
+    """Return the outermost parallel loops of any number that have one loop directly inside, and no constant loop.
+
+    Loops of constant extents are of panels that later rules fill.
+    """
     return [
         part
         for part in flat(schedule.program.kernel)
         if isinstance(part, For)
         and _is_parallel(part)
         and isinstance(inner := part.body, For)
-        and not any(isinstance(each.extent, Const) for each in (part, inner))
-        and not mentions(inner.extent, (part.var,))
         and all(isinstance(each, For) for each in flat(inner.body))
-        and not any(isinstance(stmt, Reduce) for stmt in statements(part))
+        and not mentions(inner.extent, (part.var,))
+        and not any(_is_of_panels_or_sums(stmt) for stmt in statements(part))
     ]
+
+
+def _is_of_panels_or_sums(stmt: Stmt) -> bool:
+    return isinstance(stmt, Reduce) or (isinstance(stmt, For) and isinstance(stmt.extent, Const))
 
 
 def _is_parallel(stmt: object) -> bool:

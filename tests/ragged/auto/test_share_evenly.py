@@ -92,6 +92,17 @@ def test_loops_around_sums_are_left_to_other_rules():
     assert to_text(schedule.program) == before
 
 
+def test_loops_that_pack_an_input_are_left_to_other_rules():
+    """One loop over panels and rows is neither trimmed nor transposed."""
+    text = """def kronecker(float(D,N) W, float(M,L,N) X, float(E,L) V) -> (Y, Z) {
+      Y(m,l,d) +=! W(d,n) * X(m,l,n)
+      Z(m,e,d) +=! V(e,l) * Y(m,l,d)
+    }"""
+    steps = tc.define(text).kronecker.compile(threads=2).show("schedule")
+    assert "apply(pack, s.buffer('W')" in steps and "apply(cache_write, s.statement('W_packed" in steps
+    assert "apply(fuse, s.loop('W_0')" not in steps
+
+
 def test_products_of_one_image_are_shared():
     text = """def f(float(B,R,T) x, float(C,R) w) -> (y, z) {
       y(b,c,t) +=! x(b,r,t) * w(c,r)
