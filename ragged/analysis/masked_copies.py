@@ -96,22 +96,29 @@ def lane_range(condition: Expr, loop: For) -> LaneRange | None:
 
 def _upper(term: Expr, lane: Var) -> Expr | None:
     """Return the number of lanes below a term's upper bound of them; None if it is none."""
-    match term:
-        case Binary(op=BinaryOp.LT, lhs=place, rhs=end) | Binary(op=BinaryOp.GT, lhs=end, rhs=place):
-            return _lane_of(end, place, lane)
-        case Binary(op=BinaryOp.LE, lhs=place, rhs=last) | Binary(op=BinaryOp.GE, lhs=last, rhs=place):
-            return _lane_of(add(last, 1), place, lane)
-        case _:
-            return None
+    ordered = _ordered(term)
+    if ordered is None:
+        return None
+    less, more, apart = ordered
+    return _lane_of(more if apart else add(more, 1), less, lane)
 
 
 def _lower(term: Expr, lane: Var) -> Expr | None:
     """Return the first lane that a term's lower bound allows; None if it is none."""
+    ordered = _ordered(term)
+    if ordered is None:
+        return None
+    less, more, apart = ordered
+    return _lane_of(add(less, 1) if apart else less, more, lane)
+
+
+def _ordered(term: Expr) -> tuple[Expr, Expr, bool] | None:
+    """Return the lesser and the greater side of a comparison, and whether they differ; None for another term."""
     match term:
-        case Binary(op=BinaryOp.GE, lhs=place, rhs=begin) | Binary(op=BinaryOp.LE, lhs=begin, rhs=place):
-            return _lane_of(begin, place, lane)
-        case Binary(op=BinaryOp.GT, lhs=place, rhs=before) | Binary(op=BinaryOp.LT, lhs=before, rhs=place):
-            return _lane_of(add(before, 1), place, lane)
+        case Binary(op=BinaryOp.LT | BinaryOp.LE as op, lhs=less, rhs=more):
+            return less, more, op is BinaryOp.LT
+        case Binary(op=BinaryOp.GT | BinaryOp.GE as op, lhs=more, rhs=less):
+            return less, more, op is BinaryOp.GT
         case _:
             return None
 
