@@ -6,11 +6,11 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import chain
 
 import msgspec
 
@@ -87,35 +87,42 @@ def locations(programs: Sequence[Program]) -> tuple[Location | None, ...]:
 
 @cache
 def compiler_identity(packages: tuple[str, ...]) -> str:
-    """Return a hash of the compiler: the sources of these packages, and the libraries that they use."""
-    digest = hashlib.sha256(sys.version.encode())
-    for package in packages:
-        for path in _files(package, ".py"):
-            digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    for package in _TOOLS:
-        for path in _files(package, ".so"):
-            status = path.stat()
-            digest.update(f"\n{path} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+    """Return a hash of the compiler: sources of these packages and libraries that they use, by size and time."""
+    found = [sys.version, *(_files(package, ".py", _every_folder) for package in packages)]
+    found += [_files(package, ".so", _library_folders) for package in _TOOLS]
+    return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
 def changed_since_import(packages: tuple[str, ...]) -> bool:
     """Return whether a source is newer than this process: what it compiles is then not what the sources say now."""
-    paths = (path for package in packages for path in _files(package, ".py"))
-    return any(path.stat().st_mtime_ns > _BEGUN for path in paths)
+    return any(time > _BEGUN for each in packages for _, _, time in _files(each, ".py", _every_folder))
 
 
-def _files(package: str, suffix: str) -> Iterator[Path]:
-    """Yield the files of an installed package, sorted. Raises `OSError` if they stand in no folder."""
-    found = find_spec(package)
-    folders = sorted(found.submodule_search_locations or ()) if found else []
-    if not folders:
+def _files(package: str, suffix: str, folders: Callable[[str], Iterator[str]]) -> list[tuple[str, int, int]]:
+    """Return the paths, sizes and times of the files of an installed package, sorted.
+
+    Raises `OSError` if they stand in no folder.
+    """
+    spec = find_spec(package)
+    roots = list(spec.submodule_search_locations or ()) if spec else []
+    if not roots:
         raise FileNotFoundError(f"package '{package}' stands in no folder")
-    for folder in folders:
-        for parent, inner, names in os.walk(folder):
-            inner.sort()
-            yield from (Path(parent) / name for name in sorted(names) if name.endswith(suffix))
+    entries = chain.from_iterable(map(os.scandir, chain.from_iterable(map(folders, roots))))
+    found = [(each.path, each.stat()) for each in entries if each.name.endswith(suffix)]
+    return sorted((path, status.st_size, status.st_mtime_ns) for path, status in found)
+
+
+def _every_folder(root: str) -> Iterator[str]:
+    yield root
+    for each in os.scandir(root):
+        if each.is_dir() and each.name != "__pycache__":
+            yield from _every_folder(each.path)
+
+
+def _library_folders(root: str) -> Iterator[str]:
+    yield root
+    if os.path.isdir(inner := os.path.join(root, "lib")):
+        yield inner
 
 
 def _symbols(program: Program) -> tuple[Function | Buffer, ...]:
