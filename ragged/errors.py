@@ -27,12 +27,18 @@ WITHOUT_MASK = "give its data, `array.data`, or what `array.filled(0)` returns"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A line of the user's source: `file` as Python names it, `line` counted from one."""
+    """A line of the user's source: `file` as Python names it, `line` counted from one.
+
+    In a text of Tensor Comprehensions, which has the name `file`, it is a place, with a `column` counted from one.
+    """
 
     file: str
     line: int
+    column: int | None = None
 
     def __str__(self) -> str:
+        if self.column is not None:
+            return f"{self.file}:{self.line}:{self.column}"
         return f"{os.path.basename(self.file)}:{self.line}"
 
     @staticmethod

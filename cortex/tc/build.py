@@ -14,10 +14,9 @@ from cortex.tc.check import check_statements, reduced_indices
 from cortex.tc.expressions import ModelTensors, StatementExpressions
 from cortex.tc.ranges import extents_of
 from cortex.tc.symbols import Symbols, Tensor, symbols_of
-from ragged.errors import ModelError
+from ragged.errors import Location, ModelError
 from ragged.tc import TcError
 from ragged.tc import tree as tc
-from ragged.tc.errors import TextPosition
 from ragged.tc.reads import named_in
 
 B = TypeVar("B", bound=Body)
@@ -154,6 +153,6 @@ class _Statement:
             raise _located(error, self.source.at) from error
 
 
-def _located(error: ModelError, at: TextPosition) -> TcError:
+def _located(error: ModelError, at: Location) -> TcError:
     """Return an error of the Recursive API as one of the text; what it says to write is not in the text's language."""
     return TcError("check", error.what, at=at, because=error.because, example=error.example)

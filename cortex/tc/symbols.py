@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ragged.errors import Location
 from ragged.tc import TcError
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
-from ragged.tc.errors import TextPosition
 from ragged.tc.text import expression_text
 from ragged.tc.types import canonical
 
@@ -19,7 +19,7 @@ _ARITHMETIC = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__
 _TYPES = ("float32", "int32", "int64")
 
 
-def refuse(what: str, at: TextPosition, because: str | None = None, fix: str | None = None) -> TcError:
+def refuse(what: str, at: Location, because: str | None = None, fix: str | None = None) -> TcError:
     """Return the error of a rule of names or types."""
     return TcError("check", what, at=at, because=because, fix=fix)
 
@@ -118,7 +118,7 @@ def _is_second(statement: tc.Comprehension, clause: tc.Clause) -> bool:
     return isinstance(clause, tc.MembersClause) and second == clause.index
 
 
-def _check_free(name: str, at: TextPosition, taken: set[str]) -> None:
+def _check_free(name: str, at: Location, taken: set[str]) -> None:
     if name in taken:
         raise refuse(f"'{name}' is already defined", at)
     if name in NODE_FUNCTIONS or builtin(name) is not None:

@@ -10,6 +10,7 @@ from ragged.api.default_decisions import decide_by_default
 from ragged.api.function import RaggedFunction
 from ragged.api.preludes import programs_of
 from ragged.api.schedule import RaggedSchedule
+from ragged.api.signature import RaggedSignature
 from ragged.api.tensors import RaggedTensor
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.shapes import ShapesLike
@@ -69,6 +70,33 @@ def compile(
         f = ragged.compile(s)
         y = f(A=x)
     """
+    parts = compiled_parts(
+        program,
+        target=target,
+        threads=threads,
+        shapes=shapes,
+        code_bytes=code_bytes,
+        precision=precision,
+        options=options,
+        schedule=schedule,
+        cache=cache,
+    )
+    return RaggedFunction(parts, params or {})
+
+
+def compiled_parts(
+    program: RaggedSchedule | RaggedTensor,
+    *,
+    target: TargetLike = "cpu",
+    threads: int | None = None,
+    shapes: ShapesLike = None,
+    code_bytes: int | None = None,
+    precision: Precision = "float32",
+    options: ScheduleOptions = DEFAULT,
+    schedule: Literal["default"] | None = "default",
+    cache: bool = True,
+) -> CompiledParts[RaggedSignature]:
+    """Compile ragged operators as `compile` does, which binds parameters besides."""
     if schedule not in ("default", None):
         raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
     if not isinstance(program, RaggedSchedule | RaggedTensor):
@@ -91,7 +119,7 @@ def compile(
     scheduled = workers_for(target, threads, workers) if chosen.default_schedule else 1
     recipe = recipe_of(own, chosen, target, scheduled)
     kernel = find_or_generate(recipe, chosen, cache=cache)
-    return RaggedFunction(CompiledParts(kernel, own.signature, threads, workers), params or {})
+    return CompiledParts(kernel, own.signature, threads, workers)
 
 
 def recipe_of(schedule: RaggedSchedule, options: CompileOptions, target: TargetLike, workers: int) -> Recipe:

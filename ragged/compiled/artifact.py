@@ -18,7 +18,7 @@ from ragged.codegen.entry import CheckSite
 from ragged.compiled.kernel import CUBIN, Kernel
 from ragged.compiled.parts import CompiledParts, S
 from ragged.compiled.saved_parameters import PARAMETERS, load_parameters
-from ragged.errors import DataError, Location, ModelError, UserError
+from ragged.errors import DataError, ModelError, UserError
 from ragged.runtime import processor
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 
@@ -87,6 +87,19 @@ def save(
     Raises:
         UserError: the function has no code that can be saved.
     """
+    write_to(target, artifact_bytes(form, parts, others, params, members, software=_software()))
+
+
+def artifact_bytes(
+    form: FileFormat[Any],
+    parts: CompiledParts[Any],
+    others: Sequence[CompiledParts[Any]],
+    params: Mapping[str, Array],
+    members: Mapping[str, bytes],
+    *,
+    software: str,
+) -> bytes:
+    """Return the bytes of the file that `save` writes; raises as it does."""
     code, *further = map(_code, (parts, *others))
     cubin = parts.kernel.cubin
     device = {} if cubin is None else {CUBIN: cubin}
@@ -94,8 +107,7 @@ def save(
     own = {CODE: code, PARAMETERS: safetensors.numpy.save(dict(params)), **device, **more, **members}
     alternatives = tuple(Alternative(without_folders(each.kernel.kernel), each.signature) for each in others)
     kernel = without_folders(parts.kernel.kernel)
-    content = Artifact(_software(), kernel, parts.signature, parts.threads, alternatives)
-    write_to(target, write_bundle(form, content, own))
+    return write_bundle(form, Artifact(software, kernel, parts.signature, parts.threads, alternatives), own)
 
 
 def _code(parts: CompiledParts[Any]) -> bytes:
@@ -167,7 +179,7 @@ def without_folders(kernel: Kernel) -> Kernel:
 
     def plain(site: CheckSite) -> CheckSite:
         at = site.at
-        return site if at is None else replace(site, at=Location(os.path.basename(at.file), at.line))
+        return site if at is None else replace(site, at=replace(at, file=os.path.basename(at.file)))
 
     own, *preludes = (each.located(plain) for each in kernel.executable.interfaces)
     executable = replace(kernel.executable, interface=own, preludes=tuple(preludes))

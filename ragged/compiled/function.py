@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, NoReturn, Self
 
+import numpy.typing as npt
+
 from ragged.codegen.entry import Value
 from ragged.compiled.artifact import CODE, Origin, Target, read_artifact, read_bytes, reading, save
 from ragged.compiled.kernel import CUBIN, load_kernel
@@ -92,7 +94,7 @@ class CompiledFunction(Generic[S]):
         elif any(other._params[name].tobytes() != own.tobytes() for name, own in self._params.items()):
             because = "its parameters have other values"
         elif other._members() != self._members():
-            because = "it has another vocabulary"
+            because = "it has another vocabulary, or is of another text"
         elif any(each._parts.kernel.kernel.launch is not None for each in (self, other)):
             because = "one of them is for a GPU"
         if because is not None:
@@ -126,14 +128,21 @@ class CompiledFunction(Generic[S]):
         """
         data = read_bytes(path)
         with reading(path):
-            saved, params, members = read_artifact(cls.form, data)
-            texts = {*saved.signature.texts, *saved.kernel.listings}
-            if not {*cls.stages, "steps"} <= texts | _GENERATED or not saved.kernel.programs:
-                raise DataError("the file lacks texts that `show` prints")
-            threads = saved.threads if threads is None else threads
-            workers, options = check_workers(threads), cls._read_options(saved.signature, members)
-            kernel = load_kernel(saved.kernel, members[CODE], members.get(CUBIN))
-            return cls(cls.parts(kernel, saved.signature, threads, workers, **options), params)
+            return cls(*cls._read_parts(data, threads))
+
+    @classmethod
+    def _read_parts(
+        cls, data: bytes, threads: int | None, *, anywhere: bool = False
+    ) -> tuple[CompiledParts[S], dict[str, npt.NDArray[Any]]]:
+        """Return the parts and the parameters of a file; see `load`, and `load_kernel` for `anywhere`."""
+        saved, params, members = read_artifact(cls.form, data)
+        texts = {*saved.signature.texts, *saved.kernel.listings}
+        if not {*cls.stages, "steps"} <= texts | _GENERATED or not saved.kernel.programs:
+            raise DataError("the file lacks texts that `show` prints")
+        threads = saved.threads if threads is None else threads
+        workers, options = check_workers(threads), cls._read_options(saved.signature, members)
+        kernel = load_kernel(saved.kernel, members[CODE], members.get(CUBIN), anywhere=anywhere)
+        return cls.parts(kernel, saved.signature, threads, workers, **options), params
 
     @classmethod
     def _read_options(cls, signature: S, members: Mapping[str, bytes]) -> dict[str, Any]:

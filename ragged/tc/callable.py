@@ -25,6 +25,7 @@ from ragged.tc.arguments import (
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.intervals import value_of
+from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import Domains, KnownCalls
 from ragged.tc.lower import stored
 from ragged.tc.text import expression_text
@@ -37,11 +38,18 @@ _MOST_SIZES = 1024
 class TcCallable:
     """Calls of a function of arrays, which is compiled at the first one; any number of threads may call it."""
 
-    def __init__(self, analysed: AnalysedFunction, options: TcOptions | None = None) -> None:
+    def __init__(
+        self,
+        analysed: AnalysedFunction,
+        text: TcText,
+        options: TcOptions | None = None,
+        compiled: CompiledTc | None = None,
+    ) -> None:
         self._analysed = analysed
+        self._text = text
         self._function = analysed.function
         self._options = TcOptions() if options is None else options
-        self._compiled: CompiledTc | None = None
+        self._compiled = compiled
         self._lock = threading.Lock()
         self._checked: dict[tuple[int, ...], Domains] = {}
         self._known_calls = KnownCalls()
@@ -160,7 +168,7 @@ class TcCallable:
     def _ready(self) -> CompiledTc:
         with self._lock:
             if self._compiled is None:
-                self._compiled = compile_analysed(self._analysed, self._options)
+                self._compiled = compile_analysed(self._analysed, self._options, self._text)
             return self._compiled
 
     def _domains(self, sizes: Mapping[Var, int]) -> Domains:

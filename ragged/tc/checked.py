@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ragged.errors import Location
 from ragged.ir import expr as ir
 from ragged.ir.build import both
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
-from ragged.tc.errors import TextPosition
 from ragged.tc.types import computed
 
 AXES = tuple(ir.Var(f"axis_{position}") for position in range(64))
@@ -61,7 +61,7 @@ class TensorVersion:
     name: str
     type: str
     rank: int
-    at: TextPosition
+    at: Location
     given: bool = False
     domain: tuple[IndexRange, ...] | None = None
     buffer: ir.Buffer = field(init=False, repr=False)
@@ -93,7 +93,7 @@ class CheckedStatement:
     partial: bool = False
 
     @property
-    def at(self) -> TextPosition:
+    def at(self) -> Location:
         """Where the statement stands."""
         return self.source.at
 
@@ -138,7 +138,7 @@ class Equality:
     one: ir.Expr
     other: ir.Expr
     text: str
-    at: TextPosition
+    at: Location
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ragged.api.compile import compile as compile_ragged
-from ragged.api.function import RaggedFunction
+from ragged.api.compile import compiled_parts
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.api.tensors import RaggedTensor
@@ -21,6 +20,8 @@ from ragged.passes.run_once import run_once
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import LengthParameter
+from ragged.tc.kept_kernels import find_or_compile
+from ragged.tc.kernel import TcKernel, TcOrigin, TcParts, TcText
 from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
 from ragged.tc.merge import MergedFunction, merge_dimensions
@@ -44,9 +45,9 @@ class TcOptions:
     @property
     def digest(self) -> str:
         """What tells options of operators from others, in other processes too; empty for the default ones."""
-        if not (self.sizes or self.parameters or self.compile):
+        if not (self.sizes or self.parameters or self.split or self.compile):
             return ""
-        text = repr([sorted(each.items()) for each in (self.sizes, self.compile)])
+        text = repr([sorted(each.items()) for each in (self.sizes, self.split, self.compile)])
         digest = sha256(text.encode())
         for name, array in sorted(self.parameters.items()):
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -62,7 +63,7 @@ class CompiledTc:
     parameters that are lengths.
     """
 
-    function: RaggedFunction
+    function: TcKernel
     merged: MergedFunction
     lowered: LoweredFunction
     named_sizes: tuple[tuple[str, Var], ...]
@@ -117,64 +118,85 @@ class CompiledTc:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledTc:
-    """A function with merged dimensions, its tensors, a schedule of them, and the bound arrays by their own names."""
+class LoweredTc:
+    """A function with merged dimensions, and its tensors."""
 
     merged: MergedFunction
     lowered: LoweredFunction
-    schedule: RaggedSchedule
-    params: dict[str, Array]
+
+    def tensors(self) -> dict[str, RaggedTensor]:
+        """Return the tensors that are read or computed, by their own names."""
+        return {tensor.name: tensor for tensor in RaggedSchedule(*self.lowered.outputs).tensors}
+
+    def own(self, parameters: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the arrays of parameters that are read, by their own names and in their own shapes."""
+        read = self.tensors() if parameters else {}
+        found = {self.lowered.inputs[name]: (name, value) for name, value in parameters.items()}
+        return {
+            own: value.reshape(self.merged.shape(name, value.shape))
+            for own, (name, value) in found.items()
+            if own in read
+        }
+
+    def schedule(self) -> RaggedSchedule:
+        """Return a schedule of the tensors, with partial results, checks and sums where they cost least."""
+        function, lowered = self.merged.analysed.function, self.lowered
+        found = RaggedSchedule(*lowered.outputs, name=function.name)
+        if function.varies:
+            return found  # ragged operators have a default schedule of their own
+        needed = set(found.tensors)
+        for part, rows in lowered.attached:
+            if part in needed:
+                found.compute_at(part, rows.loops[len(rows.dims) - 1])
+        found.apply(hoist_checks)
+        found.apply(scatter_sums)
+        found.apply(run_once)
+        for tensor in (each for each in lowered.columns if each in needed):
+            rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
+            for block in COLUMNS:
+                rest = found.split_loop(rest, block, Tail.PEEL)[-1]
+        return found
+
+    def compiled(self, kernel: TcKernel) -> CompiledTc:
+        """Return the function that a kernel of these tensors computes."""
+        function, lowered, signature = self.merged.analysed.function, self.lowered, kernel.signature
+        read_off = {
+            rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)
+        }
+        asked = set(signature.sizes) - read_off
+        known = [(own, function.sizes[name]) for name, own in lowered.sizes.items()]
+        known += [(own, function.scalars[name]) for name, own in lowered.scalars.items()]
+        taken = {each.name for each in signature.inputs}
+        return CompiledTc(
+            kernel,
+            self.merged,
+            lowered,
+            tuple((own, var) for own, var in known if own in asked),
+            tuple((name, own) for name, own in lowered.inputs.items() if own in taken),
+            function.lengths,
+        )
 
 
-def scheduled(analysed: AnalysedFunction, options: TcOptions) -> ScheduledTc:
-    """Return a function's tensors and a schedule of them."""
-    merged = merge_dimensions(analysed, options.split)
+def lower_analysed(
+    analysed: AnalysedFunction, sizes: Mapping[str, int], parameters: Iterable[str], split: Mapping[str, int]
+) -> LoweredTc:
+    """Return a function's tensors for options of `TcOptions`, with the names of its `parameters`."""
+    merged = merge_dimensions(analysed, split)
     function = merged.analysed.function
-    fixed = merged.with_products({function.values[name]: value for name, value in options.sizes.items()})
-    sizes = {name: fixed[var] for name, var in function.values.items() if var in fixed}
-    lowered = lower(merged.analysed, sizes, options.parameters, options.split)
-    schedule = RaggedSchedule(*lowered.outputs, name=function.name)
-    needed = set(schedule.tensors)
-    if not function.varies:  # ragged operators have a default schedule of their own
-        _arrange(schedule, lowered, needed)
-    read = {tensor.name for tensor in needed}
-    bound = {}
-    for name, value in options.parameters.items():
-        if lowered.inputs[name] in read:
-            bound[lowered.inputs[name]] = value.reshape(merged.shape(name, value.shape))
-    return ScheduledTc(merged, lowered, schedule, bound)
+    fixed = merged.with_products({function.values[name]: value for name, value in sizes.items()})
+    known = {name: fixed[var] for name, var in function.values.items() if var in fixed}
+    return LoweredTc(merged, lower(merged.analysed, known, parameters, split))
 
 
-def _arrange(schedule: RaggedSchedule, lowered: LoweredFunction, needed: Collection[RaggedTensor]) -> None:
-    """Put partial results into the rows that they are of, and checks and sums where they cost least."""
-    for part, rows in lowered.attached:
-        if part in needed:
-            schedule.compute_at(part, rows.loops[len(rows.dims) - 1])
-    schedule.apply(hoist_checks)
-    schedule.apply(scatter_sums)
-    schedule.apply(run_once)
-    for tensor in (each for each in lowered.columns if each in needed):
-        rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
-        for block in COLUMNS:
-            rest = schedule.split_loop(rest, block, Tail.PEEL)[-1]
+def compile_analysed(analysed: AnalysedFunction, options: TcOptions, text: TcText) -> CompiledTc:
+    """Compile a function of a text with options; raises `UserError` as `ragged.compile` does."""
+    found = lower_analysed(analysed, options.sizes, options.parameters, options.split)
+    shapes = {name: value.shape for name, value in options.parameters.items()}
+    origin = TcOrigin(text, analysed.function.name, dict(options.sizes), dict(options.split), shapes)
+    params = found.own(options.parameters)
 
+    def make() -> TcKernel:
+        parts = compiled_parts(found.schedule(), **options.compile)
+        return TcKernel(TcParts(parts.kernel, parts.signature, parts.threads, parts.workers, origin), params)
 
-def compile_analysed(analysed: AnalysedFunction, options: TcOptions) -> CompiledTc:
-    """Compile a function with options; raises `UserError` as `ragged.compile` does."""
-    found = scheduled(analysed, options)
-    function, lowered = found.merged.analysed.function, found.lowered
-    made = compile_ragged(found.schedule, found.params, **options.compile)
-    signature = made.signature
-    read_off = {rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)}
-    asked = set(signature.sizes) - read_off
-    known = [(own, function.sizes[name]) for name, own in lowered.sizes.items()]
-    known += [(own, function.scalars[name]) for name, own in lowered.scalars.items()]
-    taken = {each.name for each in signature.inputs}
-    return CompiledTc(
-        made,
-        found.merged,
-        lowered,
-        tuple((own, var) for own, var in known if own in asked),
-        tuple((name, own) for name, own in lowered.inputs.items() if own in taken),
-        function.lengths,
-    )
+    return found.compiled(find_or_compile(origin, options.compile, params, make))

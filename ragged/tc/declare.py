@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from ragged.errors import Location
 from ragged.ir import expr as ir
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
 from ragged.tc.checked import AXES, CheckedFunction, IndexRange, LengthParameter, TensorVersion
-from ragged.tc.errors import TextPosition
 from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import INT, canonical, is_int
@@ -43,7 +43,7 @@ def check_names(definition: tc.Definition) -> None:
             seen.add(declared.name)
 
 
-def check_free(name: str, at: TextPosition) -> None:
+def check_free(name: str, at: Location) -> None:
     """Refuse the name of a function of numbers."""
     if builtin(name) is not None:
         raise refuse(f"'{name}' is the name of a function", at, fix="another name")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragged.auto.options import ScheduleOptions
+from ragged.compiled.artifact import Target
 from ragged.errors import UserError
 from ragged.runtime.team import check_workers
 from ragged.tc.analyse import analyse
@@ -20,8 +21,9 @@ from ragged.tc.arguments import (
     require_fixed,
 )
 from ragged.tc.callable import TcCallable
-from ragged.tc.compiled import TcOptions, scheduled
+from ragged.tc.compiled import TcOptions, lower_analysed
 from ragged.tc.gradient import gradient_of
+from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.parse import parse
@@ -88,7 +90,7 @@ class TcFunction(TcCallable):
                 raise refuse(
                     function, f"cannot split '{name}' into parts of {size!r}", fix="an integer from 1 up"
                 )
-        specialized = TcFunction(self._analysed, TcOptions(fixed, bound, split, options))
+        specialized = TcFunction(self._analysed, self._text, TcOptions(fixed, bound, split, options))
         specialized._ready()
         return specialized
 
@@ -122,12 +124,12 @@ class TcFunction(TcCallable):
         )
         self._domains(sizes)
         options = self._options
-        written = scheduled(self._analysed, options)
+        lowered = lower_analysed(self._analysed, options.sizes, options.parameters, options.split)
         threads = options.compile.get("threads")
         workers = check_workers(threads)
         found = tune(
-            written.schedule,
-            written.params,
+            lowered.schedule(),
+            lowered.own(options.parameters),
             calls=[self._ready().passed(inputs, sizes)],
             seconds=seconds,
             strategy=strategy,
@@ -141,6 +143,28 @@ class TcFunction(TcCallable):
             self._compiled = None
             self._known_calls = KnownCalls()
         return found
+
+    def save(self, path: Target, *, alternatives: Sequence[TcFunction] = ()) -> None:
+        """Write the compiled function to a file, or a stream of bytes, that `ragged.tc.load` reads.
+
+        It has the text, fixed sizes and bound arrays. A file of that name is replaced as a whole.
+
+        Args:
+            path: the file or the stream.
+            alternatives: this function compiled for other targets, with the same sizes fixed and arrays bound; `load`
+                takes what suits its processor best.
+
+        Raises:
+            UserError: no linker was found when the function was compiled; or an alternative is another function.
+            OSError: the file cannot be written.
+
+        Example::
+
+            lib.tmm.save("tmm.tc")
+            tmm = tc.load("tmm.tc")
+        """
+        others = [each._ready().function for each in alternatives]
+        self._ready().function.save(path, alternatives=others)
 
     def gradient(self, wrt: Sequence[str] | None = None, *, saved: Sequence[str] = ()) -> TcFunction:
         """Return the function of the gradients of parameters; printing it gives its text.
@@ -166,9 +190,10 @@ class TcFunction(TcCallable):
         options = self._options
         free = [name for name in self._function.parameters if name not in options.parameters]
         definition = gradient_of(self._function, free, wrt, saved)
-        (parsed,) = parse(definition_text(definition), definition.name)
+        text = TcText(definition_text(definition), definition.name)
+        (parsed,) = parse(text.text, text.name)
         kept = {name: value for name, value in options.compile.items() if name != "options"}
-        return TcFunction(analyse(parsed, {}), replace(options, compile=kept))
+        return TcFunction(analyse(parsed, {}), text, replace(options, compile=kept))
 
     def torch(self) -> Any:
         """Return the function as an operator of `torch.library`, for tensors in the memory of the CPU.

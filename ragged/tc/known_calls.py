@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ragged.api.function import RaggedFunction
 from ragged.data.like import to_tensor
 from ragged.data.read import bfloat16_memory
 from ragged.ir.expr import Var
 from ragged.tc.compiled import CompiledTc
+from ragged.tc.kernel import TcKernel
 from ragged.tc.lower import stored
 
 Domains: TypeAlias = dict[str, tuple[tuple[int, int], ...]]
@@ -36,7 +36,7 @@ class KnownCall:
     `numbers` are the arguments that are no arrays, with the dtype that they have in the kernel.
     """
 
-    function: RaggedFunction
+    function: TcKernel
     places: tuple[tuple[str, int, Shape | None], ...]
     numbers: tuple[tuple[str, int, np.dtype[Any]], ...]
     named: Mapping[str, int]

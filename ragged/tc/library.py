@@ -9,6 +9,7 @@ from ragged.tc.analyse import AnalysedFunction, analyse
 from ragged.tc.errors import TcError
 from ragged.tc.function import TcFunction
 from ragged.tc.kept_analyses import find_analyses, keep_analyses
+from ragged.tc.kernel import TcText
 from ragged.tc.parse import parse
 from ragged.tc.tree import Definition
 
@@ -65,11 +66,17 @@ def define(text: str, *, name: str = "tc") -> TcLibrary:
     """
     if not isinstance(text, str):
         raise UserError(f"define: the text is of type {type(text).__name__}", fix="a string of definitions")
-    found = find_analyses(text, name)
+    source = TcText(text, name)
+    return TcLibrary({each: TcFunction(own, source) for each, own in analyse_text(source).items()})
+
+
+def analyse_text(source: TcText) -> dict[str, AnalysedFunction]:
+    """Return the functions of a text by name, from this user's cache or analysed; raises as `define` does."""
+    found = find_analyses(source.text, source.name)
     if found is None:
-        found = _analysed(text, name)
-        keep_analyses(text, name, found)
-    return TcLibrary({each: TcFunction(analysed) for each, analysed in found.items()})
+        found = _analysed(source.text, source.name)
+        keep_analyses(source.text, source.name, found)
+    return found
 
 
 def _analysed(text: str, name: str) -> dict[str, AnalysedFunction]:

@@ -15,9 +15,10 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from ragged.compiled.kernel_cache import LIMIT, cache_folder
+from ragged.errors import Location
 from ragged.runtime.disk_cache import DiskCache
 from ragged.tc import tree as tc
-from ragged.tc.errors import TcError, TextPosition
+from ragged.tc.errors import TcError
 
 _READABLE = {
     "NAME": "a name", "TYPE": "a type", "INTEGER": "a number", "FLOAT": "a number", "OPERATOR": "a reduction operator",
@@ -46,7 +47,7 @@ def parse(text: str, name: str = "tc") -> tuple[tc.Definition, ...]:
         raise TcError(
             "parse",
             f"the text has {len(text):,} characters, and {MOST_CHARACTERS:,} at most are read",
-            at=TextPosition(name, 1, 1),
+            at=Location(name, 1, 1),
             fix="several texts, each with its own define()",
         )
     try:
@@ -75,14 +76,14 @@ def _parser() -> Lark:
 
 
 def _refusal(error: UnexpectedInput, text: str, name: str) -> TcError:
-    at = TextPosition(name, error.line, error.column)
+    at = Location(name, error.line, error.column)
     match error:
         case UnexpectedCharacters():
-            character = text.split("\n")[at.line - 1][at.column - 1]
+            character = text.split("\n")[error.line - 1][error.column - 1]
             return TcError("parse", f"{character!r} is no part of the language", at=at)
         case UnexpectedToken(token=Token(type="$END")):
             lines = text.split("\n")
-            found, at = "the text ends", TextPosition(name, len(lines), len(lines[-1]) + 1)
+            found, at = "the text ends", Location(name, len(lines), len(lines[-1]) + 1)
         case UnexpectedToken(token=token):
             found = f"'{token}' stands"
         case _:
@@ -109,9 +110,9 @@ class _NodeBuilder:
         self.file = file
         self.depth = 0
 
-    def at(self, node: Tree[Token] | Token) -> TextPosition:
+    def at(self, node: Tree[Token] | Token) -> Location:
         token: Any = node if isinstance(node, Token) else node.meta
-        return TextPosition(self.file, token.line, token.column)
+        return Location(self.file, token.line, token.column)
 
     def definition(self, node: Any) -> tc.Definition:
         name, parameters, outputs, *statements = node.children

@@ -7,13 +7,14 @@ from dataclasses import replace
 from itertools import product
 
 from ragged.arith.affine import Interval
+from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
 from ragged.polyhedral.largest_range import PolyhedralLimitError, largest_range
 from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
-from ragged.tc.errors import TcError, TextPosition
+from ragged.tc.errors import TcError
 from ragged.tc.intervals import interval_of, value_of
 from ragged.tc.parse import parse
 from ragged.tc.ranges import extent_of, open_indices
@@ -92,7 +93,7 @@ def empty(
 # --- reasons and numbers -----------------------------------------------------------------------------------
 
 
-def _place(statement: CheckedStatement, var: Var) -> TextPosition:
+def _place(statement: CheckedStatement, var: Var) -> Location:
     named = (name.at for name in statement.source.indices if name.id == var.name)
     clauses = (
         each.at

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+from ragged.errors import Location
 from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
 from ragged.tc.checked import LengthParameter, TensorVersion
-from ragged.tc.errors import TcError, TextPosition
+from ragged.tc.errors import TcError
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, INT, canonical, computed, converted, is_float, is_int, join
 
@@ -28,7 +29,7 @@ _MOST_LETS = 256
 """The most reads of names for expressions in one statement, with those within them."""
 
 
-def refuse(what: str, at: TextPosition, because: str | None = None, fix: str | None = None) -> TcError:
+def refuse(what: str, at: Location, because: str | None = None, fix: str | None = None) -> TcError:
     """Return the error of a rule of names or types."""
     return TcError("check", what, at=at, because=because, fix=fix)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ragged.arith.affine import affine
+from ragged.errors import Location
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc import tree as tc
-from ragged.tc.errors import TextPosition
 from ragged.tc.text import expression_text
 
-NOWHERE = TextPosition("", 0, 0)
+NOWHERE = Location("", 0, 0)
 """The position of what stands in no text yet."""
 _OPS = {BinaryOp.FLOORDIV: "/", BinaryOp.AND: "&&", BinaryOp.OR: "||"}
 _TYPES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}

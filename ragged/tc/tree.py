@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ragged.tc.errors import TextPosition
+from ragged.errors import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class NumberLiteral:
     """A number; one without a point or an exponent is an integer."""
 
     value: int | float
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Name:
     """An index, a size, a scalar parameter or a tensor without dimensions."""
 
     id: str
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Access:
 
     name: str
     arguments: tuple[TcExpression, ...]
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Prefix:
 
     op: str
     operand: TcExpression
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Infix:
     op: str
     lhs: TcExpression
     rhs: TcExpression
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Conditional:
     condition: TcExpression
     if_true: TcExpression
     if_false: TcExpression
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Conversion:
 
     type: str
     operand: TcExpression
-    at: TextPosition
+    at: Location
 
 
 TcExpression: TypeAlias = NumberLiteral | Name | Access | Prefix | Infix | Conditional | Conversion
@@ -81,7 +81,7 @@ class RangeClause:
     index: str
     lower: TcExpression
     upper: TcExpression
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class MembersClause:
 
     index: str
     members: Access
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class LetClause:
 
     name: str
     value: TcExpression
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class ExistsClause:
     """`where exists access`: the access bounds the indices in it."""
 
     access: Access
-    at: TextPosition
+    at: Location
 
 
 Clause: TypeAlias = RangeClause | MembersClause | LetClause | ExistsClause
@@ -122,7 +122,7 @@ class Comprehension:
     operator: str
     value: TcExpression
     clauses: tuple[Clause, ...]
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class CallStatement:
 
     targets: tuple[Name, ...]
     call: Access
-    at: TextPosition
+    at: Location
 
 
 Statement: TypeAlias = Comprehension | CallStatement
@@ -147,7 +147,7 @@ class Declaration:
     name: str
     type: str | None
     dims: tuple[TcExpression, ...]
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class StructureDeclaration:
     kind: str
     most: int | None
     node: str
-    at: TextPosition
+    at: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,5 +171,5 @@ class Definition:
     parameters: tuple[Declaration, ...]
     outputs: tuple[Declaration, ...]
     statements: tuple[Statement, ...]
-    at: TextPosition
+    at: Location
     structure: StructureDeclaration | None = None

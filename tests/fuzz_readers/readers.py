@@ -30,6 +30,7 @@ from ragged.errors import DataError
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.runtime.bundle import MANIFEST, FileFormat, read_bundle, write_bundle
+from ragged.tc.kernel import TcKernel
 from ragged.tuning.records import Record, RecordKey, append_record, records_of
 from tests.fuzz_readers.reader import Reader
 
@@ -161,17 +162,19 @@ def artifacts() -> dict[str, Reader]:
     y = ragged.compute("y", x.dims, lambda i, j: 2 * x[i, j])
     plain = ragged.compile(y, schedule=None, threads=1)
     chain = FunctionChain([plain, plain])
+    text = tc.define("def scaled(float(N) x, float s) -> (y) { y(i) = s * x(i) }")
     readers = {}
     for name, function, load in (
         ("cortex.load", recursive, cortex.load),
         ("ragged.load", plain, ragged.load),
+        ("ragged.tc.load", text.scaled, tc.load),
         ("FunctionChain.load", chain, FunctionChain.load),
     ):
         stream = io.BytesIO()
         function.save(stream)
         readers[name] = Reader((stream.getvalue(),), JSON, load)
         if function is not chain:
-            form = type(function).form
+            form = TcKernel.form if isinstance(function, tc.TcFunction) else type(function).form
             _, found = read_bundle(form, stream.getvalue())
             with zipfile.ZipFile(stream) as opened:
                 found[MANIFEST] = opened.read(MANIFEST)
