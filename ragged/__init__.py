@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ragged.api.functions import prod_ as prod
     from ragged.api.functions import sum_ as sum
     from ragged.api.schedule import RaggedSchedule as Schedule
+    from ragged.api.signature import Policy
     from ragged.api.tensors import RaggedTensor as Tensor
     from ragged.api.values import cast
     from ragged.auto.options import ScheduleOptions
@@ -46,6 +47,7 @@ __all__ = [
     "FunctionChain",
     "LengthFn",
     "Lengths",
+    "Policy",
     "RaggedArray",
     "RaggedFunction",
     "Schedule",
@@ -84,6 +86,7 @@ _PLACES = {
     "FunctionChain": ("ragged.api.function_chain", "FunctionChain"),
     "Schedule": ("ragged.api.schedule", "RaggedSchedule"),
     "cast": ("ragged.api.values", "cast"),
+    "Policy": ("ragged.api.signature", "Policy"),
     "ScheduleOptions": ("ragged.auto.options", "ScheduleOptions"),
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),

@@ -33,10 +33,10 @@ PACKAGES = {
 }
 """The package and the title of each page."""
 RETURNED = {
-    *("DecoderCache", "Dim", "FunctionChain", "LengthFn", "Linearized", "Model", "Output"),
+    *("DecoderCache", "Dim", "FunctionChain", "LengthFn", "Linearized", "Model", "Output", "Policy"),
     *("RaggedFunction", "RecursiveFunction", "TcFunction", "TcLibrary", "Tensor", "Tuning"),
 }
-"""Classes of which functions return objects: their constructors are not for users."""
+"""Classes with constructors that are not for users: functions return their objects, or they are enumerations."""
 PRODUCTS = ("cortex", "ragged")
 _SECTION = re.compile(r"(Args|Attributes|Raises):")
 

@@ -14,7 +14,7 @@ from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized,
 from ragged.compiled.sizes import Known, SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
 from ragged.data.lengths import checked_lengths
-from ragged.data.read import is_array, read_array
+from ragged.data.read import IN_PLACE, is_array, read_array
 from ragged.errors import DataError, InternalError
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ class InputReader:
         self._names = frozenset(name for name, _ in self._inputs)
 
     def __call__(self, arrays: Mapping[str, object]) -> tuple[Key, list[RaggedArray | Array], object]:
-        """Return a call's key, its arguments in order as ragged or NumPy arrays, C-contiguous, and an argument.
+        """Return a call's key, its arguments in order as ragged or NumPy arrays that kernels can read, and an argument.
 
         That one is the first dense one which is no NumPy array, None without any: results are of its kind.
 
@@ -51,7 +51,7 @@ class InputReader:
                 key += (value.values.dtype, value.padding)
                 key += [each if type(each) is int else _content(each) for each in value.extents]
             else:
-                if type(value) is not np.ndarray or not value.flags.c_contiguous:
+                if type(value) is not np.ndarray or value.flags.num & IN_PLACE != IN_PLACE:
                     if like is None and not isinstance(value, np.ndarray):
                         like = value
                     value = _dense(f"{self._name}: '{name}'", self._required(name, value))
@@ -90,7 +90,7 @@ def _dense(what: str, value: object) -> Array:
         raise DataError(f"{what} has no dimension that varies, and a ragged array is given")
     if not is_array(value):
         raise DataError(f"{what} is of type {type(value).__name__}, and an array is needed")
-    return np.ascontiguousarray(read_array(what, value))
+    return np.require(read_array(what, value), requirements="CA")
 
 
 @dataclass(slots=True)

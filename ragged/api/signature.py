@@ -70,7 +70,11 @@ class TensorSpec:
 
 
 class Policy(Enum):
-    """How the iterations of a parallel loop are ordered by their work: see `ragged.runtime.orders`."""
+    """How the iterations of a parallel loop are ordered by their work: see `ragged.runtime.orders`.
+
+    `DEALT`: every worker has as many iterations and about as much work. `LONGEST_FIRST`: those with most work come
+    first, and workers have shares of about as much work.
+    """
 
     DEALT = "dealt"
     LONGEST_FIRST = "longest_first"

@@ -172,6 +172,8 @@ class RaggedArray(Stored, NDArrayOperatorsMixin):
         is a ragged array; its padding is set to zeros. `DataError` where operands do not fit together.
         """
         places = options.pop("out", (None,) * ufunc.nout)
+        if method in ("reduce", "accumulate", "reduceat"):
+            raise faults.not_elementwise(ufunc.__name__, method)
         if method != "__call__" or ufunc.signature or not options.keys() <= {"dtype", "casting"}:
             return NotImplemented
         for operand in (*operands, *(place for place in places if place is not None)):

@@ -18,6 +18,10 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _NUMBERS = "biuf"
 
 
+IN_PLACE = 0x0101
+"""NumPy's flags of arrays that kernels read where they are: C-contiguous, and aligned to their elements."""
+
+
 def is_array(value: object) -> bool:
     """Return whether `value` is an array or a tensor of any library."""
     return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
@@ -77,7 +81,7 @@ def stored_values(what: str, array: Array, dtype: npt.DTypeLike | None) -> Array
         array = array.astype(checked_dtype(dtype), copy=False)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return np.ascontiguousarray(array).reshape(-1)  # reshape alone may give a view with strides
+    return np.require(array, requirements="CA").reshape(-1)  # reshape alone may give a view with strides
 
 
 def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from threading import Lock
@@ -36,7 +37,7 @@ class Options:
 
     @classmethod
     def of(cls, given: CompileArgs) -> Options:
-        """Return the options of an operator's arguments.
+        """Return the options of the arguments of the operator that calls this.
 
         Raises:
             TypeError: an argument is none of these.
@@ -44,10 +45,9 @@ class Options:
         names = [each.name for each in fields(cls)]
         unknown = [name for name in given if name not in names]
         if unknown:
-            listed = ", ".join(names)
-            raise TypeError(
-                f"an operator got an unexpected keyword argument '{unknown[0]}'; all take {listed}, beside their own"
-            )
+            operator = sys._getframe(1).f_code.co_qualname.removesuffix(".__init__")
+            what = f"{operator} got an unexpected keyword argument '{unknown[0]}'"
+            raise TypeError(f"{what}; beside its own it takes {', '.join(names)}")
         return cls(**given)
 
     @property

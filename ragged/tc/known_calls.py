@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ragged.data.like import to_tensor
-from ragged.data.read import bfloat16_memory
+from ragged.data.read import IN_PLACE, bfloat16_memory
 from ragged.ir.expr import Var
 from ragged.tc.compiled import CompiledTc
 from ragged.tc.kernel import TcKernel
@@ -24,8 +24,6 @@ _MOST_SHAPES = 1024
 """Number of combinations of shapes that are remembered."""
 _NUMBERS = (int, float)
 """The types of numbers that are arguments; a bool is another type."""
-_READABLE = 0x0101
-"""NumPy's flags of arrays that are C-contiguous and aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def _key(args: Sequence[Any]) -> object:
     key: list[object] = [given is args]
     for each in given:
         if type(each) is np.ndarray and (each.ndim or each.dtype.kind not in "iu"):
-            if each.flags.num & _READABLE != _READABLE:
+            if each.flags.num & IN_PLACE != IN_PLACE:
                 return None
             key.append((each.shape, each.dtype))
         elif type(each) in _NUMBERS:

@@ -108,6 +108,14 @@ def not_an_operand(operator: str, other: object) -> DataError:
     )
 
 
+def not_elementwise(ufunc: str, method: str) -> DataError:
+    """A method of a universal function that is not element by element, as numpy.sum calls."""
+    return DataError(
+        f"ragged array: {ufunc}.{method} is not defined, only {ufunc} of each element",
+        fix=f"numpy.{ufunc}.{method}(x.packed().values) of all elements; ragged.compute for those of each row",
+    )
+
+
 def not_an_output(place: object) -> DataError:
     """`out=` that is no ragged array of the result's extents."""
     return DataError(

@@ -372,6 +372,27 @@ def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
 
 
 @pytest.mark.parametrize("policy", Policy)
+def test_workers_have_about_as_much_work(rows: Rows, policy: Policy):
+    s = RaggedSchedule(rows.X)
+    s.remap(rows.X.loops[0], rows.n(rows.b) * rows.n(rows.b), policy)
+    function = ragged.compile(s, threads=4)
+    lengths = np.random.default_rng(0).integers(1, 512, 64)
+    x = ragged.array([np.ones((k, 4), np.float32) for k in lengths])
+    function(A=x)
+    key, _, _ = function._read({"A": x})
+    tables = function._preludes.find(key, lambda: pytest.fail("the call has computed them")).values
+    work = lengths[tables[function.signature.orders[0].name]].astype(np.int64) ** 2
+    if policy is Policy.LONGEST_FIRST:
+        begins = tables[function.signature.shares[0].name]
+    else:
+        assert function.signature.shares == ()
+        begins = np.arange(5) * 16  # as many rows for each
+    shares = [part.sum() for part in np.split(work, begins[1:-1])]
+    assert max(shares) <= 1.1 * work.sum() / 4
+    assert max(part.sum() for part in np.split(lengths.astype(np.int64) ** 2, 4)) > 1.15 * work.sum() / 4
+
+
+@pytest.mark.parametrize("policy", Policy)
 def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
     s = RaggedSchedule(rows.X)
     s.remap(rows.X.loops[0], rows.n(rows.b) * 2, policy)  # where fused rows begin depends on their order

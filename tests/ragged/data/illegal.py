@@ -142,6 +142,7 @@ CASES: dict[str, Callable[[], object]] = {
     "not_an_operand": lambda: sample() == [1, 2],
     "not_an_operand.equal": lambda: sample().equal(ROWS),
     "not_an_output": lambda: np.add(sample(), 1, out=sample()[:1]),
+    "not_elementwise": lambda: np.sum(sample()),
     "not_broadcast": lambda: sample() * np.ones((3, 2), np.float32),
     "truth": lambda: bool(sample()),
 }

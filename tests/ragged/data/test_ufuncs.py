@@ -54,6 +54,6 @@ def test_results_in_place_and_in_an_array_of_the_caller():
 
 def test_what_numpy_does_not_do_element_by_element_is_refused():
     x = ragged.array([[1, 2], [3]], dtype=np.float32)
-    for refused in (lambda: np.add.reduce(x), lambda: np.matmul(x, x), lambda: x + "1", lambda: x + None):
+    for refused in (lambda: np.matmul(x, x), lambda: x + "1", lambda: x + None):
         with pytest.raises(TypeError):
             refused()
