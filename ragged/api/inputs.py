@@ -90,7 +90,7 @@ def _dense(what: str, value: object) -> Array:
         raise DataError(f"{what} has no dimension that varies, and a ragged array is given")
     if not is_array(value):
         raise DataError(f"{what} is of type {type(value).__name__}, and an array is needed")
-    return np.require(read_array(what, value), requirements="CA")
+    return np.require(read_array(what, value), requirements=["C", "A"])
 
 
 @dataclass(slots=True)
