@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ragged.api.tensors import RaggedTensor as Tensor
     from ragged.api.values import cast
     from ragged.auto.options import ScheduleOptions
+    from ragged.transform.loops.split import Tail
     from ragged.tuning import Tuning, tune
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "RaggedFunction",
     "Schedule",
     "ScheduleOptions",
+    "Tail",
     "Tensor",
     "Tuning",
     "abs",
@@ -91,6 +93,7 @@ _PLACES = {
     **{name: ("ragged.api.dims", name) for name in ("LengthFn", "dim", "length_fn", "size")},
     "Dim": ("ragged.api.dims", "RaggedDim"),
     **{name: ("ragged.tuning", name) for name in ("Tuning", "tune")},
+    "Tail": ("ragged.transform.loops.split", "Tail"),
     "Tensor": ("ragged.api.tensors", "RaggedTensor"),
     **{name: ("ragged.api.declare", name) for name in ("compute", "input_tensor", "parameter")},
     **{name: ("ragged.api.functions", name) for name in _FUNCTIONS},

@@ -34,7 +34,7 @@ PACKAGES = {
 """The package and the title of each page."""
 RETURNED = {
     *("DecoderCache", "Dim", "FunctionChain", "LengthFn", "Linearized", "Model", "Output", "Policy"),
-    *("RaggedFunction", "RecursiveFunction", "TcFunction", "TcLibrary", "Tensor", "Tuning"),
+    *("RaggedFunction", "RecursiveFunction", "TcFunction", "TcLibrary", "Tail", "Tensor", "Tuning"),
 }
 """Classes with constructors that are not for users: functions return their objects, or they are enumerations."""
 PRODUCTS = ("cortex", "ragged")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragged.analysis.accesses import BufferAccess, UseKind, common_depth
-from ragged.arith.affine import AffineForm
+from ragged.arith.affine import AffineForm, divided
 from ragged.arith.bindings import Bindings, is_fixed
 from ragged.arith.fold import ZERO, times
 from ragged.ir.build import within
@@ -86,6 +86,18 @@ def spans(use: BufferAccess, depth: int, known: Bindings) -> tuple[Span, ...] | 
     result = tuple(each for each in found if each is not None)
     variables = [part.var for each in result for part in each.parts]
     return None if len(result) < len(found) or len(set(variables)) < len(variables) else result
+
+
+def iteration_of(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
+    """Return in which iteration of its loops a store of that span writes the element at `index`."""
+    parts = [part for part in each.parts if part.extent != Const(1)]
+    found: dict[Var, Expr] = {part.var: Const(0) for part in each.parts}
+    if len(parts) == 1 and each.base == AffineForm():
+        return {**found, parts[0].var: index}
+    rest = known.affine(index).plus(each.base, -1).expr
+    for part in parts:
+        found[part.var], rest = divided(rest, part.stride, known.below)
+    return found
 
 
 def is_certain(use: BufferAccess, depth: int, reached: Iterable[Span], known: Bindings) -> bool:

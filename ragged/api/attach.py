@@ -49,7 +49,11 @@ def check_attached(
             )
         for indices in read_at(reader, tensor):
             if indices[:depth] != tuple(map(Ref, reader.indices[:depth])):
-                refuse(what, because=f"'{reader.name}' reads it at other indices than those of the loops")
+                refuse(
+                    what,
+                    because=f"'{reader.name}' reads it at other indices than those of the loops",
+                    fix="split the loop first, and name the loop over blocks: it computes what a block reads",
+                )
 
 
 def _depth(reader: RaggedTensor, consumer: RaggedTensor, decisions: ScheduleDecisions) -> int:

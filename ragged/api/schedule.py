@@ -8,22 +8,23 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from ragged.api.balance import Balancing, balance, remap
 from ragged.api.lower import LoweredOperators, lower
+from ragged.api.named_parts import NamedParts
 from ragged.api.program import refuse
 from ragged.api.signature import Order, Policy, RaggedSignature, ShareTable
 from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.tile_rows import TilingSchedule
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Expr, Function, Ref, Var
+from ragged.ir.expr import Expr, Ref, Var
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten, substitute
 from ragged.ir.rule_record import RuleRecord, rules_to_json
-from ragged.ir.stmt import Label
 from ragged.ir.walk import mentions
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unused import drop_unused
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.compute_at import compute_at
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.simplify_guards import simplify_guards
@@ -45,7 +46,7 @@ LoopLike: TypeAlias = Loop | Var
 """A loop of an operator as it was declared, or a loop that a primitive made."""
 
 
-class RaggedSchedule(TilingSchedule):
+class RaggedSchedule(TilingSchedule, NamedParts):
     """How operators are stored and computed (CoRa, section 4.1).
 
     First come decisions on storage and padding (`pad_loop`, `pad_dimension`, `compute_at`, `split_dimension`,
@@ -170,6 +171,25 @@ class RaggedSchedule(TilingSchedule):
         """Unroll a loop."""
         self.loops.apply(unroll, self.loop(loop))
 
+    def compute_at(self, tensor: RaggedTensor, loop: LoopLike) -> None:
+        """Compute a tensor inside a loop of the nest that reads it, and store what an iteration reads.
+
+        Before loops are changed every read must be at their indices, and their dimensions its outermost ones.
+        Afterwards reads may be at others: the region that an iteration reads follows from them (CoRa, section 5.2).
+
+        Raises:
+            ScheduleError: it is an output, is read outside of the loop, or at regions that are not known.
+
+        Example::
+
+            s.compute_at(P, s.split_loop(Y.loops[0], 16)[0])  # Y reads P[i - 1], P[i] and P[i + 1]
+        """
+        if isinstance(loop, Loop) and not self.decided:
+            super().compute_at(tensor, loop)
+            return
+        self._own(tensor, f"compute_at: cannot compute '{tensor.name}'")
+        self.loops.apply(compute_at, self.lowered.buffers[tensor], self.loop(loop))
+
     def inline(self, tensor: RaggedTensor) -> None:
         """Compute a tensor's elements where they are read, without storing them.
 
@@ -252,22 +272,6 @@ class RaggedSchedule(TilingSchedule):
                 else "name the loop that it is now part of",
             )
         return now[0]
-
-    def statement(self, name: str, nth: int | None = None) -> Label:
-        """Return the label of that name, as `LoopSchedule` does."""
-        return self.loops.statement(name, nth)
-
-    def buffer(self, name: str, nth: int | None = None) -> Buffer:
-        """Return the buffer of that name, as `LoopSchedule` does."""
-        return self.loops.buffer(name, nth)
-
-    def function(self, name: str) -> Function:
-        """Return the function of that name, as `LoopSchedule` does."""
-        return self.loops.function(name)
-
-    def index(self, text: str, at: Var) -> Expr:
-        """Parse an index at the loop `at`, as `LoopSchedule` does."""
-        return self.loops.index(text, at)
 
     def _placed(self, at: Value, loop: LoopLike) -> Expr:
         """Return an expression of dimensions over the variables of the loops around."""

@@ -116,8 +116,18 @@ def at_most(expr: Expr, extents: Extents) -> int | None:
     if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
         bounds = [bound for side in (expr.lhs, expr.rhs) if (bound := at_most(side, extents)) is not None]
         return min(bounds, default=None)
-    bounds_of_sum = interval(expr, extents)
-    return None if bounds_of_sum is None else bounds_of_sum[1]
+    form = affine(expr)
+    if expr in form.terms:
+        bounds_of_term = interval(expr, extents)
+        return None if bounds_of_term is None else bounds_of_term[1]
+    most = form.constant
+    for term, coefficient in form.terms.items():
+        ends = interval(term, extents)
+        end = at_most(term, extents) if coefficient > 0 else None if ends is None else ends[0]
+        if end is None:
+            return None
+        most += coefficient * end
+    return most
 
 
 def divided(expr: Expr, by: int, extents: Extents) -> tuple[Expr, Expr]:

@@ -81,7 +81,9 @@ def stored_values(what: str, array: Array, dtype: npt.DTypeLike | None) -> Array
         array = array.astype(checked_dtype(dtype), copy=False)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return np.require(array, requirements=["C", "A"]).reshape(-1)  # reshape alone may give a view with strides
+    return np.require(array, requirements=["C", "A"]).reshape(
+        -1
+    )  # reshape alone may give a view with strides
 
 
 def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

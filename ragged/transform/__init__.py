@@ -4,6 +4,7 @@ Loops: their order, extents and number. Storage: the buffers, their layout and c
 Mapping: loops onto lanes, workers and GPU threads. The page docs/reference/primitives.md is made of their docstrings.
 """
 
+from ragged.transform.code.compute_at import compute_at as compute_at
 from ragged.transform.code.hoist_loads import hoist_loads as hoist_loads
 from ragged.transform.code.inline import inline as inline
 from ragged.transform.code.lift_lets import lift_lets as lift_lets
@@ -86,6 +87,7 @@ STORAGE = (
     set_order,
 )
 CODE = (
+    compute_at,
     hoist_loads,
     inline,
     lift_lets,

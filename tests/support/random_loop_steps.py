@@ -13,6 +13,7 @@ from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Role
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import For, LoopKind, Reduce
+from ragged.transform.code.compute_at import compute_at
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.lift_lets import lift_lets
@@ -140,6 +141,13 @@ def _cache_write(d: Places, attempt: Attempt) -> Asked:
     return Asked(d.pick(pairs) if pairs and d.chance(8) else (d.label(), d.loop()))
 
 
+def _compute_at(d: Places, attempt: Attempt) -> Asked:
+    loop = d.find(d.loop())
+    return Asked(
+        (d.likely([] if loop is None else read_in(loop), d.buffers), GONE if loop is None else loop.var)
+    )
+
+
 def _inline(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.buffer(Role.WORKSPACE, Role.LOCAL),))
 
@@ -211,6 +219,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     fuse_horizontally: at_once,
     fuse_ragged: _ragged,
     hoist_loads: _loop,
+    compute_at: _compute_at,
     inline: _inline,
     fuse_siblings: _siblings,
     lift_lets: lets,

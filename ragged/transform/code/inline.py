@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.access_range import Span, is_covered, spans
+from ragged.analysis.access_range import is_covered, iteration_of, spans
 from ragged.analysis.accesses import BufferAccess, UseKind, accesses, common_depth
 from ragged.analysis.buffers import Pruner, check_alone, check_known
 from ragged.analysis.invariance import find_change
-from ragged.arith.affine import AffineForm, divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, Load, Role, Var
+from ragged.ir.expr import Buffer, Expr, Load, Role, Var
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
@@ -106,7 +105,7 @@ class _Inlining:
         for each, index in zip(reached, read.indices, strict=True):
             if each.parts and not is_fixed(self.known.expand(index)):
                 raise self.refusal(read, "what its index is made of may have changed before it is read")
-            iteration.update(_iteration(each, index, self.known))
+            iteration.update(iteration_of(each, index, self.known))
         stmt, inner = self.store.site.stmt, self.store.site.around[depth:]
         assert isinstance(stmt, Store)
         value = Site(self.store.site.stage, stmt, inner).expand(stmt.value)
@@ -120,18 +119,6 @@ class _Inlining:
                     read, f"the value is made of '{part.buffer.name}', which lives in the store's loops"
                 )
         return substitute(value, iteration)
-
-
-def _iteration(each: Span, index: Expr, known: Bindings) -> dict[Var, Expr]:
-    """Return in which iteration the store writes the element that `index` names."""
-    parts = [part for part in each.parts if part.extent != Const(1)]
-    found: dict[Var, Expr] = {part.var: Const(0) for part in each.parts}
-    if len(parts) == 1 and each.base == AffineForm():
-        return {**found, parts[0].var: index}
-    rest = known.affine(index).plus(each.base, -1).expr
-    for part in parts:
-        found[part.var], rest = divided(rest, part.stride, known.below)
-    return found
 
 
 @dataclass

@@ -13,7 +13,7 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.schedule.loop_schedule import LoopSchedule, recorded_schedules
-from ragged.tc.compiled import TcOptions, scheduled
+from ragged.tc.compiled import lower_analysed
 from tests.support.dependences.whole_schedules import violated_dependences
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "tc"
@@ -129,7 +129,7 @@ STEPS = {"moments": 3, "layer_norm": 4, "group_norm": 8, "softmax": 2, "wavenet_
     ("name", "function"), list(examples()), ids=lambda each: each if isinstance(each, str) else ""
 )
 def test_examples_of_tensor_comprehensions(name, function):
-    program = scheduled(function._analysed, TcOptions()).schedule.lower()
+    program = lower_analysed(function._analysed, {}, (), {}).schedule().lower()
     _, record = fused(program)
     assert len(record.applied) == STEPS.get(name, 0)
     for refusal in record.refused:
@@ -147,7 +147,7 @@ def test_functions_of_elements_keep_their_vectors():
     """
     for function, loops in (("tanh", 4), ("fabs", 3)):
         lib = tc.define(text.replace("FUNCTION", function))
-        schedule, _ = fused(scheduled(lib.rows._analysed, TcOptions()).schedule.lower())
+        schedule, _ = fused(lower_analysed(lib.rows._analysed, {}, (), {}).schedule().lower())
         assert str(schedule.program).count("for ") == loops
 
 

@@ -6,7 +6,7 @@ import pytest
 from ragged import tc
 from ragged.ir.parser import parse
 from ragged.passes.scatter_sums import scatter_sums
-from ragged.tc.compiled import TcOptions, scheduled
+from ragged.tc.compiled import lower_analysed
 
 LIB = tc.define("""
 def lookup(float(E,D) T, int32(B,L) at) -> (O) { O(b,d) +=! T(at(b,l),d) }
@@ -32,11 +32,11 @@ def arguments(name, random):
 @pytest.mark.parametrize("name", LIB.functions)
 def test_the_gradient_of_a_look_up_has_the_bits_of_the_comparisons(name, monkeypatch):
     gradient, inputs = arguments(name, np.random.default_rng(0))
-    text = str(scheduled(gradient._analysed, TcOptions()).schedule.lower())
+    text = str(lower_analysed(gradient._analysed, {}, (), {}).schedule().lower())
     assert "== e" not in text.partition("with kernel:")[2]
     found = [gradient.compile(threads=threads)(**inputs).tobytes() for threads in (1, 2)]
     monkeypatch.setattr("ragged.tc.compiled.scatter_sums", lambda program: scatter_nothing(program))
-    assert "== e" in str(scheduled(gradient._analysed, TcOptions()).schedule.lower())
+    assert "== e" in str(lower_analysed(gradient._analysed, {}, (), {}).schedule().lower())
     compared = gradient.compile(schedule=None, cache=False)(**inputs)
     assert found == [compared.tobytes()] * 2
 

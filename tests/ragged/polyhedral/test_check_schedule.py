@@ -11,7 +11,7 @@ from ragged.ir.parser import parse
 from ragged.machine import this_machine
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.schedule.loop_schedule import LoopSchedule, recorded_schedules
-from ragged.tc.compiled import TcOptions, scheduled
+from ragged.tc.compiled import lower_analysed
 from ragged.transform import fuse_siblings, reorder, split
 from ragged.transform.loops import fuse_siblings as own_module
 from ragged.transform.loops import reorder as reorder_module
@@ -29,7 +29,7 @@ for path in sorted(FOLDER.glob("*.tc")):
 def test_the_default_schedule_keeps_all_dependences(name):
     function = FUNCTIONS[name]
     sizes = {each: SMALL.get(each, 5 + 13 * place) for place, each in enumerate(function.sizes)}
-    program = scheduled(function._analysed, TcOptions(sizes)).schedule.lower()
+    program = lower_analysed(function._analysed, sizes, (), {}).schedule().lower()
     with recorded_schedules() as schedules:
         DefaultSchedule(this_machine())(program)
     assert violated_dependences(program, schedules[-1]) == []
