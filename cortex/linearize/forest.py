@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.linearize.tensors import as_numpy
+from ragged.data.faults.given import readable
 from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
 
 _LIMIT = 2**31 - 1
@@ -185,7 +186,7 @@ def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         raise DataError(
             f"Forest: payload `{name}` cannot be read as an array",
             because=str(error).splitlines()[0],
-            fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
+            fix=readable(value),
         ) from error
     if isinstance(value, list | tuple) and array.dtype == np.float64:
         array = array.astype(np.float32)  # Python's floats have no width of their own

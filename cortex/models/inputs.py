@@ -18,10 +18,10 @@ def projections(
         gates: the name of each gate, one letter each.
         hidden: the extent of each W_g x_n.
         embed: the extent of x_n; unused by "projected".
-        vocab: the number of words; used by "word" only.
+        vocab: the number of words, for "word" alone.
 
     Raises:
-        ModelError: `input` is none of these, or an extent that it needs is missing.
+        ModelError: `input` is none of these, an extent that it needs is missing, or `vocab` is given to another one.
     """
     x = _given(input, embed, vocab)
     if x is None:
@@ -40,6 +40,13 @@ def projection(input: str, hidden: int, embed: int | None, vocab: int | None) ->
 
 def _given(input: str, embed: int | None, vocab: int | None) -> Indexed | None:
     """Return x_n, a tensor (ra.N, embed), or None for projected inputs."""
+    if vocab is not None and input in ("vector", "projected"):
+        raise ModelError(
+            f"vocab={vocab!r} is given, and input={input!r} reads no word",
+            at=Location.capture(),
+            because="nodes carry vectors, which are looked up in no table",
+            fix='input="word", or leave vocab= out',
+        )
     match input:
         case "projected":
             return None

@@ -11,7 +11,6 @@ from cortex.models.states import child_sum
 from cortex.ra.expr import Expr, ExprLike
 from cortex.ra.structure import Structure
 from cortex.ra.tensor import Indexed
-from ragged.errors import Location, ModelError
 
 
 def tree_rnn(
@@ -47,13 +46,6 @@ def dag_rnn(
         >>> model = dag_rnn(hidden=256, activation="tanh", input="projected")
     """
     act = activation_function(activation)
-    if input is None and vocab is not None:
-        raise ModelError(
-            "dag_rnn: vocab= is given, and nodes carry vectors",
-            at=Location.capture(),
-            because="a DAG's nodes carry a vector `x` each, unless input= says otherwise",
-            fix='input="word", or leave vocab= out',
-        )
     return _rnn(projection(input or "vector", hidden, embed, vocab), hidden, act, ra.Dag())
 
 

@@ -123,7 +123,7 @@ def read_lengths(
     """
     inputs = InputLengths(dict(bound))
     for tensor, own in zip(signature.inputs, found, strict=True):
-        _read(signature.name, tensor, own, inputs)
+        _read(signature.name, tensor, own, arrays[tensor.name], inputs)
     if len(arrays) > len(found):
         names = {tensor.name for tensor in signature.inputs}
         for key, value in arrays.items():
@@ -133,7 +133,9 @@ def read_lengths(
     return inputs
 
 
-def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, inputs: InputLengths) -> None:
+def _read(
+    name: str, tensor: TensorSpec, own: RaggedArray | Array, given: object, inputs: InputLengths
+) -> None:
     what = f"{name}: '{tensor.name}'"
     if isinstance(own, RaggedArray):
         extents, values = own.extents, own.values
@@ -148,12 +150,20 @@ def _read(name: str, tensor: TensorSpec, own: RaggedArray | Array, inputs: Input
         raise DataError(
             f"{what} holds {values.dtype}, not {tensor.dtype.value}",
             because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
-            fix=f"astype({tensor.dtype.value!r})",
+            fix=_conversion(given, tensor.dtype.value),
         )
     if len(extents) != len(tensor.extents):
         raise DataError(f"{what} has {len(extents)} dimensions, not {len(tensor.extents)}")
     for position in range(len(extents)):
         _agree(what, tensor, position, extents, inputs)
+
+
+def _conversion(given: object, dtype: str) -> str:
+    """Return how to convert an argument, as its library spells it."""
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    return (
+        f"to(torch.{dtype})" if type(first).__module__.partition(".")[0] == "torch" else f"astype({dtype!r})"
+    )
 
 
 def _agree(

@@ -16,9 +16,7 @@ from ragged.machine import Grid, grid_of
 Setting: TypeAlias = str | int | bool | tuple[str, ...]
 TargetLike: TypeAlias = "str | Mapping[str, Any] | Target"
 
-_EXAMPLES = (
-    "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
-)
+_EXAMPLES = "'cpu', 'x86-64-v3', 'llvm -mcpu=znver4 -mattr=+aes', or TVM's dict {'kind': 'llvm', ...}"
 _ARCHITECTURE = "sm_90"
 """What "cuda" alone means."""
 _LIST_OPTIONS = frozenset(("mattr", "cl-opt", "keys"))
@@ -27,6 +25,8 @@ _LLVM = ("mcpu", "mattr", "mtriple", "mfloat-abi", "mabi", "num-cores", "opt-lev
 _CACHES = ("l1_cache_size_bytes", "l2_cache_size_bytes", "l3_cache_size_bytes")
 """Options of a processor that TVM does not have: it has the second for GPUs alone."""
 _NUMBER = re.compile("[0-9]{1,18}")
+_LEVEL = re.compile("x86-64(-v[234])?")
+"""The names of x86-64's levels of features, which are targets as they stand."""
 _NUMBERS = ("num-cores", "vector-width", *_CACHES)
 """Options that describe a processor, for schedules."""
 _CUDA = (
@@ -77,7 +77,8 @@ def read_target(target: TargetLike) -> Target | None:
         case "cpu":
             return None
         case str():
-            return _checked(*_split(target))
+            level = _LEVEL.fullmatch(target)
+            return _checked(*_split(f"llvm -mcpu={target}" if level else target))
         case Mapping():
             settings = dict(target)
             return _checked(str(settings.pop("kind", "")), settings, str(dict(target)))

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ragged.data.faults.given import readable
 from ragged.data.read import BFLOAT16, bfloat16_memory, is_bfloat16
 from ragged.errors import MASK_IGNORED, WITHOUT_MASK, Location, ModelError
 
@@ -81,7 +82,7 @@ def _read(name: str, value: Any) -> NDArray[Any]:
             f"parameter '{name}' cannot be read as an array: it is a {type(value).__name__}",
             at=Location.capture(),
             because=str(error).partition("\n")[0] or type(error).__name__,
-            fix="give a dense array with data; of a torch tensor .float(), .to_dense()",
+            fix=readable(value),
         ) from error
 
 

@@ -13,7 +13,9 @@ from ragged.data.read import is_array, read_array
 from ragged.errors import Location, ModelError
 
 _LOG = logging.getLogger("ragged.weights")
-_LAYER = re.compile(r"(?:.*\.)?encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
+_LAYER = re.compile(r"(?:.*\.)?encoder\.layer\.(\d+)\.(.+)\.(weight|bias|gamma|beta)")
+_KINDS = {"gamma": "weight", "beta": "bias"}
+"""Names of a normalization's parameters in checkpoints of the first versions."""
 _NAMES = {
     "attention.output.dense": "self_attn.out_proj",
     "attention.output.LayerNorm": "norm1",
@@ -38,7 +40,8 @@ def bert_state(state: Mapping[str, Any]) -> dict[str, Any]:
         if match is None:
             left.append(name)
             continue
-        layer, part, kind = match.groups()
+        layer, part, own = match.groups()
+        kind = _KINDS.get(own, own)
         if part in _PROJECTIONS:
             projections.setdefault((layer, kind), {})[part] = value
         else:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ragged.data.read import is_array, read_array
+from ragged.data.read import BFLOAT16, is_array, read_array
 from ragged.errors import Location, ModelError
 
 Array: TypeAlias = npt.NDArray[np.float32]
@@ -16,7 +16,7 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 def read_state(what: str, state: Mapping[str, Any], shapes: Shapes) -> dict[str, Array]:
-    """Return a copy of each array of a state, float32, by its name.
+    """Return a copy of each array of a state, float32, by its name; floats of 16 bits are widened.
 
     Args:
         what: the layer, for messages.
@@ -24,7 +24,7 @@ def read_state(what: str, state: Mapping[str, Any], shapes: Shapes) -> dict[str,
         shapes: the names that the layer has, and the shapes.
 
     Raises:
-        ModelError: an array is missing, unknown, of another shape or not float32; all of them are listed.
+        ModelError: an array is missing, unknown, of another shape or dtype; all of them are listed.
     """
     faults = [f"'{name}' {shape} is missing" for name, shape in shapes.items() if name not in state]
     found: dict[str, Array] = {}
@@ -35,6 +35,8 @@ def read_state(what: str, state: Mapping[str, Any], shapes: Shapes) -> dict[str,
             faults.append(f"'{name}' is of type {type(value).__name__}, and an array is needed")
         else:
             array = read_array(f"{what}: '{name}'", value)
+            if array.dtype in (np.float16, BFLOAT16):
+                array = array.astype(np.float32)
             if array.shape != shapes[name]:
                 faults.append(f"'{name}' has the shape {array.shape}, not {shapes[name]}")
             elif array.dtype != np.float32:
@@ -42,7 +44,12 @@ def read_state(what: str, state: Mapping[str, Any], shapes: Shapes) -> dict[str,
             else:
                 found[name] = array.copy()
     if faults:
-        raise ModelError(f"{what}: the state does not fit", at=Location.capture(), because="; ".join(faults))
+        raise ModelError(
+            f"{what}: the state does not fit",
+            at=Location.capture(),
+            because="; ".join(faults),
+            fix="float32, float16 or bfloat16 arrays by the names and of the shapes in `.shapes`",
+        )
     return found
 
 

@@ -85,7 +85,7 @@ class Executable:
             raise UserError(
                 f"the code was compiled for another processor: '{self.target}'",
                 because=f"this one lacks {', '.join(lacking)}" if lacking else f"this one is {here}",
-                fix='compile on this machine, or for its target: "llvm -mcpu=x86-64-v3" runs on most of today\'s',
+                fix='compile on this machine, or for its target: "x86-64-v3" runs on most of today\'s',
             )
 
 

@@ -12,7 +12,7 @@ from cortex.ilir.plan import Payload, Plan
 from cortex.linearize import faults
 from cortex.linearize.faults import Names, Place
 from cortex.linearize.options import check_names, check_payloads, check_vocab
-from cortex.linearize.reference import Structure, StructureNode, payload_value
+from cortex.linearize.reference import Structure, StructureNode, check_carried, payload_value
 from cortex.linearize.reference.flat import Columns
 from cortex.linearize.reference.payloads import check_dtype, check_values, read_payload
 from cortex.linearize.reference.reading import is_flat, members, read_item
@@ -57,15 +57,8 @@ def linearize(
         else:
             read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit, renamed))
         structures += read
-    _check_carried(plan, [node for structure in structures for node in structure.nodes])
+    check_carried(plan.payloads, [node for structure in structures for node in structure.nodes])
     return number(plan, structures, values)
-
-
-def _check_carried(plan: Plan, nodes: list[StructureNode]) -> None:
-    """Refuse a batch in which no node carries a payload that each may lack."""
-    for payload in plan.payloads:
-        if nodes and not any(node.names_payload(payload.name) for node in nodes):
-            raise faults.carried_nowhere(payload, nodes[0].key)
 
 
 def _check_arity(plan: Plan, structure: int, node: StructureNode) -> None:

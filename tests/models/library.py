@@ -22,10 +22,19 @@ Expected = dict[str, equations.Array]
 class Entry:
     """`equation` takes parameters, rows of children, payloads and the kind of input; `gates` are the products."""
 
-    make: Callable[..., ra.Model]
+    function: Callable[..., ra.Model]
     structures: st.SearchStrategy[Any]
     gates: str
     equation: Callable[..., Expected]
+
+    def make(self, *, vocab: int | None = None, **arguments: Any) -> ra.Model:
+        """Return the model, with a vocabulary if its input are words."""
+        return self.function(**for_words(vocab, **arguments))
+
+
+def for_words(vocab: int | None, **arguments: Any) -> dict[str, Any]:
+    """Return a model's arguments: a vocabulary is for words."""
+    return arguments if arguments.get("input") in ("vector", "projected") else {**arguments, "vocab": vocab}
 
 
 LIBRARY = {

@@ -109,13 +109,13 @@ def test_projected_is_word_with_the_products_given():
             | {f"b_{g}": (H,) for g in "iouf"},
         ),
         (
-            models.tree_lstm(H, E, V, input="vector"),
+            models.tree_lstm(H, E, input="vector"),
             {f"W_{g}": (H, E) for g in "iouf"}
             | {f"U_{g}": (H, H) for g in "iouf"}
             | {f"b_{g}": (H,) for g in "iouf"},
         ),
         (
-            models.tree_lstm(H, E, V, input="projected"),
+            models.tree_lstm(H, E, input="projected"),
             {f"U_{g}": (H, H) for g in "iouf"} | {f"b_{g}": (H,) for g in "iouf"},
         ),
     ],
@@ -165,12 +165,6 @@ def test_arguments_that_are_refused(make, message):
         make()
     assert str(caught.value) == message.format(at=caught.value.at)
     assert caught.value.at.file == __file__
-
-
-def test_arguments_that_an_input_does_not_use_may_be_given():
-    assert list(models.tree_lstm(H, E, V, input="projected").inputs) == list(
-        models.tree_lstm(H, input="projected").inputs
-    )
 
 
 def test_the_text_of_tree_lstm(golden):

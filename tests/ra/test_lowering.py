@@ -45,7 +45,7 @@ def test_the_running_example(batched, specialized, golden):
         models.tree_fc(H, V),
         models.tree_lstm(H, 3, V),
         models.mv_rnn(3, V),
-        models.tree_lstm(H, 3, V, input="projected"),
+        models.tree_lstm(H, 3, input="projected"),
         models.nary_tree_lstm(H, input="projected"),
         models.gru(H, input="projected"),
     ],

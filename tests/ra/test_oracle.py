@@ -230,9 +230,9 @@ def test_a_chain_of_a_hundred_thousand_nodes():
 def test_results_are_the_callers_own():
     model = child_sum(ra.Tree())
     params = model.init_params()
-    first = ra.evaluate(model, params, Node([Node()]))["h"]
+    first = ra.evaluate(model, params, Node([Node()], x=None))["h"]
     before = first.copy()
-    first_again = ra.evaluate(model, params, Node([Node()]))["h"]
+    first_again = ra.evaluate(model, params, Node([Node()], x=None))["h"]
     first_again[:] = 0
     np.testing.assert_array_equal(first, before)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cortex import ra
+from cortex import models, ra
 from cortex.linearize import Node
 from ragged.errors import DataError, ModelError
 
@@ -38,6 +38,16 @@ def test_a_payload_that_is_missing():
         "evaluate: structure 1, node root.children[0] carries no 'x'\n"
         "  because: the model reads it at this node, and gives it no default"
     )
+
+
+def test_a_payload_that_no_node_carries():
+    """A misspelled name gives every node the default, and a plausible result."""
+    model = models.tree_lstm(hidden=H, embed=2, vocab=5)
+    for structures in (Node([Node(wrod=1)]), [Node([Node(wrod=1)]), Node()]):
+        text = refusal(lambda given=structures: ra.evaluate(model, model.init_params(), given), DataError)
+        assert text.startswith("linearize: no node of the batch carries the payload `word`")
+        assert "fix: rename `wrod` to `word`" in text
+    assert ra.evaluate(model, model.init_params(), Node([Node()], word=None))["h"].shape == (2, H)
 
 
 def test_an_index_outside_of_its_table():

@@ -168,7 +168,7 @@ def test_the_oracle_by_hand():
     """A branch on an integer that a node carries, in the language itself."""
     model = Typed().model
     params = {name: array.astype(np.float64) for name, array in model.init_params(seed=5).items()}
-    root = Node([Node([], word=2), Node([], kind=0)], kind=2)
+    root = Node([Node([], word=2), Node([], kind=0)], kind=2, x=None)
     known, unknown = params["emb"][2], np.tanh(params["W"][1] @ params["start"])
     expected = [known, unknown, np.tanh(params["W"][2] @ (known + unknown))]
     np.testing.assert_allclose(ra.evaluate(model, params, root)["h"], expected, rtol=1e-12)

@@ -23,7 +23,7 @@ def _with_inputs() -> dict[str, ra.Model]:
         "gru": models.gru,
     }
     return {
-        f"{name}, {kind}": make(hidden=H, embed=E, vocab=V, input=kind)
+        f"{name}, {kind}": make(hidden=H, embed=E, input=kind, **({"vocab": V} if kind == "word" else {}))
         for name, make in makers.items()
         for kind in INPUTS
     }

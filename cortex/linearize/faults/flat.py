@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cortex.ilir.plan import Plan, StructureKind
 from cortex.linearize.faults.place import Place, count, noun, short
+from ragged.data.faults.given import readable
 from ragged.errors import DataError
 
 
@@ -41,7 +42,7 @@ def unreadable(place: Place, value: object, error: BaseException) -> DataError:
     return DataError(
         f"linearize: {place}: {noun(value)} cannot be read as an array",
         because=short(str(error)).strip("'\""),
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
+        fix=readable(value),
     )
 
 

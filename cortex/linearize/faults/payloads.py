@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cortex.ilir.plan import Payload, Presence
 from cortex.linearize.faults.place import Place, count, noun, short
+from ragged.data.faults.given import readable
 from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
 
 _NODES = {Presence.ALL: "each node", Presence.LEAVES: "each leaf", Presence.INNER: "each inner node"}
@@ -124,7 +125,7 @@ def no_conversion(place: Place, payload: Payload, value: object, error: BaseExce
         f"linearize: {place}: payload `{payload.name}` cannot be read as an array",
         because=short(str(error)).strip("'\""),
         example=f"{payload.name} is {noun(value)}",
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`, of bfloat16 `tensor.float()`",
+        fix=readable(value),
     )
 
 

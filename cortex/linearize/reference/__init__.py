@@ -6,16 +6,18 @@ checks. Nothing else that runs uses it. The tests build the specification of the
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
 from cortex.ilir.plan import Payload
+from cortex.linearize import faults
 from cortex.linearize.reference.payloads import read_payload
 from cortex.linearize.reference.reading import read_structures
 from cortex.linearize.reference.structures import Structure, StructureNode, place_of
 
-__all__ = ["Structure", "StructureNode", "payload_value", "read_structures"]
+__all__ = ["Structure", "StructureNode", "check_carried", "payload_value", "read_structures"]
 
 
 def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.NDArray[Any]:
@@ -25,3 +27,10 @@ def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.
     """
     place = place_of(structure, node)
     return read_payload(payload, node.payload(payload.name), node.is_leaf, node.key, place)
+
+
+def check_carried(payloads: Iterable[Payload], nodes: Sequence[StructureNode]) -> None:
+    """Refuse a batch in which no node carries a payload that each may lack."""
+    for payload in payloads:
+        if nodes and not any(node.names_payload(payload.name) for node in nodes):
+            raise faults.carried_nowhere(payload, nodes[0].key)

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.linearize.forest import Forest
-from cortex.linearize.reference import Structure, StructureNode, payload_value, read_structures
+from cortex.linearize.reference import (
+    Structure,
+    StructureNode,
+    check_carried,
+    payload_value,
+    read_structures,
+)
 from cortex.linearize.vocab import Vocab
 from cortex.ra.base import ModelTensor
 from cortex.ra.model import Model
@@ -52,7 +58,8 @@ def evaluate(
 
     Raises:
         ModelError: parameters are missing, extra, or of another shape.
-        DataError: the structure is none, or a node lacks a child or a payload that the model reads there.
+        DataError: the structure is none, or a node lacks a child or a payload that the model reads there,
+            or no node carries a payload.
 
     Example:
         >>> evaluate(model, model.init_params(), (1, 2))["h"].shape
@@ -67,6 +74,7 @@ def evaluate(
     runs = [_Run(model, tensors, declared, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
         outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
+    check_carried(plan.payloads, [node for one in read for node in one.nodes])
     # A batch is exactly a list: nltk's trees are subclasses of list.
     return outputs if type(structure) is list or isinstance(structure, Forest) else outputs[0]
 

@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ragged.data.faults.layout import short
 from ragged.errors import MASK_IGNORED, DataError
+
+
+def readable(value: object) -> str:
+    """What to give in place of an object that NumPy could not read, for `fix`."""
+    tensor: Any = value
+    if type(value).__module__.partition(".")[0] != "torch" or not hasattr(value, "layout"):
+        return "give a NumPy array"
+    if tensor.is_meta:
+        return "give a tensor with data: one on the device 'meta' has none"
+    if str(tensor.layout) != "torch.strided":
+        return "give `tensor.to_dense()`"
+    if tensor.is_conj() or tensor.is_neg():
+        return "give `tensor.resolve_conj().resolve_neg()`"
+    return (
+        "give `tensor.float()`" if str(tensor.dtype) == "torch.bfloat16" else "give `tensor.detach().cpu()`"
+    )
 
 
 def unreadable(what: str, value: object, error: BaseException) -> DataError:
@@ -11,7 +29,7 @@ def unreadable(what: str, value: object, error: BaseException) -> DataError:
     return DataError(
         f"ragged.array: {what} cannot be read as an array: it is {_a(type(value).__name__)}",
         because=str(error).partition("\n")[0] or type(error).__name__,
-        fix="give a NumPy array; of a torch tensor `tensor.detach().cpu()`",
+        fix=readable(value),
     )
 
 

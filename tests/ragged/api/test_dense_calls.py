@@ -114,6 +114,7 @@ def test_what_is_copied_and_what_is_refused():
     np.testing.assert_array_equal(dense()(X=crooked), want)
     for value, message in {
         "float64": (numbers(8, 24).astype(np.float64), "Y: 'X' holds float64, not float32"),
+        "torch": (torch.zeros(8, 24).double(), r"fix: to\(torch.float32\)"),
         "rank": (numbers(8, 24, 1), "Y: 'X' has 3 dimensions, not 2"),
         "extent": (numbers(8, 23), "Y: 'X' extends 23 in dimension 'k', not 24"),
         "list": ([[1.0]], "Y: 'X' is of type list, and an array is needed"),

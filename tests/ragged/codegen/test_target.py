@@ -13,7 +13,7 @@ from ragged.machine import Grid
 from ragged.runtime import processor
 from tests.ragged.codegen.hand import elementwise, op
 
-EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM's dict {'kind': 'llvm', ...}"
+EXAMPLES = "'cpu', 'x86-64-v3', 'llvm -mcpu=znver4 -mattr=+aes', or TVM's dict {'kind': 'llvm', ...}"
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,8 @@ EXAMPLES = "'cpu', 'llvm -mcpu=znver4', 'llvm -mcpu=x86-64 -mattr=+avx2', or TVM
             "llvm -mcpu=neoverse-n1",
             {"kind": "llvm", "mcpu": "neoverse-n1", "mtriple": "aarch64-unknown-linux-gnu"},
         ),
+        ("x86-64-v3", {"kind": "llvm", "mcpu": "x86-64-v3"}),
+        ("x86-64", {"kind": "llvm", "mcpu": "x86-64"}),
         ("cuda", {"kind": "cuda"}),
         ("cuda -arch=sm_90", {"kind": "cuda", "arch": "sm_90"}),
     ],

@@ -177,7 +177,34 @@ def test_an_encoder_of_bert_and_its_file(caplog):
         ragged.FunctionChain.load(stream.getvalue()[:-9])
 
 
+def test_names_and_dtypes_of_other_checkpoints():
+    one = torch.nn.TransformerEncoderLayer(
+        24, 3, 40, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+    )
+    module = drawn(torch.nn.TransformerEncoder(one, 1, enable_nested_tensor=False))
+    state, x = bert_names(module.state_dict()), rows(N, 24)
+    whole = ops.TransformerEncoder.from_bert(state, heads=3)(x)
+    first = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): tensor
+        for name, tensor in state.items()
+    }
+    assert first.keys() != state.keys()
+    assert ops.TransformerEncoder.from_bert(first, heads=3)(x).equal(whole)
+    for dtype in (torch.bfloat16, torch.float16):
+        narrow = {name: tensor.to(dtype) for name, tensor in state.items()}
+        again = {name: tensor.float() for name, tensor in narrow.items()}
+        result = ops.TransformerEncoder.from_bert(narrow, heads=3)(x)
+        assert result.equal(ops.TransformerEncoder.from_bert(again, heads=3)(x))
+
+
 def test_a_state_of_another_model():
+    double = {name: tensor.double() for name, tensor in torch.nn.Linear(4, 3).state_dict().items()}
+    with pytest.raises(ModelError, match="'weight' holds float64, not float32") as caught:
+        ops.Linear(4, 3).load_state_dict(double)
+    assert caught.value.fix.startswith("float32, float16 or bfloat16")
+
     with pytest.raises(ModelError, match="no layers of a BERT encoder"):
         ops.TransformerEncoder.from_bert({"weight": torch.ones(3)}, heads=1)
     with pytest.raises(ModelError, match="layer 0 has no array"):

@@ -19,7 +19,7 @@ program("chain")
 n: input()
 x: payload(float32[2 * n + 8, 12])
 w: parameter(float32[3])
-z: workspace(float32[2 * n + 8, 12])
+{more}z: workspace(float32[2 * n + 8, 12])
 q: {role}(float32[2 * n + 6, 12])
 y: output(float32[n, 8])
 
@@ -47,11 +47,11 @@ for b in parallel((n + 3) // 4):
 """
 
 
-def chain(before=NEST, after=BLOCKS, role="workspace"):
+def chain(before=NEST, after=BLOCKS, role="workspace", more=""):
     def suite(text):
         return "\n".join(f"    {line}" for line in text.splitlines())
 
-    return parse(CHAIN.format(before=suite(before), after=suite(after), role=role))
+    return parse(CHAIN.format(before=suite(before), after=suite(after), role=role, more=more))
 
 
 def data(n, seed):
@@ -188,6 +188,8 @@ def refusal(because, fix=None, where="b"):
     return text if fix is None else f"{text}\n  fix: {fix}"
 
 
+INSIDE = f"{NEST}barrier(team)\n{BLOCKS}".replace("parallel", "serial")
+TEAM = "for v in team(workers):\n" + "".join(f"    {line}\n" for line in INSIDE.splitlines())
 HERE = "name a loop around all that reads it"
 SUMS = "reorder the loops, so that sums are innermost"
 EARLIER = "move it before other steps, or fission its nest"
@@ -261,6 +263,21 @@ REFUSED = {
     "changed": (
         {"before": NEST.replace("x[", "z["), "after": "for i in serial(12):\n    z[0, i] = 1.0\n" + BLOCKS},
         refusal("'z', which its nest reads, is written before that loop ends"),
+    ),
+    "an index that changes": (
+        {
+            "after": BLOCKS.replace("q[b * 4 + s, i]", "q[g[0] % 6, i]"),
+            "more": "g: workspace(int64[1])\n",
+        },
+        refusal("'y': what its index is made of may change"),
+    ),
+    "a barrier": (
+        {"before": TEAM, "after": "", "more": "workers: input()\n"},
+        refusal("workers meet at a barrier between its nest and that loop"),
+    ),
+    "extents": (
+        {"before": NEST.replace("i in serial(12)", "i in serial(max(t, 12))")},
+        refusal("the extent of 'i' varies in the region that is read"),
     ),
     "no size": (
         {
