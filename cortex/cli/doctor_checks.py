@@ -137,8 +137,14 @@ def cache() -> Finding:
             return Finding("cache", False, f"{folder} cannot be made: {_said(error)}", todo, required=False)
         return Finding("cache", True, f"{folder}, which does not exist yet", required=False)
     except OSError as error:
-        todo = "a folder that no other user may write: CORTEX_CACHE_DIR"
-        return Finding("cache", False, _said(error), todo, required=False)
+        why = "can be made" if isinstance(error, NotADirectoryError) else "no other user may write"
+        return Finding(
+            "cache",
+            False,
+            f"{folder}: {_said(error)}",
+            f"a folder that {why}: CORTEX_CACHE_DIR",
+            required=False,
+        )
     return Finding("cache", True, f"{folder}, {entries} kernels, {size / 1e6:.1f} MB", required=False)
 
 

@@ -93,7 +93,8 @@ def build(name: str, options: Mapping[str, Any]) -> ra.Model:
 def with_defaults(name: str, options: Mapping[str, Any], *, hidden: int, vocab: int) -> dict[str, Any]:
     """Return those of `options` that are not None, and sizes where they give none.
 
-    An embedding is as wide as the hidden state. Raises `ModelError` for an option that the model does not have.
+    An embedding is as wide as the hidden state; a vocabulary is for words. Raises `ModelError` for an option that the
+    model does not have.
     """
     given = {key: value for key, value in options.items() if value is not None}
     known = _parameters(name)
@@ -101,7 +102,8 @@ def with_defaults(name: str, options: Mapping[str, Any], *, hidden: int, vocab: 
         if key not in known:
             raise ModelError(f"{name} has no --{key}", because=f"it takes {', '.join(known)}")
     hidden = given.get("hidden", hidden)
-    return {"hidden": hidden, "embed": hidden, "vocab": vocab} | given
+    words = {"vocab": vocab} if given.get("input", "word") == "word" else {}
+    return {"hidden": hidden, "embed": hidden, **words} | given
 
 
 def sizes_in(name: str, params: Mapping[str, npt.NDArray[Any]]) -> dict[str, int]:

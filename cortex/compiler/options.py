@@ -23,8 +23,8 @@ class RecursionOptions(loops.ScheduleOptions):
         refactor: names of operators that each node computes for its parent, as by `ra.Schedule.refactor`. Moving a
             contraction over a sum of children changes the order of a sum; no other option changes a bit of a result.
         unroll: levels of descendants in one step, as by `ra.Schedule.unroll`.
-        max_batch_nodes: the most inner nodes of a batch, as in `ra.Schedule.dynamic_batch`. None: 96 or more, as many
-            as a core's second cache holds the results of. A GPU's batches are whole heights.
+        max_batch_nodes: the most inner nodes of a level, as in `ra.Schedule.dynamic_batch`. None: 96 or more, as many
+            as a core's second cache holds the results of. A GPU's levels are whole heights.
 
     Example::
 
@@ -32,7 +32,7 @@ class RecursionOptions(loops.ScheduleOptions):
     """
 
     hoist_inputs: bool = field(
-        default=True, metadata={"why": "products over all nodes have full tiles, and no batch waits for them"}
+        default=True, metadata={"why": "products over all nodes have full tiles, and no level waits for them"}
     )
     refactor: tuple[str, ...] = field(
         default=(),
@@ -42,7 +42,7 @@ class RecursionOptions(loops.ScheduleOptions):
         default=0, metadata={"why": "nodes of one height share what they load of the weights"}
     )
     max_batch_nodes: int | None = field(
-        default=None, metadata={"why": "what is computed at the nodes of a batch stays in a cache"}
+        default=None, metadata={"why": "what is computed at the nodes of a level stays in a cache"}
     )
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class RecursionSchedule:
     def dynamic_batch(self, max_batch_nodes: int | None = None) -> None:
         """Run the nodes of one height together, height by height (CORTEX section 3.1, dynamic batching).
 
-        A batch has at most `max_batch_nodes` inner nodes, so that its temporaries stay in a cache; None sets no limit.
+        A level has at most `max_batch_nodes` inner nodes, so that its temporaries stay in a cache; None sets no limit.
         GPUs and unrolled recursions ignore the limit. `ScheduleError` if nodes are batched already, or for an illegal
         limit.
         """
@@ -103,7 +103,7 @@ class RecursionSchedule:
         `condition` takes a node and returns comparisons of `ra.num_children(n)`, or of a scalar integer payload, with a
         number, and `ra.isleaf(n)`, combined by `&`, `|` and `~`. In each resulting class of nodes, conditions that
         follow are decided and integers that are known are constants, as indices and as bounds of loops over children.
-        Nodes of one batch are sorted by class; where nodes are not batched, or unrolled, each node is tested once.
+        Nodes of one level are sorted by class; where nodes are not batched, or unrolled, each node is tested once.
 
         Example::
 
@@ -133,7 +133,7 @@ class RecursionSchedule:
     def hoist_inputs(self) -> None:
         """Compute reductions that depend on no child before the recursion, at all nodes together.
 
-        Leaves of trees with separate loops compute them there: they are one batch already. Values that are zero at
+        Leaves of trees with separate loops compute them there: they are one level already. Values that are zero at
         nodes without a payload (`where(word[n] >= 0, ...)`) are computed only at nodes with it; parameters must be
         finite as in `specialize_leaves`. `ScheduleError` if inputs are hoisted already, or the model has none.
         """

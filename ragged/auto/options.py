@@ -20,7 +20,7 @@ _WIDE_GAIN = 0.95
 _CHAINS = 2
 """Accumulators of a tile of few vectors without parameters, as a multiple of those that hide the latency."""
 _ROWS_PER_WORKER, _ROWS_PER_WORKER_ON_UNIT = 12, 8
-"""Rows of a batch per worker from which workers share rows; fewer on a matrix unit, where a row takes less time."""
+"""Rows of a level per worker from which workers share rows; fewer on a matrix unit, where a row takes less time."""
 _UNROLL, _LONG = 4, 64
 """Unroll factor of reductions of at least so many elements."""
 
@@ -48,12 +48,12 @@ class ScheduleOptions:
         row_vectors: vectors of a tile of one row.
         rows_per_tile: rows of a loop over rows that are computed together; None: as many as a tile has.
         slice_vectors: the most vectors of a column slice, the columns that a worker takes at a time.
-        share_columns: whether workers share the columns of a batch where there are enough, instead of its rows.
-        min_rows_per_worker: rows of a batch per worker from which workers share its rows, where the matrices fit into
+        share_columns: whether workers share the columns of a level where there are enough, instead of its rows.
+        min_rows_per_worker: rows of a level per worker from which workers share its rows, where the matrices fit into
             a worker's second cache. None: 12 (8 on a matrix unit), or fewer where so many rows read as many bytes as
             the matrices have.
         replicate_rows: whether each worker recomputes cheap producer rows to remove a barrier.
-        rolling_buffers: whether temporaries of a batch hold the rows of the longest batch instead of all rows, where
+        rolling_buffers: whether temporaries of a level hold the rows of the longest level instead of all rows, where
             that adds no barrier.
         gather_block_rows: rows per worker of an outermost loop that are gathered (copied) together before use.
         fuse_nests: whether dense nests that follow each other are fused at their common outer loops.
@@ -93,7 +93,7 @@ class ScheduleOptions:
         default=True, metadata={_WHY: "recomputing a few rows takes less time than a barrier"}
     )
     rolling_buffers: bool = field(
-        default=True, metadata={_WHY: "the next batch reuses the same rows, which are in the cache"}
+        default=True, metadata={_WHY: "the next level reuses the same rows, which are in the cache"}
     )
     gather_block_rows: int = field(
         default=24, metadata={_WHY: "gathered rows and their results fit into the second cache"}
@@ -194,7 +194,7 @@ class ScheduleOptions:
         return machine.matrix_unit and self.tensorize
 
     def rows_per_worker(self, matrices: int, rows: int, *, on_unit: bool = False) -> int:
-        """Return the rows of a batch per worker from which workers share rows.
+        """Return the rows of a level per worker from which workers share rows.
 
         `matrices` and `rows` are bytes: of all parameters, and of what one row reads of earlier rows.
         """

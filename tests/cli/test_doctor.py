@@ -187,6 +187,14 @@ def test_a_cache_that_cannot_be_made(monkeypatch):
     assert finding.found.startswith("/proc/nope cannot be made: ") and "CORTEX_CACHE_DIR" in finding.todo
 
 
+def test_a_cache_below_a_file(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    finding = doctor_checks.cache()
+    assert not finding.ok and finding.found.startswith(f"{tmp_path}/file/cache: NotADirectoryError")
+    assert finding.todo == "a folder that can be made: CORTEX_CACHE_DIR"
+
+
 def test_a_newer_python_is_said_to_read_objects_slower(monkeypatch):
     assert machine.python().todo == "" or sys.version_info[:2] > (3, 11)
     monkeypatch.setattr(machine, "_QUICKEST", (3, 10))
