@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Unpack
 
+import numpy as np
+
 import ragged
-from ragged import RaggedArray
+from ragged import Lengths, RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike
 from ragged.api.values import Value
+from ragged.data.read import read_array
 from ragged.errors import DataError
 from ragged.ops.attend import Adjust, Read, Scoring, attention
 from ragged.ops.compiled import CompileArgs, Options, compiled
@@ -76,6 +79,7 @@ def scaled_dot_product_attention(
         window: how many places before and after its own a place sees, (before, after); None for all of them.
         scale: what products are multiplied by; 1 / sqrt(width) if None.
         bias: added to the scaled products: (B, n, m), or (B, heads, n, m) with other numbers for each head; float32.
+            Lists of B arrays (n, m), or (heads, n, m), will do.
         mask: where True, the key is seen: bool, of one of these shapes.
         alibi: slopes (heads,), float32: `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
         rope: the tables (cos, sin), each (places, width / 2) float32, of rotary embeddings (Su et al., 2021): features
@@ -92,7 +96,7 @@ def scaled_dot_product_attention(
         >>> y = scaled_dot_product_attention(q, k, v, causal=True, window=(128, 0), alibi=slopes)
     """
     given = {"query": query, "key": key, "value": value}
-    given |= {name: x for name, x in (("bias", bias), ("mask", mask)) if x is not None}
+    given |= {name: _of_heads(name, x) for name, x in (("bias", bias), ("mask", mask)) if x is not None}
     arrays: dict[str, object] = {}
     read = {name: as_ragged(f"{_WHAT}: '{name}'", x) for name, x in given.items()}
     inner = tuple(extent for extent in read["query"].extents[2:] if isinstance(extent, int))
@@ -141,6 +145,19 @@ def scaled_dot_product_attention(
     function = compiled((_WHAT, form), lambda: _program(form), Options.of(compile_args))
     flat: RaggedArray = function(**read, **arrays)
     return ragged.array(flat.values, extents=(*flat.extents[:2], *inner))
+
+
+def _of_heads(name: str, given: object) -> object:
+    """Return arrays (heads, n, m) of several structures as one, (B, heads, n, m); anything else as it is."""
+    if not isinstance(given, list | tuple) or not given or not all(np.ndim(x) == 3 for x in given):
+        return given
+    arrays = [read_array(f"{_WHAT}: '{name}'", x) for x in given]
+    kinds = sorted({f"{len(x)} heads of {x.dtype}" for x in arrays})
+    if len(kinds) > 1:
+        raise DataError(f"{_WHAT}: '{name}' has arrays of {' and of '.join(kinds)}")
+    rows, columns = (Lengths((0,), [x.shape[dim] for x in arrays]) for dim in (1, 2))
+    values = np.concatenate([x.reshape(-1) for x in arrays])
+    return ragged.array(values, extents=(len(arrays), len(arrays[0]), rows, columns))
 
 
 def _program(form: _Form) -> RaggedSchedule:

@@ -84,11 +84,35 @@ def _repeated(x: RaggedArray, heads: int) -> RaggedArray:
     return made
 
 
+def test_a_bias_of_each_head_is_a_list_of_arrays():
+    lengths, heads = [(3, 5), (1, 1), (4, 2)], 2
+    rng = np.random.default_rng(0)
+    q, k, v = (
+        ragged.array([rng.standard_normal((n[place], heads, 8)).astype(np.float32) for n in lengths])
+        for place in (0, 1, 1)
+    )
+    bias = [rng.standard_normal((heads, *pair)).astype(np.float32) for pair in lengths]
+    result = ops.scaled_dot_product_attention(
+        q, k, v, bias=bias, mask=[np.ones((heads, *n), bool) for n in lengths]
+    )
+    for row, (one, its, own, added) in zip(
+        result.rows(), zip(q.rows(), k.rows(), v.rows(), bias, strict=True), strict=True
+    ):
+        scores = np.einsum("nhd,mhd->hnm", one, its) / np.sqrt(8) + added
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        want = np.einsum("hnm,mhd->nhd", weights / weights.sum(-1, keepdims=True), own)
+        np.testing.assert_allclose(row, want, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"window": (-1, 0)}, "window="),
         ({"bias": ragged.array([np.ones(3, np.float32)])}, "'bias' has 2 dimensions"),
+        (
+            {"bias": [np.ones((2, 3, 3), np.float32), np.ones((1, 2, 2), np.float32)]},
+            "'bias' has arrays of 1 heads of float32 and of 2 heads of float32",
+        ),
         ({"rope": (np.ones((9, 2)), np.ones((9, 2)))}, "features rotate in pairs"),
     ],
 )
