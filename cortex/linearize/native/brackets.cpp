@@ -26,9 +26,23 @@ std::pair<Py_ssize_t, Py_ssize_t> Text::line_and_column(Py_ssize_t position) con
 }
 
 void BracketParser::parse() {
-  Py_ssize_t i = 0;
-  while (i < text_.length()) {
-    Py_UCS4 c = text_.at(i);
+  switch (PyUnicode_KIND(text_.object().ptr())) {
+    case PyUnicode_1BYTE_KIND:
+      parse(PyUnicode_1BYTE_DATA(text_.object().ptr()));
+      break;
+    case PyUnicode_2BYTE_KIND:
+      parse(PyUnicode_2BYTE_DATA(text_.object().ptr()));
+      break;
+    default:
+      parse(PyUnicode_4BYTE_DATA(text_.object().ptr()));
+  }
+}
+
+template <class Character>
+void BracketParser::parse(const Character* text) {
+  Py_ssize_t i = 0, length = text_.length();
+  while (i < length) {
+    Py_UCS4 c = text[i];
     if (is_space(c)) {
       ++i;
     } else if (c == '(') {
@@ -39,7 +53,7 @@ void BracketParser::parse() {
       Py_ssize_t begin = i;
       do {
         ++i;
-      } while (i < text_.length() && text_.at(i) != '(' && text_.at(i) != ')' && !is_space(text_.at(i)));
+      } while (i < length && text[i] != '(' && text[i] != ')' && !is_space(text[i]));
       take_word({begin, i});
     }
   }

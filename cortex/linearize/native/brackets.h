@@ -55,6 +55,8 @@ class BracketParser {
     Py_ssize_t children = 0;
   };
 
+  template <class Character>
+  void parse(const Character* text);
   void open(Py_ssize_t at);
   void close(Py_ssize_t at);
   void take_word(Range word);

@@ -38,7 +38,7 @@ class Engine {
     Borrowed scratch(scratches_, plan_, limit_);
     Rows& rows = scratch.held->rows;
     rows.begin();
-    Context context{plan_, vocab_, words_, unknown_, children_, names_, *scratch.held};
+    Context context{plan_, vocab_, words_, unknown_, table_, children_, names_, *scratch.held};
     if (!PyList_CheckExact(data.ptr())) {
       read_member(context, data, rows);
     } else {
@@ -71,6 +71,7 @@ class Engine {
   PlanSpec plan_;
   std::vector<Request> requests_;
   nb::object vocab_, words_, unknown_, children_;
+  mutable LazyWords table_;
   std::int64_t limit_;
   AttributeNames names_;
 };

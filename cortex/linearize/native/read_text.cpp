@@ -18,15 +18,33 @@ struct TextLocation final : Location {
   const Rows& rows;
 };
 
+// A word's number, which has to be a row of the model's table.
+nb::object checked_number(const Context& context, nb::handle word, nb::object number, const Location& location) {
+  const PayloadSpec& payload = context.plan.payloads[static_cast<std::size_t>(context.plan.word)];
+  std::int64_t row;
+  if (payload.has_range && (!read_small(number.ptr(), row) || row >= payload.high)) {
+    fault("no_row", location.place(), payload.payload, word, number);
+  }
+  return number;
+}
+
 class RowSink final : public TreeSink {
  public:
-  RowSink(const Context& context, const Text& text, Rows& rows) : context_(context), text_(text), rows_(rows) {}
+  RowSink(const Context& context, const Text& text, Rows& rows)
+      : context_(context), text_(text), words_(context.words.is_none() ? nullptr : &context.table.of(context.words)),
+        rows_(rows) {}
 
   void leaf(Py_ssize_t open, Range, Range word) override {
     TextLocation location(text_, open, rows_);
-    nb::object token = text_.part(word);
-    nb::object number;
-    if (context_.plan.word >= 0) number = word_number(context_, token, location);
+    nb::object token, number;
+    const WordTable::Word* known = words_ == nullptr ? nullptr : words_->find(text_, word);
+    if (known != nullptr) {
+      token = known->text;
+      if (context_.plan.word >= 0) number = checked_number(context_, known->text, known->row, location);
+    } else {
+      token = text_.part(word);
+      if (context_.plan.word >= 0) number = word_number(context_, token, location);
+    }
     append_word(context_.plan, number.ptr(), true, token, location, rows_);
     pending_.push(rows_.finish(nullptr, 0, std::move(token)));
   }
@@ -49,6 +67,7 @@ class RowSink final : public TreeSink {
  private:
   const Context& context_;
   const Text& text_;
+  const WordTable* words_;
   Rows& rows_;
   GrowingArray<std::int32_t> pending_;
 };
@@ -59,14 +78,7 @@ nb::object word_number(const Context& context, nb::handle word, const Location& 
   nb::object number = nb::borrow(PyDict_GetItemWithError(context.words.ptr(), word.ptr()));
   if (!number.is_valid() && PyErr_Occurred()) throw nb::python_error();
   if (!number.is_valid() && !context.unknown.is_none()) number = nb::borrow(context.unknown);
-  if (number.is_valid()) {
-    const PayloadSpec& payload = context.plan.payloads[static_cast<std::size_t>(context.plan.word)];
-    std::int64_t row;
-    if (payload.has_range && (!read_small(number.ptr(), row) || row >= payload.high)) {
-      fault("no_row", location.place(), payload.payload, word, number);
-    }
-    return number;
-  }
+  if (number.is_valid()) return checked_number(context, word, std::move(number), location);
   nb::object origin = nb::steal(PyUnicode_FromFormat("linearize: %S", location.place().ptr()));
   fault("unknown_word", origin, word);
 }

@@ -7,6 +7,7 @@
 #include "attributes.h"
 #include "payloads.h"
 #include "seen.h"
+#include "word_table.h"
 
 namespace cortex {
 
@@ -74,12 +75,25 @@ class Scratches {
   std::vector<std::unique_ptr<Scratch>> idle_;
 };
 
+// The words of a vocabulary's dict, found when the first text is read.
+class LazyWords {
+ public:
+  const WordTable& of(nb::handle words) {
+    if (table_ == nullptr) table_ = std::make_unique<WordTable>(words);
+    return *table_;
+  }
+
+ private:
+  std::unique_ptr<WordTable> table_;
+};
+
 // What readers know beside the object that they read.
 struct Context {
   const PlanSpec& plan;
   nb::handle vocab;           // cortex.Vocab or None
   nb::handle words;           // its dict, if there is one
   nb::handle unknown;         // the row of unknown words, or None
+  LazyWords& table;           // its words by their characters
   nb::handle children;        // as the caller gave it: None, a name, or a tuple of names
   const AttributeNames& names;
   Scratch& scratch;
