@@ -115,6 +115,12 @@ CASES: dict[str, Illegal] = {
     "no_row": Illegal(carrying(word(rows=2)), lambda: "(3 (2 good)\n  (1 rare))", {"vocab": VOCAB}),
     "out_of_range.deep": Illegal(TREE, lambda: deep(1000)),
     "carried_nowhere": Illegal(TREE, lambda: [Node([Node(wrod=1)]), Node([Node(wrod=2)])]),
+    "carried_nowhere.renamed": Illegal(
+        TREE, lambda: {"children": [{"token_id": 1}], "op": 2}, {"payloads": {"word": "tokenid"}}
+    ),
+    "carried_nowhere.forest_renamed": Illegal(
+        TREE, lambda: Forest.from_parents([1, -1], token=[1, 2]), {"payloads": {"word": "token"}}
+    ),
     "carried_nowhere.unnamed": Illegal(TREE, lambda: [Node([Node()])]),
     "carried_nowhere.tuples": Illegal(carrying(word(), vector()), lambda: (1, 2)),
     "carried_nowhere.forest": Illegal(TREE, lambda: Forest.from_parents([1, -1], wrod=[1, 2])),

@@ -57,7 +57,7 @@ def linearize(
         else:
             read, _ = read_item(item, first, ReadContext(plan, vocab, children, visit, renamed))
         structures += read
-    check_carried(plan.payloads, [node for structure in structures for node in structure.nodes])
+    check_carried(plan.payloads, [node for structure in structures for node in structure.nodes], renamed)
     return number(plan, structures, values)
 
 

@@ -31,18 +31,23 @@ def missing(place: Place, payload: Payload, value: object) -> DataError:
     )
 
 
-def carried_nowhere(payload: Payload, first: object) -> DataError:
-    """A payload that each node may lack, and that no node of a batch has; `first` is one of the nodes, or None."""
-    name = payload.name
-    has = [other for other in _public_names(first) if other != "children"]
+def carried_nowhere(payload: Payload, first: object, name: str) -> DataError:
+    """A payload that each node may lack, and that no node of a batch has; `first` is one of the nodes, or None.
+
+    Objects, dicts and graphs have it under `name`, which `payloads=` may say.
+    """
+    names = list(first) if isinstance(first, dict) else _public_names(first)
+    has = [other for other in names if other != "children"]
+    renamed = "" if name == payload.name else f", which payloads= calls `{name}`"
+    name = name if has else payload.name
     similar = get_close_matches(name, has, 1)
     return DataError(
-        f"linearize: no node of the batch carries the payload `{name}`",
-        because=f"a node may do without `{name}`, but where all do its name may be wrong",
+        f"linearize: no node of the batch carries the payload `{payload.name}`{renamed}",
+        because=f"a node may do without `{payload.name}`, but where all do its name may be wrong",
         example=short(first) if has else None,
         fix=f"rename `{similar[0]}` to `{name}`"
         if similar
-        else f"give nodes `{name}`, {_wanted(payload)}; or {name}=None to one, if the batch has none",
+        else f"give nodes `{name}`, {_wanted(payload)}; or None as `{name}` to one, if the batch has none",
     )
 
 

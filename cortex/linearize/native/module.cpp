@@ -48,7 +48,7 @@ class Engine {
         read_member(context, item, rows);
       }
     }
-    check_carried(plan_, rows);
+    check_carried(plan_, rows, names_);
     Numbered made = number(plan_, requests_, rows, Arrays(pools_), Borrowing{borrowed, nb::find(this)});
     return result_.make({given_, nb::int_(made.structures), made.arrays, made.payloads, made.root_begin, made.rows,
                          made.row_begin, made.row_keys});

@@ -1,4 +1,5 @@
 #include "payloads.h"
+#include "readers.h"
 
 #include <cmath>
 #include <cstring>
@@ -205,10 +206,10 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
   }
 }
 
-void check_carried(const PlanSpec& plan, const Rows& rows) {
+void check_carried(const PlanSpec& plan, const Rows& rows, const AttributeNames& names) {
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
     if (rows.count() == 0 || rows.columns[i].unnamed() < rows.count()) continue;
-    fault("carried_nowhere", plan.payloads[i].payload, rows.keys.first());
+    fault("carried_nowhere", plan.payloads[i].payload, rows.keys.first(), names.payload(i));
   }
 }
 

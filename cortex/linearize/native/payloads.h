@@ -6,6 +6,8 @@
 
 namespace cortex {
 
+struct AttributeNames;
+
 // Append what a node carries, the payload of that index; `value` is nullptr or None where it carries nothing.
 void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::handle key, const Location& location,
                     Rows& rows, std::size_t index);
@@ -14,7 +16,7 @@ void append_payload(const PayloadSpec& payload, PyObject* value, bool leaf, nb::
 void append_word(const PlanSpec& plan, PyObject* word, bool leaf, nb::handle key, const Location& location, Rows& rows);
 
 // Refuse a batch in which no node carries a payload that each may lack: its name may be misspelled.
-void check_carried(const PlanSpec& plan, const Rows& rows);
+void check_carried(const PlanSpec& plan, const Rows& rows, const AttributeNames& names);
 
 // Check and append one integer of an array.
 void append_integer(const PayloadSpec& payload, std::int64_t value, bool too_large, bool required,

@@ -6,7 +6,7 @@ checks. Nothing else that runs uses it. The tests build the specification of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -29,8 +29,12 @@ def payload_value(payload: Payload, structure: int, node: StructureNode) -> npt.
     return read_payload(payload, node.payload(payload.name), node.is_leaf, node.key, place)
 
 
-def check_carried(payloads: Iterable[Payload], nodes: Sequence[StructureNode]) -> None:
-    """Refuse a batch in which no node carries a payload that each may lack."""
+def check_carried(
+    payloads: Iterable[Payload], nodes: Sequence[StructureNode], renamed: Mapping[str, str] | None
+) -> None:
+    """Refuse a batch in which no node carries a payload that each may lack; `renamed` has other names by payload."""
     for payload in payloads:
         if nodes and not any(node.names_payload(payload.name) for node in nodes):
-            raise faults.carried_nowhere(payload, nodes[0].key)
+            raise faults.carried_nowhere(
+                payload, nodes[0].key, (renamed or {}).get(payload.name, payload.name)
+            )

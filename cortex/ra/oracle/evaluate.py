@@ -74,7 +74,7 @@ def evaluate(
     runs = [_Run(model, tensors, declared, index) for index in range(len(read))]
     with np.errstate(all="ignore"):
         outputs = [run.outputs(one) for run, one in zip(runs, read, strict=True)]
-    check_carried(plan.payloads, [node for one in read for node in one.nodes])
+    check_carried(plan.payloads, [node for one in read for node in one.nodes], payloads)
     # A batch is exactly a list: nltk's trees are subclasses of list.
     return outputs if type(structure) is list or isinstance(structure, Forest) else outputs[0]
 
