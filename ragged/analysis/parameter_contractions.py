@@ -83,6 +83,8 @@ def sum_at(site: Site) -> ParameterSum:
     axis = site.loops[-1] if site.loops else None
     if axis is None or update.axes != (axis.var,) or not isinstance(axis.extent, Const):
         raise _refusal(name, "it is not summed over the one loop right around it, a constant number of times")
+    if axis.body is not update:
+        raise _refusal(name, f"something else stands in the loop '{axis.var.name}'")
     outputs = _outputs(site, update)
     for lhs, (one, other) in ((True, _sides(update)), (False, _sides(update)[::-1])):
         if isinstance(one, Load) and one.buffer.role is Role.PARAMETER and len(one.indices) > 1:

@@ -40,6 +40,9 @@ def within(value: Expr, lo: Expr, hi: Expr) -> Expr:
     return Binary(BinaryOp.AND, Binary(BinaryOp.LE, lo, value), Binary(BinaryOp.LT, value, hi))
 
 
-def zero(dtype: DType) -> Const:
-    """Return zero of a type, or False."""
+def zero(dtype: DType) -> Expr:
+    """Return zero of a type, a pair of zeros, or False."""
+    if dtype is DType.BFLOAT16X2:
+        half = Const(0.0, DType.FLOAT32)
+        return Binary(BinaryOp.PAIR, half, half)
     return Const(False if dtype is DType.BOOL else 0.0 if dtype.is_float else 0, dtype)

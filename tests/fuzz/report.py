@@ -9,12 +9,13 @@ from rich.table import Table
 
 from tests.fuzz.chunk import Result
 from tests.fuzz.search import command
-from tests.support import random_loop_steps, random_recursion_steps
+from tests.support import random_loop_steps, random_recursion_steps, random_rules
 from tests.support.tally import Tally
 
 PRIMITIVES = (
     *(f"ra.{name}" for name in random_recursion_steps.STEPS),
     *(primitive.__name__ for primitive in random_loop_steps.STEPS),
+    *(f"auto.{name}" for name in (*random_rules.RULES, *random_rules.WHOLE)),
 )
 
 

@@ -17,8 +17,10 @@ from ragged.transform.code.compute_at import compute_at
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.lift_lets import lift_lets
+from ragged.transform.code.pair_products import pair_products
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.code.tensorize import tensorize
 from ragged.transform.loops.declare_order import declare_order
 from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.fission import fission
@@ -34,23 +36,40 @@ from ragged.transform.loops.reroll import reroll
 from ragged.transform.loops.slice_columns import slice_columns
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
+from ragged.transform.loops.trim_loop import trim_loop
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.loops.version_loop import version_loop
 from ragged.transform.mapping.balance_shares import balance_shares
+from ragged.transform.mapping.distribute_over_blocks import distribute_over_blocks
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
+from ragged.transform.mapping.distribute_over_threads import distribute_over_threads
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.serial import serial
 from ragged.transform.mapping.vectorize import vectorize
+from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.cache_read import cache_read
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.concat_buffers import concat_buffers
 from ragged.transform.storage.expand_storage import expand_storage
+from ragged.transform.storage.keep_on_chip import keep_on_chip
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.rebase_storage import rebase_storage
 from ragged.transform.storage.set_order import set_order
 from tests.support.random_places import GONE, Places, loops_in, read_in
-from tests.support.random_prepared import Asked, Attempt, at_once, expanded, lets, remapped, rolled, sliced
+from tests.support.random_prepared import (
+    Asked,
+    Attempt,
+    at_once,
+    bordered,
+    expanded,
+    lets,
+    remapped,
+    rolled,
+    sliced,
+    trimmed,
+)
+from tests.support.random_targets import blocks, on_chip, paired, tensorized, threads
 
 
 def _loop(d: Places, attempt: Attempt) -> Asked:
@@ -206,13 +225,16 @@ def _over_team(d: Places, attempt: Attempt) -> Asked:
 
 
 STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
+    cache_padded: bordered,
     cache_read: _cache_read,
     cache_write: _cache_write,
     partition_loop: _cut,
     balance_shares: _declare_order,
     declare_order: _declare_order,
     dispatch: _dispatch,
+    distribute_over_blocks: blocks,
     distribute_over_team: _over_team,
+    distribute_over_threads: threads,
     expand_storage: expanded,
     fission: _fission,
     fuse: _nested,
@@ -222,10 +244,12 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     compute_at: _compute_at,
     inline: _inline,
     fuse_siblings: _siblings,
+    keep_on_chip: on_chip,
     lift_lets: lets,
     reorder_stmts: _moved,
     pack: _pack,
     pad_loop: _pad_loop,
+    pair_products: paired,
     parallel: _of_kind(LoopKind.SERIAL),
     rebase_storage: _rebase,
     remap_iterations: remapped,
@@ -238,6 +262,8 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     specialize: _specialize,
     split: _split,
     concat_buffers: _stack,
+    tensorize: tensorized,
+    trim_loop: trimmed,
     unroll: _constant,
     unroll_fully: _constant,
     vectorize: _innermost,
@@ -245,13 +271,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
 }
 
 UNDRAWN = {
-    "distribute_over_blocks": "programs that are drawn run on processors",
-    "distribute_over_threads": "programs that are drawn run on processors",
-    "cache_padded": "programs that are drawn read nothing under a condition on indices",
-    "trim_loop": "programs that are drawn read all that they store",
-    "keep_on_chip": "programs that are drawn run on processors",
-    "pair_products": "programs that are drawn are of float32",
-    "tensorize": "programs that are drawn are of float32",
     "read_in_place": "the caller gives other arrays for it",
     "recycle_storage": "the linearizer gives the row map",
 }

@@ -20,11 +20,14 @@ from ragged.ir.rewrite import Forwarding, Rewritten, labels_of, loops_of
 from ragged.ir.walk import leaves
 from ragged.passes.contract_storage import contract_storage
 from ragged.passes.discharge_checks import discharge_checks
+from ragged.passes.drop_unread import drop_unread
 from ragged.passes.insert_checks import insert_checks
-from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.passes.serialize_loops import serialize_loops
 from ragged.transform.loops.split import Tail
 from tests.support.random_loop_steps import STEPS
 from tests.support.random_places import Places
+from tests.support.random_rules import RULES, WHOLE
+from tests.support.recorded import Recorded
 from tests.support.tally import Tally
 
 Pass = Callable[[Program], Rewritten]
@@ -36,8 +39,10 @@ STARTS: dict[str, tuple[Pass, ...]] = {
     "checked": CHECKED,
 }
 """The passes that a program may have seen before its loops are scheduled."""
-NAMES = {each.__name__: each for each in (*STEPS, Tail)}
+NAMES = {each.__name__: each for each in (*STEPS, contract_storage, drop_unread, serialize_loops, Tail)}
 """What a log names."""
+RULE, WHOLE_SCHEDULE = 0.1, 0.2
+"""How often a rule stands in place of a step, and a whole default schedule after them."""
 LEAST_STEPS, MOST_STEPS, MOST_STATEMENTS, MOST_LOOPS = 3, 14, 120, 60
 
 
@@ -46,20 +51,32 @@ class Loops:
     """A program that is scheduled step by step; `stages` are the programs, with the step that left each."""
 
     draw: Random
-    schedule: LoopSchedule
-    tally: Tally
+    schedule: Recorded
     start: str
     stages: list[tuple[str, Program]] = field(default_factory=list)
-    reassociated: bool = False
+
+    @classmethod
+    def of(cls, draw: Random, program: Program, tally: Tally, start: str) -> Loops:
+        """Return the schedule of a program without steps; `start` says how the program came to be."""
+        return cls(draw, Recorded(program, tally), start, [(f"the {start} program", program)])
 
     def some(self) -> None:
-        """Try a few primitives, until the program is large."""
+        """Try a few primitives and rules, until the program is large, and sometimes a default schedule at last."""
         for primitive in self.draw.choices(list(STEPS), k=self.draw.randint(LEAST_STEPS, MOST_STEPS)):
             program = self.schedule.program
-            if len(loops_of(program)) > MOST_LOOPS or size(program) > MOST_STATEMENTS:
-                break
+            if self._is_large():
+                return
+            if self.draw.random() < RULE:
+                self.rule(self.draw.choice(list(RULES)))
+                continue
             asked = STEPS[primitive](Places(self.draw, program), self)
             self(primitive, *asked.args, **asked.kwargs)
+        if self.draw.random() < WHOLE_SCHEDULE and not self._is_large():
+            self.rule(self.draw.choice(list(WHOLE)))
+
+    def _is_large(self) -> bool:
+        program = self.schedule.program
+        return len(loops_of(program)) > MOST_LOOPS or size(program) > MOST_STATEMENTS
 
     @property
     def program(self) -> Program:
@@ -74,7 +91,6 @@ class Loops:
             forwarding = self.schedule.apply(primitive, *args, **kwargs)
         except ScheduleError as refusal:
             assert refusal.because or refusal.fix, f"a refusal that says nothing: {refusal}"
-            self.tally.refuse(name, refusal)
             assert self.schedule.program is old and self.schedule.log() == log, name
             return None
         except Exception as error:
@@ -84,12 +100,41 @@ class Loops:
             raise
         finally:
             assert to_text(old) == before, f"{name} changed the program that it was given"
-        self.tally.accept(name)
-        self.reassociated |= kwargs.get("reassociate", False)
         self.stages.append((self.schedule.log().splitlines()[-1], self.schedule.program))
         check_text(self.schedule.program, name)
         check_forwarding(old, self.schedule.program, forwarding, name)
         return forwarding
+
+    def rule(self, name: str) -> None:
+        """Apply a rule, or the steps that a default schedule says it took; one that changes nothing is refused."""
+        old, log, tally = self.schedule.program, self.schedule.log(), self.schedule.tally
+        before = to_text(old)
+        try:
+            if name in WHOLE:
+                result = WHOLE[name](self.draw, old)
+                exec("\n".join(result.notes), {"s": self.schedule, **NAMES})
+                assert _kernel(self.schedule.program) == _kernel(result.program), (
+                    "its log gives another program"
+                )
+            else:
+                RULES[name](self.schedule, self.draw)
+        except ScheduleError as refusal:
+            tally.refuse(f"auto.{name}", refusal)
+        except Exception as error:
+            error.add_note(f"in the rule {name} after\n{log}\nand then\n{self.schedule.log()[len(log) :]}")
+            raise
+        else:
+            if self.schedule.program is old:
+                tally.refuse(f"auto.{name}", ScheduleError(name, because="it finds nothing to do"))
+            else:
+                tally.accept(f"auto.{name}")
+        assert to_text(old) == before, f"{name} changed the program that it was given"
+        self.stages.append((f"the rule {name}", self.schedule.program))
+        check_text(self.schedule.program, name)
+
+
+def _kernel(program: Program) -> str:
+    return to_text(program).partition("with kernel:")[2]
 
 
 def random_loops(draw: Random, program: Program, tally: Tally) -> Loops:
@@ -97,7 +142,7 @@ def random_loops(draw: Random, program: Program, tally: Tally) -> Loops:
     start = draw.choices(list(STARTS), (3, 3, 3, 1))[0]
     for each in STARTS[start]:
         program = each(program).program
-    loops = Loops(draw, LoopSchedule(program), tally, start, [(f"the {start} program", program)])
+    loops = Loops.of(draw, program, tally, start)
     loops.some()
     return loops
 
@@ -120,9 +165,9 @@ def check_forwarding(old: Program, new: Program, forwarding: Forwarding, what: s
     assert {b for found in forwarding.labels.values() for b in found} <= set(labels_of(new)), what
 
 
-def replayed(program: Program, log: str) -> LoopSchedule:
+def replayed(program: Program, log: str) -> Recorded:
     """Return a new schedule of a program on which the steps of a log were taken."""
-    schedule = LoopSchedule(program)
+    schedule = Recorded(program)
     exec(log, {"s": schedule, **NAMES})
     return schedule
 

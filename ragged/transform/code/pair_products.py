@@ -62,8 +62,8 @@ def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
 
     Raises:
         ScheduleError: a label is of no sum of products in the kernel over one loop of constant extent, or of one that
-            is not of float32; neither factor is an element of a parameter that the loop goes along a dimension of; or
-            what it adds to is not indexed by the loops around it one by one.
+            is not of float32; something else stands in that loop; neither factor is an element of a parameter that the
+            loop goes along a dimension of; or what it adds to is not indexed by the loops around it one by one.
     """
     wanted = set(updates)
     found = [site for site in sites(program) if getattr(site.stmt, "label", None) in wanted]

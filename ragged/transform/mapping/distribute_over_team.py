@@ -58,8 +58,8 @@ def distribute_over_team(
         rolling_buffers: workspaces sized for one iteration of a loop, with a copy for each share of rows.
 
     Raises:
-        ScheduleError: iterations are not proven independent; an effect stands outside of PARALLEL loops, or a statement
-            around them reads a buffer; or an option does not fit the program.
+        ScheduleError: the kernel has a team already; iterations are not proven independent; an effect stands outside of
+            PARALLEL loops, or a statement around them reads a buffer; or an option does not fit the program.
     """
     min_rows = min_rows_per_worker
     if min_rows is not None and min_rows < 1:

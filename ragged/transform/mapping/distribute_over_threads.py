@@ -15,7 +15,7 @@ from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope, For, Label, Let, LoopKind, Stmt, block
 from ragged.passes.serialize_loops import Serialize
-from ragged.transform.mapping.work_sharing import check_effects, split_allocations
+from ragged.transform.mapping.work_sharing import check_effects, check_undistributed, split_allocations
 
 _REFUSAL = "distribute_over_threads: cannot distribute the kernel over threads"
 
@@ -53,14 +53,16 @@ def distribute_over_threads(program: Program, threads: int) -> Rewritten:
     `distribute_over_team`. The forwarding of a loop is the loop over a share.
 
     Raises:
-        ScheduleError: `threads` is below 1, or the kernel has no team; an effect stands outside of the parallel loops;
-            or a statement around them reads a buffer, or allocates one that is not in shared memory.
+        ScheduleError: `threads` is below 1; the kernel has no team, or has threads already; an effect stands outside of
+            the parallel loops; or a statement around them reads a buffer, or allocates one that is not in shared
+            memory.
     """
     if threads < 1:
         raise ScheduleError(f"{_REFUSAL}: {threads} threads", fix="a number from 1 up")
     stage = program.stage(StageKind.KERNEL)
     assert stage is not None, "a verified program has a kernel"
     team, allocations, inside = _team(stage)
+    check_undistributed(_REFUSAL, inside.stmt, LoopKind.THREADS)
     regions = outermost_parallel(inside)
     check_effects(
         _REFUSAL, inside.stmt, [_without(region, len(inside.around)) for region in regions], "thread"

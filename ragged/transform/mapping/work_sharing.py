@@ -20,7 +20,7 @@ from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
-from ragged.ir.walk import leaves
+from ragged.ir.walk import leaves, statements
 from ragged.transform.locate import Replace
 from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
@@ -53,6 +53,17 @@ def check_effects(
                 because=f"a statement around loop '{region.loop.var.name}' reads '{buffer.name}', and {runner}s "
                 "would read it at different times",
             )
+
+
+def check_undistributed(refusal: str, body: Stmt, kind: LoopKind) -> None:
+    """Return if no loop in `body` is of `kind`, whose iterations are workers or threads.
+
+    Raises:
+        ScheduleError: one is: the parallel loops in it are already distributed.
+    """
+    for stmt in statements(body):
+        if isinstance(stmt, For) and stmt.kind is kind:
+            raise ScheduleError(refusal, because=f"'{stmt.var.name}' is a {kind.value} loop already")
 
 
 def check_independent(primitive: str, program: Program, region: ParallelRegion) -> None:
@@ -132,9 +143,11 @@ class Shareable:
         `same_extent` and `interchanged` are as in `place_barriers`; every worker runs the loops in `replicated`.
 
         Raises:
-            ScheduleError: as `check_effects`, `check_independent`, `ReplicatedLoops.of` and `with_rolling_buffers` do.
+            ScheduleError: as `check_undistributed`, `check_effects`, `check_independent`, `ReplicatedLoops.of` and
+                `with_rolling_buffers` do.
         """
         kernel, regions = _regions_of(program)
+        check_undistributed(refusal, kernel.body, LoopKind.TEAM)
         check_effects(refusal, kernel.body, regions)
         for region in regions:
             check_independent(primitive, program, region)

@@ -14,6 +14,7 @@ from ragged.ir.program import Program
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.split import split
 from ragged.transform.mapping.distribute_over_blocks import distribute_over_blocks
+from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.distribute_over_threads import distribute_over_threads
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.storage.keep_on_chip import keep_on_chip
@@ -164,6 +165,22 @@ def test_refusals_of_threads():
     assert refusal(distribute_over_threads, own, 2) == (
         f"{what}\n  because: 'U_chip' is on a worker's stack, and the threads of a block share no stack\n"
         "  fix: allocate it in shared memory"
+    )
+
+
+def test_what_is_distributed_is_not_distributed_again():
+    blocks = distribute_over_blocks(parse(LAYERS), 2).program
+    for primitive, options, runners in (
+        (distribute_over_blocks, (3,), "blocks"),
+        (distribute_over_team, (), "workers"),
+    ):
+        assert refusal(primitive, blocks, *options) == (
+            f"{primitive.__name__}: cannot distribute the kernel over {runners}\n  because: 'w' is a team loop already"
+        )
+    threads = distribute_over_threads(blocks, 2).program
+    again = parallel(threads, LoopSchedule(threads).loop("m_s", 0)).program
+    assert refusal(distribute_over_threads, again, 2) == (
+        "distribute_over_threads: cannot distribute the kernel over threads\n  because: 't' is a threads loop already"
     )
 
 

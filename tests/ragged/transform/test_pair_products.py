@@ -9,6 +9,7 @@ from ragged.ir.parser import parse
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.runtime.call import Caller, bind
 from ragged.transform.code.pair_products import pair_products
+from ragged.transform.storage.pack import pack
 from tests.ragged.transform.data_support import valid
 from tests.ragged.transform.support import body, label, refused
 
@@ -109,6 +110,22 @@ def test_machine_code_is_the_interpreter(width):
     np.testing.assert_array_equal(got, interpret(new, sizes, arrays)["y"])
 
 
+def test_pairs_are_packed_in_blocks_that_do_not_fill_up():
+    program = parse(CELL.format(width=6))
+    pairs = pair_products(program, labels(program)).program
+    table = next(each for each in pairs.buffers if each.name == "W_pairs")
+    packed = valid(pack, pairs, table, "W_packed", ((0, 3),), (0, 2, 1), multiple=4).program
+    assert "else pair(0.0, 0.0)" in str(packed)
+    sizes, arrays = cell_data(6)
+    want = interpret(pairs, sizes, arrays)["y"]
+    np.testing.assert_array_equal(interpret(packed, sizes, arrays)["y"], want)
+    entries = compile_program(packed).entries
+    bound = bind(entries, {name: arrays[name] for name in ("W", "U")})
+    kernel = next(entry for kind, entry in entries.items() if kind.value == "kernel")
+    got = Caller([kernel], bound)({**sizes, "x": arrays["x"]})["y"]
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-5)
+
+
 def test_products_of_one_thing_share_its_pairs():
     program = parse(CELL.format(width=6))
     new = valid(pair_products, program, labels(program)).program
@@ -157,6 +174,12 @@ SUM = "y[n, i, r] += W[i, k + 5] * M[n, k, r]"
         (SUM, "y[n, i, r] += W[k, k] * M[n, k, r]", "neither factor"),
         (SUM, "y[n, i, r] += W[i, k] * W[i, 0]", "neither factor"),
         (SUM, "y[n, i, r] += W[i, k] * y[n, k % 4, r]", "it reads what it adds to"),
+        (
+            SUM,
+            f'check(k < 5, "k is {{0}}", k, label=c)\n{" " * 20}{SUM}',
+            "something else stands in the loop 'k'",
+        ),
+        (SUM, f"if k < 3: {SUM}", "something else stands in the loop 'k'"),
         ("serial(5)", "serial(count)", "a constant number of times"),
         ("y[n, i, r]", "y[n, i, 2 - r]", "not indexed by loops"),
     ],

@@ -13,8 +13,8 @@ from ragged.ir.interpret import interpret
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import loops_of
-from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.ir.strategies import Case, cases
+from tests.support.random_dense import dense_cases
 from tests.support.random_schedules import Loops
 from tests.support.tables import with_declared
 from tests.support.tally import Tally
@@ -34,14 +34,14 @@ def _tables(program: Program) -> set[str]:
 
 
 @settings(phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck))
-@given(cases(), st.integers(0, 1 << 32))
+@given(st.one_of(cases(), dense_cases()), st.integers(0, 1 << 32))
 def test_any_steps_leave_every_bit(case, seed):
     assume(len(loops_of(case.program)) > 1)
-    draw = Random(f"{seed} {to_text(case.program)}")
-    loops = Loops(draw, LoopSchedule(case.program), Tally(), "drawn", [("drawn", case.program)])
+    loops = Loops.of(Random(f"{seed} {to_text(case.program)}"), case.program, Tally(), "drawn")
     loops.some()
-    assume(not loops.reassociated and _tables(loops.program) == _tables(case.program))
-    expected, got = run(case, case.program, 0), run(case, loops.program, 1)
-    for buffer in case.program.buffers:
-        if buffer.role is Role.OUTPUT:
-            np.testing.assert_array_equal(got[buffer.name], expected[buffer.name], loops.schedule.log())
+    assume(not loops.schedule.reassociated and _tables(loops.program) == _tables(case.program))
+    for program, other, _ in loops.schedule.same_bits():
+        expected, got = run(case, program, 0), run(case, other, 1)
+        for buffer in case.program.buffers:
+            if buffer.role is Role.OUTPUT:
+                np.testing.assert_array_equal(got[buffer.name], expected[buffer.name], loops.schedule.log())
