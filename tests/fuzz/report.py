@@ -15,17 +15,18 @@ from tests.support.tally import Tally
 PRIMITIVES = (
     *(f"ra.{name}" for name in random_recursion_steps.STEPS),
     *(primitive.__name__ for primitive in random_loop_steps.STEPS),
-    *(f"auto.{name}" for name in (*random_rules.RULES, *random_rules.WHOLE)),
 )
+RULES = tuple(f"auto.{name}" for name in (*random_rules.RULES, *random_rules.WHOLE))
+"""Rules and default schedules: they propose steps, and may refuse nothing."""
 
 
 def table(tally: Tally) -> Table:
-    """Return the table of the primitives."""
+    """Return the table of the primitives and rules."""
     made = Table("primitive", box=None, pad_edge=False)
     made.add_column("accepted", justify="right")
     made.add_column("refused", justify="right")
     made.add_column("most often because")
-    for name in PRIMITIVES:
+    for name in (*PRIMITIVES, *RULES):
         reason = tally.most_frequent_reason(name)
         made.add_row(name, str(tally.accepted[name]), str(tally.refusals(name)), reason)
     return made
@@ -45,4 +46,5 @@ def verdict(results: Iterable[Result]) -> list[str]:
         tally.add(result.tally)
         if result.failure is not None:
             wrong.append(f"chunk {result.chunk.number} failed")
-    return wrong + tally.one_sided(PRIMITIVES)
+    idle = [f"{name} was never accepted" for name in RULES if not tally.accepted[name]]
+    return wrong + tally.one_sided(PRIMITIVES) + idle

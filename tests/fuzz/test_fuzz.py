@@ -18,7 +18,7 @@ from ragged.ir.stmt import Store
 from tests.fuzz import search as searching
 from tests.fuzz.chunk import Chunk, Result, run_chunk
 from tests.fuzz.finished import Finished
-from tests.fuzz.report import PRIMITIVES, failure_text, verdict
+from tests.fuzz.report import PRIMITIVES, RULES, failure_text, verdict
 from tests.fuzz.search import chunks, search
 from tests.support import random_schedules
 from tests.support.random_loop_steps import Asked
@@ -97,8 +97,9 @@ def test_the_steps_that_suffice():
 
 def result(chunk, *, failure=None):
     tally = Tally()
-    for name in PRIMITIVES:
+    for name in (*PRIMITIVES, *RULES):
         tally.accept(name)
+    for name in PRIMITIVES:
         tally.refuse(name, ScheduleError("refused", because="'x' is n(3)"))
     return Result(chunk, chunk.size, tally, failure)
 
@@ -144,7 +145,12 @@ def test_a_primitive_that_is_never_accepted_or_never_refused_fails_a_search():
     assert verdict([whole]) == []
     assert verdict([result(Chunk(0, 1, 100), failure="wrong")]) == ["chunk 1 failed"]
     del whole.tally.accepted["fuse_siblings"], whole.tally.refused["ra.unroll"]
-    assert verdict([whole]) == ["fuse_siblings was never accepted", "ra.unroll was never refused"]
+    del whole.tally.accepted["auto.fuse_nests"]
+    assert verdict([whole]) == [
+        "fuse_siblings was never accepted",
+        "ra.unroll was never refused",
+        "auto.fuse_nests was never accepted",
+    ]
 
 
 def test_reasons_are_counted_without_names_and_numbers():
@@ -169,7 +175,7 @@ def test_the_command(tmp_path):
     done = subprocess.run(command, cwd=searching.ROOT, capture_output=True, text=True, check=False)
     words = [line.split() for line in done.stdout.splitlines()]
     rows = {row[0]: row[1:3] for row in words if len(row) > 2 and row[1].isdigit()}
-    assert set(rows) == set(PRIMITIVES), done.stdout + done.stderr
+    assert set(rows) == {*PRIMITIVES, *RULES}, done.stdout + done.stderr
     wrong = [name for name in PRIMITIVES if "0" in rows[name]]
     assert all(f"{name} was never" in done.stdout for name in wrong)
     assert wrong and done.stdout.endswith("examples, seed 0: failed\n") and done.returncode == 1

@@ -22,7 +22,7 @@ n: call()
 x: payload(float32[rows, n])
 w: payload(float32[3])
 """
-PRODUCTS = ((16, 32), (32, 32), (3, 5), (2, 4))
+PRODUCTS = ((16, 32), (32, 32), (16, 32), (3, 5), (2, 4))
 """The columns and terms of products."""
 
 

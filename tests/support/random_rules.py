@@ -12,12 +12,9 @@ from random import Random
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.fuse_child_loops import fuse_child_loops
 from ragged.auto.fuse_nests import fuse_nests
-from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.options import CATEGORIES, REMAINDERS, ScheduleOptions
-from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.tile_panels import tile_panels
-from ragged.auto.trim_packing import trim_packing
 from ragged.ir.program import Program
 from ragged.machine import Grid, Machine
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -69,15 +66,11 @@ def options(draw: Random) -> ScheduleOptions:
 RULES: dict[str, Callable[[LoopSchedule, Random], object]] = {
     "fuse_nests": lambda s, draw: fuse_nests(s, draw.choice([1, 2, 3])),
     "fuse_child_loops": lambda s, draw: fuse_child_loops(s),
-    "fuse_row_loops": lambda s, draw: fuse_row_loops(s, _machine(draw), options(draw)),
-    "order_storage": lambda s, draw: order_storage(s),
-    "order_loops": lambda s, draw: order_loops(s),
     "tile_panels": lambda s, draw: tile_panels(
         s, _machine(draw), draw.choice([None, (2, 1), (3, 2)]), draw.choice([1, 2])
     ),
-    "trim_packing": lambda s, draw: trim_packing(s, _machine(draw)),
 }
-"""Rules that find their sites in any program."""
+"""Rules that need nothing of the rules before them; the others are drawn as parts of whole schedules."""
 
 
 def _default_schedule(draw: Random, program: Program) -> ScheduleResult:

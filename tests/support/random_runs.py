@@ -46,7 +46,7 @@ LARGEST = 60
 DENSE = 3
 """Of ten programs, those of dense nests."""
 ROUNDED = 5e-2
-"""The largest error of a result whose factors are rounded to bfloat16."""
+"""The largest error of a result where factors are rounded to bfloat16."""
 
 
 @dataclass

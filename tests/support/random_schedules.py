@@ -23,10 +23,12 @@ from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.drop_unread import drop_unread
 from ragged.passes.insert_checks import insert_checks
 from ragged.passes.serialize_loops import serialize_loops
+from ragged.transform.code.pair_products import pair_products
 from ragged.transform.loops.split import Tail
 from tests.support.random_loop_steps import STEPS
 from tests.support.random_places import Places
 from tests.support.random_rules import RULES, WHOLE
+from tests.support.random_targets import paired
 from tests.support.recorded import Recorded
 from tests.support.tally import Tally
 
@@ -41,8 +43,8 @@ STARTS: dict[str, tuple[Pass, ...]] = {
 """The passes that a program may have seen before its loops are scheduled."""
 NAMES = {each.__name__: each for each in (*STEPS, contract_storage, drop_unread, serialize_loops, Tail)}
 """What a log names."""
-RULE, WHOLE_SCHEDULE = 0.1, 0.2
-"""How often a rule stands in place of a step, and a whole default schedule after them."""
+RULE, WHOLE_SCHEDULE, ROUNDED = 0.1, 0.2, 0.3
+"""How often a rule stands in place of a step, a whole default schedule after all, and rounded factors before that."""
 LEAST_STEPS, MOST_STEPS, MOST_STATEMENTS, MOST_LOOPS = 3, 14, 120, 60
 
 
@@ -72,6 +74,8 @@ class Loops:
             asked = STEPS[primitive](Places(self.draw, program), self)
             self(primitive, *asked.args, **asked.kwargs)
         if self.draw.random() < WHOLE_SCHEDULE and not self._is_large():
+            if self.draw.random() < ROUNDED and pair_products in STEPS:
+                self(pair_products, *paired(Places(self.draw, self.schedule.program), self).args)
             self.rule(self.draw.choice(list(WHOLE)))
 
     def _is_large(self) -> bool:

@@ -56,7 +56,7 @@ def check_effects(
 
 
 def check_undistributed(refusal: str, body: Stmt, kind: LoopKind) -> None:
-    """Return if no loop in `body` is of `kind`, whose iterations are workers or threads.
+    """Return if `body` has no loop of `kind`: over workers, or over threads.
 
     Raises:
         ScheduleError: one is: the parallel loops in it are already distributed.
