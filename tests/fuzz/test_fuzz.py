@@ -14,7 +14,8 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.stmt import Store
+from ragged.ir.stmt import Barrier, Block, Store
+from ragged.transform.mapping.distribute_over_blocks import distribute_over_blocks
 from tests.fuzz import search as searching
 from tests.fuzz.chunk import Chunk, Result, run_chunk
 from tests.fuzz.finished import Finished
@@ -57,7 +58,19 @@ def crash(program):
     return program.nothing
 
 
+def leave_out_barriers(program):
+    """A primitive that lets blocks run on where they have to wait for each other."""
+
+    class Rewriting(Rewriter):
+        def stmt(self, stmt):
+            return Block() if isinstance(stmt, Barrier) else super().stmt(stmt)
+
+    shared_out = distribute_over_blocks(program, 3)
+    return replace(shared_out, program=Rewriting().program(shared_out.program).program)
+
+
 PLANTED = {
+    leave_out_barriers: "Race",
     one_more: "steps that suffice:\ns.apply(one_more)",
     change_what_it_is_given: "changed the program that it was given",
     say_nothing: "a refusal that says nothing",
