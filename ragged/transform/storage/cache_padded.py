@@ -15,9 +15,9 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select,
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import sites
+from ragged.ir.sites import Branch, evaluated, sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import loads, mentions, subexpressions, written
+from ragged.ir.walk import loads, mentions, written
 from ragged.transform.locate import loop_site
 
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
@@ -49,10 +49,11 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     iteration of `loop` reads fewer elements than others, as the last one of a split loop, the rest is zeros.
 
     Raises:
-        ScheduleError: the statement is not in the loop, or reads nothing in this form; the loop writes what it reads;
-            an index is no sum of positive multiples of the variables of loops inside, and of what is known at the start
-            of the loop's body; these extend neither numbers and sizes, nor at most a number that an index grows by one
-            along; or the condition asks for something else than for such an index.
+        ScheduleError: the statement is not in the loop, or reads nothing in this form; it runs, or reads that, under
+            another condition; the loop writes what it reads; an index is no sum of positive multiples of the variables
+            of loops inside, and of what is known at the start of the loop's body; these extend neither numbers and
+            sizes, nor at most a number that an index grows by one along; or the condition asks for something else than
+            for such an index.
     """
     what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
     place = loop_site(program, loop, "cache_padded")
@@ -62,6 +63,9 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     stmt = site.stmt
     if not isinstance(stmt, Store | Reduce) or site.stage.kind is not StageKind.KERNEL:
         raise ScheduleError(what, because="it writes no buffer in the kernel", fix=_FIX)
+    within = site.around[site.around.index(place.stmt) :]
+    if any(isinstance(each, Branch) for each in within):
+        raise ScheduleError(what, because="it runs under a condition in that loop", fix="a loop further in")
     depth = site.loops.index(place.stmt) + 1
     outer, inner = site.loops[:depth], site.loops[depth:]
     guarded = _guarded(stmt, {each.var for each in inner}, buffer, what)
@@ -86,21 +90,24 @@ def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None
 
     Of a `buffer` also an element that it reads without a condition.
     """
-    found: set[Select | Load] = {
+    parts = list(evaluated(stmt.value))
+    selects: set[Select | Load] = {
         part
-        for part in subexpressions(stmt.value)
-        if isinstance(part, Select)
-        and isinstance(part.if_true, Load)
-        and isinstance(part.if_false, Const)
-        and mentions(part.condition, inner)
+        for part, _ in parts
+        if isinstance(part, Select) and isinstance(part.if_true, Load) and isinstance(part.if_false, Const)
     }
     if buffer is not None:
-        found = {part for part in found if buffer in {each.buffer for each in loads(part)}} or {
-            part for part in loads(stmt.value) if part.buffer is buffer
-        }
+        selects = {part for part in selects if buffer in {each.buffer for each in loads(part)}}
+    found: set[Select | Load] = {
+        part for part in selects if isinstance(part, Select) and mentions(part.condition, inner)
+    }
+    if buffer is not None:
+        found = found or selects or {part for part in loads(stmt.value) if part.buffer is buffer}
     if len(found) != 1:
         whats = "such conditions" if buffer is None else f"reads of '{buffer.name}'"
         raise ScheduleError(what, because=f"it has {len(found) or 'no'} {whats}", fix=_FIX)
+    if all(conditions for part, conditions in parts if part in found):
+        raise ScheduleError(what, because="it reads that under another condition as well", fix=_FIX)
     return found.pop()
 
 

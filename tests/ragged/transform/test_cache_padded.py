@@ -181,3 +181,46 @@ def test_a_buffer_that_is_read_twice():
     assert "it has 2 reads of 'z'" in refused(
         cache_padded, program, label(program, "y", 1), loop(program, "p"), z
     )
+
+
+CONDITIONS = """\
+program("conditions")
+
+N: call()
+x: payload(float32[N])
+y: output(float32[N])
+
+with kernel:
+    for i in parallel(N):
+        for j in serial(2):
+            {statement}
+"""
+
+
+@pytest.mark.parametrize("name", ["i", "j"])
+def test_a_condition_on_loops_around_is_asked_for_the_copy(name):
+    program = parse(CONDITIONS.format(statement="y[i] = x[i - 1] if i >= 1 else 0.5"))
+    x = next(each for each in program.buffers if each.name == "x")
+    new = valid(cache_padded, program, label(program, "y"), loop(program, name), x).program
+    assert "if i >= 1 else 0.5" in body(new)
+    same(program, new, [({"N": n}, {"x": np.arange(n, dtype=np.float32)}) for n in (0, 1, 4)])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "y[i] = (x[i - 1 + j] if i + j >= 1 else 0.0) if i > 0 else 1.0",
+        "y[i] = (x[i + j] + 1.0) if i + j < N else 0.0",
+        "if i + j < N: y[i] = x[i + j]",
+        "if i > 0: y[i] = x[i - 1 + j] if j < 1 else 0.0",
+    ],
+)
+def test_what_is_read_under_another_condition_is_not_copied(statement):
+    program = parse(CONDITIONS.format(statement=statement))
+    x = next(each for each in program.buffers if each.name == "x")
+    because = (
+        "it runs under a condition in that loop"
+        if statement.startswith("if")
+        else "under another condition as well"
+    )
+    assert because in refused(cache_padded, program, label(program, "y"), loop(program, "i"), x)
