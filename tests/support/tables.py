@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ragged.ir.expr import Expr, Function, Source
+from ragged.ir.expr import Call, Expr, Function, Source
 from ragged.ir.facts import Injective, Shares
 from ragged.ir.interpret import interpret
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
 from ragged.ir.program import Program
+from ragged.ir.walk import subexpressions
 from ragged.layout.derived import derived_tables
 from ragged.layout.prelude import prelude_programs
 
@@ -35,6 +36,9 @@ def with_declared(
     known = {f: {**counts, **sizes}.get(f.name, workers) for f in program.sizes()}
 
     def value(expr: Expr) -> int:
+        read = {part.function for part in subexpressions(expr) if isinstance(part, Call)}
+        if any(function.source is Source.PRELUDE and function.name not in found for function in read):
+            found.update(filled_tables(program, {**counts, **sizes}, found))
         tables = {function: found[function.name] for function in program.arrays() if function.name in found}
         return max(int(Evaluator(known, tables).compile(expr)(Frame({}, {}, place="a table"))), 0)
 

@@ -12,7 +12,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.sites import negated
-from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
+from ragged.ir.stmt import Block, For, If, LoopKind, Stmt, lanes_at_most
 from ragged.passes.assume import assume
 from ragged.passes.list_checks import because
 from ragged.prove import Proof
@@ -88,6 +88,8 @@ class _Simplify(ContextRewriter):
             return Block()
         new = super().stmt(loop)
         assert isinstance(new, For)
+        if loop.kind is LoopKind.VECTORIZED and lanes_at_most(new) is None:
+            new = replace(new, extent=loop.extent)  # it says how many lanes there are
         return Block() if new.body == Block() and loop.body != Block() else new
 
     def branches(self, stmt: If, test: Expr) -> Stmt:

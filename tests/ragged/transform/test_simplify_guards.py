@@ -50,6 +50,26 @@ def simplified(*lines):
     return [line.strip() for line in text[text.index("for i in") :].splitlines()[1:]]
 
 
+def test_a_vectorized_loop_keeps_the_number_of_its_lanes():
+    text = """\
+program("lanes")
+
+m: input() = facts(0 <= m < 4)
+a: payload(float32[4])
+x: output(float32[4])
+
+with kernel:
+    for k in serial(4):
+        x[k]: x.init = 0.0
+    for i in vectorized(min(m, 4)):
+        x[i] = a[i] if i < 4 else 0.0
+"""
+    program = parse(text)
+    new = valid(simplify_guards, program).program
+    assert "for i in vectorized(min(m, 4)):\n        x[i] = a[i]\n" in str(new)
+    same(program, new, [({"m": m}, {"a": np.arange(4, dtype=np.float32)}) for m in (0, 3)])
+
+
 @pytest.mark.parametrize(
     ("lines", "left"),
     [
