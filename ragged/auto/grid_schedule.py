@@ -176,16 +176,15 @@ def _width(columns: int, blocks: int) -> int:
     def busiest(width: int) -> int:
         return -(-columns // width // blocks) * width
 
-    return min(
-        (each for each in range(1, columns + 1) if columns % each == 0), key=lambda w: (busiest(w), -w)
-    )
+    widths = (each for each in range(1, columns + 1) if columns % each == 0)
+    return min(widths, key=lambda w: (busiest(w), -w), default=1)  # without columns there are no widths
 
 
 def _blocks(program: Program, grid: Grid) -> int:
     """Return how many blocks there is something to do for."""
     extents = [loop.extent for loop in outermost(program)]
     numbers = [int(extent.value) for extent in extents if isinstance(extent, Const)]
-    return min(grid.blocks, max(numbers)) if len(numbers) == len(extents) > 0 else grid.blocks
+    return min(grid.blocks, max(1, *numbers)) if len(numbers) == len(extents) > 0 else grid.blocks
 
 
 def _unroll_single(schedule: LoopSchedule) -> None:

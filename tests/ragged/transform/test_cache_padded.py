@@ -221,6 +221,6 @@ def test_what_is_read_under_another_condition_is_not_copied(statement):
     because = (
         "it runs under a condition in that loop"
         if statement.startswith("if")
-        else "under another condition as well"
+        else "it reads that under another condition as well"
     )
     assert because in refused(cache_padded, program, label(program, "y"), loop(program, "i"), x)
