@@ -81,6 +81,8 @@ def _rows(program: Program, site: Site) -> Iterator[Batches]:
     ]
     if inner.kind is not LoopKind.PARALLEL or not around or not isinstance(inner.body, Let):
         return
+    if not inner.body.value.dtype.is_int:
+        return
     begin = affine(site.expand(inner.body.value)).plus(affine(Ref(inner.var)), -1).expr
     if mentions(begin, (inner.var,)):
         return
