@@ -1,4 +1,4 @@
-"""Everything that reads files and texts, with inputs to mutate."""
+"""Everything that reads files and texts, with inputs to begin with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from ragged.tuning.records import Record, RecordKey, append_record, records_of
 from tests.fuzz_readers.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = TemporaryDirectory(prefix="fuzz-readers-")
 VOCAB = Vocab(["a", "b", "<unk>"], unk="<unk>")
 MODEL = models.tree_sum(hidden=4, vocab=3)
 TREE_PLAN = models.tree_gru(hidden=2, embed=2, vocab=3).plan()
@@ -69,7 +68,7 @@ TC_WORDS = "def f ( float(N) x ) -> (y) { y(i) = +=! min= where i in 0:N exists 
 
 def from_file(read: Callable[[Path], object]) -> Callable[[bytes], object]:
     """Return a reader of bytes of one that reads a file."""
-    path = Path(FOLDER.name) / "input"
+    path = Path("input")
 
     def of_bytes(data: bytes) -> object:
         path.write_bytes(data)
@@ -196,10 +195,11 @@ def npz() -> bytes:
 
 def records_file() -> bytes:
     """Return a file of two records."""
-    path = Path(FOLDER.name) / "records"
-    append_record(path, Record(KEY, {"tile": (6, 4), "prefetch": False}, 0.9, 3.5))
-    append_record(path, Record(KEY, {}, None, None, "no registers"))
-    return path.read_bytes()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "records"
+        append_record(path, Record(KEY, {"tile": (6, 4), "prefetch": False}, 0.9, 3.5))
+        append_record(path, Record(KEY, {}, None, None, "no registers"))
+        return path.read_bytes()
 
 
 def alone(text: str) -> Iterator[bytes]:
