@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragged.errors import ModelError
 from ragged.ir.expr import Buffer, Expr, Function
 from ragged.ir.fact import Fact
 from ragged.ir.nesting import Nesting
@@ -42,7 +43,11 @@ Culprit = Stmt | Label | Function | Buffer | Fact | Stage
 
 
 def to_text(program: Program) -> str:
-    """Return the text of a program, every line ended."""
+    """Return the text of a program, every line ended.
+
+    Raises:
+        ModelError: If expressions or statements are nested too deeply to print.
+    """
     return "".join(f"{line.text}\n" for line in _lines(program))
 
 
@@ -95,6 +100,14 @@ def _is_of(node: object, at: Culprit) -> bool:
 
 
 def _lines(program: Program) -> list[Line]:
+    try:
+        return _nested_lines(program)
+    except RecursionError:
+        what = f"'{program.name}' cannot be printed: something is nested too deeply"
+        raise ModelError(what, fix="a name for a part of the expression") from None
+
+
+def _nested_lines(program: Program) -> list[Line]:
     names = Names()
     declared: tuple[Function | Buffer, ...] = (*program.functions, *program.buffers)
     for symbol in declared:

@@ -68,6 +68,19 @@ def test_drawn_programs_are_valid_and_print_and_parse_back(case: Case):
     assert to_text(again) == text
 
 
+def test_a_program_that_is_nested_too_deeply_is_refused():
+    """Found by `make fuzz-readers`: the parser reads deeper expressions than the printer prints."""
+    value: Expr = Const(True, DType.BOOL)
+    for _ in range(1000):
+        value = Unary(UnaryOp.NOT, value)
+    h = Buffer("h", DType.BOOL, (), Role.OUTPUT)
+    with pytest.raises(ModelError) as refusal:
+        to_text(program(Store(Label("h"), h, (), value), h))
+    assert str(refusal.value) == (
+        "'p' cannot be printed: something is nested too deeply\n  fix: a name for a part of the expression"
+    )
+
+
 @given(cases())
 def test_drawn_programs_run_and_parsed_ones_do_the_same(case: Case):
     expected = interpret(case.program, case.sizes, case.arrays, seed=1)
