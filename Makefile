@@ -68,7 +68,7 @@ newer-python: $(VENV)/made ## Run the tests of inputs on a Python after 3.11, if
 	else echo "newer-python: ran nothing"; fi
 
 .PHONY: fuzz-readers
-fuzz-readers: $(VENV)/ready-to-test ## Read inputs that coverage guides, for ten minutes of processor time
+fuzz-readers: $(VENV)/ready-to-test ## Read inputs that coverage guides, for ten minutes of all processes together
 	@$(BIN)/python -m tests.fuzz_readers $(FUZZ_READERS_ARGS)
 
 arm: $(VENV)/ready-to-test ## Compile for aarch64, run in an emulator, compare (needs qemu-user, g++-aarch64-linux-gnu)
