@@ -96,11 +96,11 @@ def instrumented_readers(module: str) -> dict[str, Reader]:
 def table(results: Iterable[Result]) -> Table:
     """Return the table of the readers."""
     made = Table("reader", box=None, pad_edge=False)
-    for name in ("inputs", "coverage", "corpus", "slowest, s"):
+    for name in ("inputs", "coverage", "corpus"):
         made.add_column(name, justify="right")
     made.add_column("result")
     for each in results:
-        counts = (each.executions, each.coverage, each.corpus, each.slowest_seconds)
+        counts = (each.executions, each.coverage, each.corpus)
         made.add_row(each.name, *(f"{count:,}" for count in counts), "failed" if each.failure else "fine")
     return made
 
