@@ -89,16 +89,16 @@ def test_floats_of_16_bits_are_widened(dtype):
 
 
 @pytest.mark.parametrize(
-    "tensor",
+    "tensor, fix",
     [
-        torch.empty(3, device="meta"),
-        torch.zeros(3).to_sparse(),
-        torch.zeros(3).to(torch.float8_e4m3fn),
-        torch.zeros(3, dtype=torch.complex64).conj(),
+        (torch.empty(3, device="meta"), "a tensor with data: one on the device 'meta' has none"),
+        (torch.zeros(3).to_sparse(), "`tensor.to_dense()`"),
+        (torch.zeros(3).to(torch.float8_e4m3fn), "`tensor.float()`"),
+        (torch.zeros(3, dtype=torch.complex64).conj(), "`tensor.resolve_conj().resolve_neg()`"),
     ],
     ids=["without data", "sparse", "of 8 bits", "conjugate"],
 )
-def test_a_tensor_that_numpy_cannot_read(tensor):
+def test_a_tensor_that_numpy_cannot_read(tensor, fix):
     lines = message(changed(b=tensor)).splitlines()
     assert lines[0] == "parameter 'b' cannot be read as an array: it is a Tensor"
-    assert lines[-1] == "  fix: give a dense array with data; of a torch tensor .float(), .to_dense()"
+    assert lines[-1] == f"  fix: give {fix}"

@@ -19,9 +19,8 @@ def readable(value: object) -> str:
         return "give `tensor.to_dense()`"
     if tensor.is_conj() or tensor.is_neg():
         return "give `tensor.resolve_conj().resolve_neg()`"
-    return (
-        "give `tensor.float()`" if str(tensor.dtype) == "torch.bfloat16" else "give `tensor.detach().cpu()`"
-    )
+    foreign = str(tensor.dtype).startswith(("torch.bfloat16", "torch.float8", "torch.float4"))
+    return "give `tensor.float()`" if foreign else "give `tensor.detach().cpu()`"
 
 
 def unreadable(what: str, value: object, error: BaseException) -> DataError:
