@@ -64,6 +64,16 @@ def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
             )
 
 
+def check_temporary(what: str, buffer: Buffer) -> None:
+    """Refuse a buffer that lives longer than the kernel; `what` is the refusal."""
+    if buffer.role not in (Role.WORKSPACE, Role.LOCAL):
+        raise ScheduleError(
+            what,
+            because=f"its role is '{buffer.role.value}': it lives on, and others may read it",
+            fix="name a workspace or a local buffer",
+        )
+
+
 def check_free(program: Program, name: str, primitive: str) -> None:
     """Refuse a name for a new table that something else is declared by."""
     taken = [function.name for function in program.functions] + [buffer.name for buffer in program.buffers]

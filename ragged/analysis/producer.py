@@ -30,7 +30,7 @@ from ragged.prove import holds
 class ProducerNest:
     """The nest `stmt` that computes `buffer` in `loops`, and the reads in the loop at `place`.
 
-    `reached` has for each dimension the elements that `store` stores while the nest runs. `private` are temporaries of
+    `reached` has for each dimension the elements that it stores while it runs. `private` are temporaries of
     one element at a time, each with the innermost loop around its uses, which stores the element before it is read.
     """
 
@@ -40,7 +40,6 @@ class ProducerNest:
     place: Site
     stmt: Stmt
     loops: tuple[For, ...]
-    store: BufferAccess
     reached: tuple[Span, ...]
     reads: Sequence[BufferAccess]
     private: Mapping[Buffer, Var]
@@ -102,7 +101,7 @@ def producer_nest(name: str, program: Program, buffer: Buffer, place: Site) -> P
         if not all(is_fixed(known.expand(index)) for index in use.indices):
             raise ScheduleError(name, because=f"{_text(use)}: what its index is made of may change")
     _check_unchanged(name, stmt, depth, place)
-    return ProducerNest(name, program, buffer, place, stmt, loops, store, reached, reads, private, known)
+    return ProducerNest(name, program, buffer, place, stmt, loops, reached, reads, private, known)
 
 
 def _text(use: BufferAccess) -> str:

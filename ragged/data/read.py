@@ -81,9 +81,8 @@ def stored_values(what: str, array: Array, dtype: npt.DTypeLike | None) -> Array
         array = array.astype(checked_dtype(dtype), copy=False)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return np.require(array, requirements=["C", "A"]).reshape(
-        -1
-    )  # reshape alone may give a view with strides
+    in_order = np.require(array, requirements=["C", "A"])  # reshape alone may give a view with strides
+    return in_order.reshape(-1)
 
 
 def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -46,7 +46,7 @@ def to_text(program: Program) -> str:
     """Return the text of a program, every line ended.
 
     Raises:
-        ModelError: If expressions or statements are nested too deeply to print.
+        ModelError: expressions or statements are nested too deeply to print.
     """
     return "".join(f"{line.text}\n" for line in _lines(program))
 

@@ -16,12 +16,13 @@ from ragged.tc.checked import AXES
 
 _AXES = {var: var.name for var in AXES}
 """They are compared by identity."""
-_PACKAGES = ("ragged",)
+PACKAGES = ("ragged",)
+"""The packages with the sources of the compiler."""
 
 
 def find_analyses(text: str, name: str) -> dict[str, AnalysedFunction] | None:
     """Return the functions of a text that is called `name`; None if they are not kept."""
-    opened = _open(text, name)
+    opened = open_entry("analyses", text, name)
     data = None if opened is None else opened[0].get(opened[1])
     if data is None:
         return None
@@ -31,20 +32,23 @@ def find_analyses(text: str, name: str) -> dict[str, AnalysedFunction] | None:
 
 def keep_analyses(text: str, name: str, found: Mapping[str, AnalysedFunction]) -> None:
     """Keep the functions of a text, if possible."""
-    opened = _open(text, name)
-    if opened is None or changed_since_import(_PACKAGES):
+    opened = open_entry("analyses", text, name)
+    if opened is None or changed_since_import(PACKAGES):
         return
     with suppress(RecursionError):  # expressions that are nested deeply
         opened[0].put(opened[1], dumps(dict(found), _AXES))
 
 
-def _open(text: str, name: str) -> tuple[DiskCache, str] | None:
-    """Return the cache and the key of a text; None without a cache."""
+def open_entry(kind: str, *parts: object) -> tuple[DiskCache, str] | None:
+    """Return this user's cache and the key in it of what is made from `parts` by this compiler; None without a cache.
+
+    The key hashes their representations.
+    """
     folder = cache_folder()
     if folder is None:
         return None
     try:
-        parts = ("analyses", text, name, compiler_identity(_PACKAGES), sys.version)
+        made = (kind, *parts, compiler_identity(PACKAGES), sys.version)
     except OSError:
         return None  # the compiler cannot be identified
-    return DiskCache(folder, LIMIT), sha256(repr(parts).encode()).hexdigest()
+    return DiskCache(folder, LIMIT), sha256(repr(made).encode()).hexdigest()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any
 
 from ragged.codegen.target import read_target
-from ragged.compiled.kernel_cache import LIMIT, cache_folder
-from ragged.compiled.key import changed_since_import, compiler_identity
+from ragged.compiled.key import changed_since_import
 from ragged.compiled.log import CACHE
 from ragged.errors import DataError, UserError
 from ragged.machine import this_machine
 from ragged.runtime import processor
 from ragged.runtime.disk_cache import DiskCache
 from ragged.runtime.team import check_workers
+from ragged.tc.kept_analyses import PACKAGES, open_entry
 from ragged.tc.kernel import TcKernel, TcOrigin
-
-_PACKAGES = ("ragged",)
 
 
 def find_or_compile(
@@ -43,7 +39,7 @@ def find_or_compile(
             CACHE.info("hit %s", key)
             return found
     made = make()
-    entry = None if changed_since_import(_PACKAGES) else made.entry()
+    entry = None if changed_since_import(PACKAGES) else made.entry()
     if entry is not None:
         cache.put(key, entry)
     return made
@@ -51,14 +47,7 @@ def find_or_compile(
 
 def _open(origin: TcOrigin, options: Mapping[str, Any]) -> tuple[DiskCache, str] | None:
     """Return the cache and the key of a kernel; None without a cache."""
-    folder = cache_folder()
-    if folder is None:
-        return None
-    try:
-        compiler = compiler_identity(_PACKAGES)
-    except OSError:
-        return None  # the compiler cannot be identified
     workers = check_workers(options.get("threads"))
-    here = (processor.identity(), this_machine(), workers, compiler, sys.version)
-    parts = ("function", origin, sorted(options.items()), here)
-    return DiskCache(folder, LIMIT), sha256(repr(parts).encode()).hexdigest()
+    return open_entry(
+        "function", origin, sorted(options.items()), processor.identity(), this_machine(), workers
+    )

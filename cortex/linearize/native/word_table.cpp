@@ -1,5 +1,6 @@
 #include "word_table.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cortex {
@@ -8,12 +9,13 @@ namespace {
 
 std::size_t hash_of(const Py_UCS1* data, std::size_t length) {
   std::uint64_t hash = length;
-  for (; length > 0; data += 8) {
+  while (length > 0) {
     std::uint64_t part = 0;
     std::size_t taken = std::min<std::size_t>(length, 8);
     std::memcpy(&part, data, taken);
     hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
+    data += taken;
     length -= taken;
   }
   return static_cast<std::size_t>(hash);

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.buffers import Pruner, check_alone, check_known
+from ragged.analysis.buffers import Pruner, check_alone, check_known, check_temporary
 from ragged.analysis.producer import ProducerNest, ProducerRegion, producer_nest, regions_of
 from ragged.analysis.regions import check_barriers, check_lanes
 from ragged.arith.fold import FoldedSubstitution, plus
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -51,12 +50,7 @@ def compute_at(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     check_known(program, buffer, "compute_at")
     check_alone(program, buffer, "compute_at")
     name = f"compute_at: cannot compute '{buffer.name}' in loop '{loop.name}'"
-    if buffer.role not in (Role.WORKSPACE, Role.LOCAL):
-        raise ScheduleError(
-            name,
-            because=f"its role is '{buffer.role.value}': it lives on, and others may read it",
-            fix="name a workspace or a local buffer",
-        )
+    check_temporary(name, buffer)
     check_lanes(name, place)
     check_barriers(name, place)
     nest = producer_nest(name, program, buffer, place)

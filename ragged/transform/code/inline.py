@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.access_range import is_covered, iteration_of, spans
 from ragged.analysis.accesses import BufferAccess, UseKind, accesses, common_depth
-from ragged.analysis.buffers import Pruner, check_alone, check_known
+from ragged.analysis.buffers import Pruner, check_alone, check_known, check_temporary
 from ragged.analysis.invariance import find_change
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.errors import ScheduleError
@@ -46,12 +46,7 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
     check_known(program, buffer, "inline")
     check_alone(program, buffer, "inline")
     name = f"inline: cannot put the value of '{buffer.name}' where it is read"
-    if buffer.role not in (Role.WORKSPACE, Role.LOCAL):
-        raise ScheduleError(
-            name,
-            because=f"its role is '{buffer.role.value}': it lives on, and others may read it",
-            fix="name a workspace or a local buffer",
-        )
+    check_temporary(name, buffer)
     found = accesses(program, buffer)
     inlining = _Inlining(name, program, buffer, bindings(program), _store(name, found))
     values = {}
