@@ -152,9 +152,10 @@ class LoweredTc:
         found.apply(scatter_sums)
         found.apply(run_once)
         for tensor in (each for each in lowered.columns if each in needed):
-            rest: LoopLike = tensor.loops[len(tensor.dims) - 1]
+            rest: list[LoopLike] = [tensor.loops[len(tensor.dims) - 1]]
             for block in COLUMNS:
-                rest = found.split_loop(rest, block, Tail.PEEL)[-1]
+                if rest:
+                    rest = list(found.split_loop(rest[0], block, Tail.PEEL)[2:])
         return found
 
     def compiled(self, kernel: TcKernel) -> CompiledTc:

@@ -15,13 +15,13 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, subexpressions
 
-LANES, FEWER = 32, 4
+LANES, FEWER = 64, 4
 """Partial results of a row, and of what fills no `LANES`; the first are put together to `FEWER`, and these to one.
 
 One number after another would wait for the result before it. Neither follows the machine: they say the order.
 """
-COLUMNS = (64, 16)
-"""Columns that are summed side by side, and those of the rest: a row of them is a cache line, or four."""
+COLUMNS = (64, 16, 4)
+"""Columns that are summed side by side, then those of the rest: a row of them is four cache lines, one, or a part."""
 
 
 def reduce_in_lanes(
@@ -29,7 +29,7 @@ def reduce_in_lanes(
 ) -> tuple[RaggedTensor, ...]:
     """Have a tensor reduce rows of contiguous elements in lanes; return what is computed in its rows, readers first.
 
-    Element j of a row of n is in lane j % 32 where j < n // 32 * 32, in lane j % 4 of four others up to n // 4 * 4, and
+    Element j of a row of n is in lane j % 64 where j < n // 64 * 64, in lane j % 4 of four others up to n // 4 * 4, and
     the last ones are added one by one. Nothing is returned, and nothing changed, where the tensor has no such
     reduction, or elements of several rows are reduced from one that is read. `name` gives names to tensors.
     `in_parts` says that the last index is that of a part (`split_reduction`): parts share no element.
@@ -61,13 +61,18 @@ def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis, rows: Sequ
     if isinstance(extent, ir.Const) and int(extent.value) < FEWER:
         return False
     others = [*rows, *(each.var for each in body.axes if each is not axis)]
-    return bool(read) and all(
+    return _is_read_once(result, read) and all(
         growth(load.indices[-1], axis.var) == 1
-        and all(mentions(load, (index,)) for index in result.indices)
         and not mentions(load.indices[-1], others)
         and not any(mentions(each, (axis.var,)) for each in load.indices[:-1])
         for load in read
+        if mentions(load, (axis.var,))
     )
+
+
+def _is_read_once(result: RaggedTensor, read: Sequence[ir.Load]) -> bool:
+    """Return whether something that is read is of one element of the result alone, as no factor of a product is."""
+    return any(all(mentions(load, (index,)) for index in result.indices) for load in read)
 
 
 def has_columns(result: RaggedTensor) -> bool:
@@ -82,11 +87,10 @@ def has_columns(result: RaggedTensor) -> bool:
     if isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]:
         return False
     read = _read(body)
-    return bool(read) and all(
-        growth(load.indices[-1], last) == 1
-        and all(mentions(load, (index,)) for index in result.indices)
-        and not any(mentions(each, (last,)) for each in load.indices[:-1])
+    return _is_read_once(result, read) and all(
+        growth(load.indices[-1], last) == 1 and not any(mentions(each, (last,)) for each in load.indices[:-1])
         for load in read
+        if mentions(load, (last,))
     )
 
 

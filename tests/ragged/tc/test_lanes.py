@@ -1,5 +1,6 @@
 """Sums over contiguous data: in lanes and by columns, in an order that follows from the length alone."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,16 @@ def whole(int32(N,K) x) -> (total) { total(n) +=! x(n,k) }
 def planes(float(N,D,K) x) -> (total) { total(n) +=! x(n,d,k) }
 def columns(float(N,K) x, float(N,K) y) -> (total) { total(k) +=! x(n,k) * y(n,k) }
 def inner(float(N,K) x) -> (total) { total(n) +=! x(n,k) where k in 1:K - 1 }
+def by_vector(float(N,K) x, float(K) v) -> (y) { y(n) +=! x(n,k) * v(k) }
+def vector_by(float(N,K) x, float(N) v) -> (y) { y(k) +=! v(n) * x(n,k) }
+def scaled(float(N,D,K) x, float(D) v, float(N) u) -> (y, z) {
+  y(n) +=! v(d) * x(n,d,k)
+  z(d) +=! u(n) * x(n,d,k)
+}
+def depthwise(float(C,K) x, float(C,P) v) -> (y) { y(c,k) +=! x(c,k+p) * v(c,p) }
+def product(float(N,K) x, float(K,M) y) -> (z) { z(n,m) +=! x(n,k) * y(k,m) }
 """)
-LENGTHS = (0, 1, 3, 4, 5, 31, 32, 33, 63, 64, 100, 130)
+LENGTHS = (0, 1, 3, 4, 5, 31, 33, 63, 64, 65, 100, 127, 130)
 
 
 def data(*shape):
@@ -49,33 +58,69 @@ def test_rows_of_any_length(length):
         np.testing.assert_allclose(LIB.inner(x), exact[:, 1:-1].sum(1), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", LENGTHS)
+def test_factors_that_several_elements_share(length):
+    """As those of a product of a matrix and a vector: what is read once for each term says the vectors."""
+    x, v, u = data(3, length), data(length), data(3)
+    for sizes in (None, {"N": 3, "K": length}):
+        by = LIB.by_vector.compile(sizes=sizes, threads=2)(x, v)
+        np.testing.assert_allclose(by, x.astype(float) @ v, rtol=1e-5, atol=1e-5)
+        of = LIB.vector_by.compile(sizes=sizes, threads=2)(x, u)
+        np.testing.assert_allclose(of, u.astype(float) @ x, rtol=1e-5, atol=1e-5)
+    planes = data(3, 2, length).astype(float)
+    found = LIB.scaled(planes.astype(np.float32), u[:2], u)
+    np.testing.assert_allclose(found["y"], np.einsum("ndk,d->n", planes, u[:2]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["z"], np.einsum("ndk,n->d", planes, u), rtol=1e-5, atol=1e-5)
+    if length > 2:
+        taps = data(3, 3).astype(float)
+        wanted = sum(x[:, p : length - 2 + p] * taps[:, p : p + 1] for p in range(3))
+        for sizes in (None, {"C": 3, "K": length, "P": 3}):
+            own = LIB.depthwise.compile(sizes=sizes)(x, taps.astype(np.float32))
+            np.testing.assert_allclose(own, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_the_order_is_that_of_the_length():
-    x = data(5, 101)
+    x = data(5, 137)
     whole = LIB.planes(x[:, None])
-    for function in (LIB.planes.compile(sizes={"K": 101, "D": 1}), LIB.planes.compile(threads=1)):
+    for function in (LIB.planes.compile(sizes={"K": 137, "D": 1}), LIB.planes.compile(threads=1)):
         assert function(x[:, None]).tobytes() == whole.tobytes()
     assert LIB.planes(x[3:4, None]).tobytes() == whole[3:4].tobytes()
-    lanes = x[0, :96].reshape(3, 32).copy()
-    sums = np.zeros(32, np.float32)
+    lanes = x[0, :128].reshape(2, 64).copy()
+    sums = np.zeros(64, np.float32)
     for row in lanes:
         sums += row
     fours = np.zeros(4, np.float32)
-    for row in (*sums.reshape(8, 4), x[0, 96:100]):
+    for row in (*sums.reshape(16, 4), *x[0, 128:136].reshape(2, 4)):
         fours += row
     total = np.float32(0)
-    for each in (*fours, x[0, 100]):
+    for each in (*fours, x[0, 136]):
         total += each
     assert whole[0] == total
 
 
 @pytest.mark.parametrize(
-    ("function", "loop"), [(LIB.planes, "lane"), (LIB.columns, "k_i")], ids=["rows", "columns"]
+    ("function", "loop"),
+    [
+        (LIB.planes, "lane"),
+        (LIB.columns, "k_i"),
+        (LIB.columns.compile(sizes={"K": 128}), "k_i"),  # no rest, that blocks of the rest would divide again
+        (LIB.by_vector, "lane"),
+        (LIB.vector_by, "k_i"),
+        (LIB.depthwise, "k_i"),
+    ],
+    ids=["rows", "columns", "whole blocks", "by vector", "vector by", "depthwise"],
 )
 def test_sums_are_vectors(function, loop):
     """The loop inside those over terms is of lanes, or of columns."""
     lines = function.show("loops").splitlines()
-    place = next(n for n, line in enumerate(lines) if f"for {loop}_rest_i in vectorized(" in line)
+    vector = re.compile(rf"for {loop}\w*_rest_i in vectorized\(")
+    place = next(n for n, line in enumerate(lines) if vector.search(line))
     assert "+=" in lines[place + 1] or "fma(" in lines[place + 1]
+
+
+def test_a_product_of_matrices_is_neither():
+    lowered = lower(LIB.product._analysed, {})
+    assert (lowered.attached, lowered.columns) == ((), ())
 
 
 def test_which_examples_are_reduced_so():
