@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.auto.planned_panels import PlannedPanels
@@ -11,7 +14,7 @@ from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Const, Select, Var
+from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label, Store
@@ -25,6 +28,8 @@ from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.set_order import set_order
 
+_TILES_PER_PANEL = 8
+"""Tiles of rows that read a panel where packing it costs no more than the strided rows of its operand cost them."""
 _TILE_OF_FUNCTIONS = (2, 2)
 """Rows and vectors where a value has elementwise functions: these are many operations, and code for each element."""
 
@@ -59,9 +64,9 @@ def tile_panels(
     iteration of the first loop; where that may be too few for the `threads`, once for each row of it and each panel.
     What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
     of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored as far as there
-    are columns. The order of each sum stays. Products that `tile_products` suits are left to it, and so are those in
-    which a primitive refuses a step. Comes while loops are parallel. `tile` is the rows and vectors of a full tile, as
-    many as fit by default. Returns what is planned for each.
+    are columns. The order of each sum stays. Products that `tile_products` suits are left to it, unless many tiles of
+    rows read a panel, and so are those in which a primitive refuses a step. Comes while loops are parallel. `tile` is
+    the rows and vectors of a full tile, as many as fit by default. Returns what is planned for each.
     """
     planned = []
     # `tile_batches` tiles rows of batches, as their number changes within a call
@@ -75,10 +80,14 @@ def tile_panels(
         if _fills_vectors(each, machine)
         or (each.vector is not None and (batches or (each.packed is not None and each.update in one_row)))
     }
+    # of operands that nothing has packed, which `tile_products` reads where they are
+    strided = {each.update for each in contractions(schedule.program) if each.packed is None}
     labels = [
         each.update
         for each in products
-        if each.update not in vectors or not (batches or vectors[each.update] is each.columns)
+        if each.update not in vectors
+        or not (batches or vectors[each.update] is each.columns)
+        or (each.update in strided and _is_read_often(each, machine))
     ]
     for label in labels:
         before = schedule.checkpoint()
@@ -97,6 +106,28 @@ def _fills_vectors(contraction: Contraction, machine: Machine) -> bool:
         return False
     columns, lanes = extent_of(contraction.vector), machine.lanes(4)
     return columns % lanes == 0 or columns <= panel_vectors(machine) * lanes
+
+
+def _is_read_often(product: DenseProduct, machine: Machine) -> bool:
+    """Return whether so many tiles of rows read each panel that packing it costs less than reading it where it is.
+
+    Rows of an operand that exceeds the second cache cost more, those in the first cache or of one panel cost nothing. A
+    number of rows that a size says counts as many.
+    """
+    lanes, full = machine.lanes(product.operand.buffer.dtype.bytes), panel_vectors(machine)
+    if product.around or (_vectors(product.columns, lanes) or full) <= full:
+        return False
+    read = [loop.extent for loop in (*product.axes, product.columns)]
+    held = product.operand.buffer.dtype.bytes * prod(_known(read))
+    if len(_known(read)) == len(read) and held <= machine.l1_bytes:
+        return False
+    rows = [loop.extent for loop in product.rows]
+    enough = _TILES_PER_PANEL * rows_of_panel(machine, full) * machine.l2_bytes
+    return len(_known(rows)) < len(rows) or prod(_known(rows)) * max(held, machine.l2_bytes) >= enough
+
+
+def _known(extents: Sequence[Expr]) -> list[int]:
+    return [int(each.value) for each in extents if isinstance(each, Const)]
 
 
 def _tile(

@@ -423,6 +423,29 @@ def test_more_columns_than_a_panel_that_fill_no_vectors_are_padded():
         assert bool(record.applied) is padded
 
 
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "packed"),
+    [
+        (48, 256, 128, True),  # eight tiles of six rows read each panel
+        (47, 256, 128, False),
+        (47, 1024, 1024, True),  # 4 MiB, twice the second cache: four tiles are enough
+        (23, 1024, 1024, False),
+        (1000, 64, 128, False),  # 32 KiB stay in the first cache
+        (1000, 256, 64, False),  # one panel, which is contiguous
+        ("M", 256, 128, True),
+        ("M", 64, 128, False),
+    ],
+)
+def test_operands_whose_columns_fill_vectors_are_packed_if_many_rows_read_them(rows, depth, columns, packed):
+    text = to_text(product("ik", "kj"))
+    for name, number in (("M", rows), ("K", depth), ("N", columns)):
+        if name != number:
+            text = re.sub(rf"\b{name}\b", str(number), text.replace(f"{name}: call()\n", ""))
+    text = text.replace("for b in parallel(B):", "for b in parallel(1):").replace("float32[B,", "float32[1,")
+    done = to_text(DefaultSchedule(AVX512)(parse(text.replace("B: call()\n", ""))).program)
+    assert ("w_packed" in done) is packed
+
+
 def test_products_in_batches_are_left_to_tiles_of_batches():
     model = models.tree_rnn(
         hidden=72, embed=4, vocab=5
