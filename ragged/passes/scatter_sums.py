@@ -54,7 +54,7 @@ def scatter_sums(program: Program) -> Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class _SelectedSum:
-    """A nest of `results`, parallel loops, that starts each element by `start` and adds `update` in loops over `terms`.
+    """A nest of `results`, loops over elements, that starts each by `start` and adds `update` in loops over `terms`.
 
     The term is `value` where `index` is the loop variable of `row`, and where conditions hold: `before` the index is
     evaluated, and `after` it.
@@ -80,7 +80,7 @@ class _Scatter(Rewriter):
 
 def _selected_sum(stmt: Stmt) -> _SelectedSum | None:
     """Return the sum that a nest is; None if it is another."""
-    results, inner = _chain(stmt, LoopKind.PARALLEL)
+    results, inner = _chain(stmt, LoopKind.PARALLEL, LoopKind.SERIAL)
     match inner:
         case Block(body=(Store(buffer=buffer, value=Const(value=0)) as start, For() as loop)):
             terms, update = _chain(loop, LoopKind.SERIAL)
@@ -113,10 +113,10 @@ def _selected_sum(stmt: Stmt) -> _SelectedSum | None:
     return None
 
 
-def _chain(stmt: Stmt, kind: LoopKind) -> tuple[tuple[For, ...], Stmt]:
-    """Return the loops of a kind that are directly inside each other, and what is in them."""
+def _chain(stmt: Stmt, *kinds: LoopKind) -> tuple[tuple[For, ...], Stmt]:
+    """Return the loops of these kinds that are directly inside each other, and what is in them."""
     loops: list[For] = []
-    while isinstance(stmt, For) and stmt.kind is kind:
+    while isinstance(stmt, For) and stmt.kind in kinds:
         loops.append(stmt)
         stmt = stmt.body
     return tuple(loops), stmt

@@ -18,25 +18,29 @@ def shifted(float(E,D) T, int32(N) at) -> (O) {
 """)
 
 
+SIZES = {"E": 7, "D": 19, "B": 5, "L": 3, "G": 2, "N": 11}
+
+
 def arguments(name, random):
-    sizes = {"E": 7, "D": 19, "B": 5, "L": 3, "G": 2, "N": 11}
     inputs = {}
     gradient = LIB[name].gradient(("T",))
-    for each, shape in gradient.shapes({size: sizes[size] for size in gradient.sizes}).items():
+    for each, shape in gradient.shapes({size: SIZES[size] for size in gradient.sizes}).items():
         floats = random.standard_normal(shape).astype(np.float32)
         kind = gradient.parameters[each][0]
         inputs[each] = floats if kind == "float32" else random.integers(0, 7, shape).astype(kind)
     return gradient, inputs
 
 
+@pytest.mark.parametrize("fixed", [False, True], ids=["all sizes", "sizes fixed"])
 @pytest.mark.parametrize("name", LIB.functions)
-def test_the_gradient_of_a_look_up_has_the_bits_of_the_comparisons(name, monkeypatch):
+def test_the_gradient_of_a_look_up_has_the_bits_of_the_comparisons(name, fixed, monkeypatch):
     gradient, inputs = arguments(name, np.random.default_rng(0))
-    text = str(lower_analysed(gradient._analysed, {}, (), {}).schedule().lower())
+    sizes = {size: SIZES[size] for size in gradient.sizes} if fixed else {}
+    text = str(lower_analysed(gradient._analysed, sizes, (), {}).schedule().lower())
     assert "== e" not in text.partition("with kernel:")[2]
-    found = [gradient.compile(threads=threads)(**inputs).tobytes() for threads in (1, 2)]
+    found = [gradient.compile(threads=threads, sizes=sizes)(**inputs).tobytes() for threads in (1, 2)]
     monkeypatch.setattr("ragged.tc.compiled.scatter_sums", lambda program: scatter_nothing(program))
-    assert "== e" in str(lower_analysed(gradient._analysed, {}, (), {}).schedule().lower())
+    assert "== e" in str(lower_analysed(gradient._analysed, sizes, (), {}).schedule().lower())
     compared = gradient.compile(schedule=None, cache=False)(**inputs)
     assert found == [compared.tobytes()] * 2
 
