@@ -76,13 +76,18 @@ class _Nest:
     product: DenseProduct | None
 
     def reduces(self, fused: Sequence[Var]) -> bool:
-        """Return whether there are other loops in the loops `fused`, and these are all of the nest's."""
-        return len(self.loops) == len(fused) and any(len(each.loops) > len(fused) for each in self.statements)
+        """Return whether the loops `fused` are all of the nest's, and those in them have no vectors of their own."""
+        inside = [(each, each.loops[len(fused) :]) for each in self.statements]
+        return (
+            len(self.loops) == len(fused)
+            and any(loops for _, loops in inside)
+            and not any(is_side_by_side(_leaf(each), loop.var) for each, loops in inside for loop in loops)
+        )
 
     def cost(self, fused: Sequence[Var], reduced: bool, threads: int) -> str | None:
         """Return what the nest would lose if other statements stood in its loops `fused` as well; None if nothing.
 
-        `reduced` says that there would be loops besides what is done in each iteration.
+        `reduced` says that there would be loops besides what is done in each iteration, without vectors.
         """
         if self.product is not None:
             batch = {loop.var: loop.extent for loop in self.product.batch}

@@ -19,6 +19,7 @@ from ragged.ir.walk import loads, reads_memory, variables
 from ragged.tc import tree as tc
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
+from ragged.tc.named_calls import name_calls
 from ragged.tc.partials import negated, partials, product, total, where
 from ragged.tc.pull_back import PullBack
 from ragged.tc.ranges import difference
@@ -64,7 +65,7 @@ def gradient_of(
     chosen = tuple(dict.fromkeys(default if wrt is None else wrt))
     if not chosen:
         raise refuse(f"gradient: no parameter of '{function.name}' is of floats", at)
-    return _Reverse(function, chosen, saved).definition()
+    return _Reverse(name_calls(function), chosen, saved).definition()
 
 
 @dataclass

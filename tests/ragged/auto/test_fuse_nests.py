@@ -151,6 +151,19 @@ def test_functions_of_elements_keep_their_vectors():
         assert str(schedule.program).count("for ") == loops
 
 
+def test_a_function_of_a_row_is_computed_where_the_row_is_reduced():
+    """Its vector, over rows, is less than to read all rows again; the reductions have vectors of their own."""
+    lib = tc.define("""
+    def rows(float(N,K) x) -> (y) {
+      s(n) +=! x(n,k) * x(n,k)
+      r(n) = rsqrt(s(n))
+      y(n,k) = x(n,k) * r(n)
+    }
+    """)
+    schedule, _ = fused(lower_analysed(lib.rows._analysed, {}, (), {}).schedule().lower())
+    assert str(schedule.program).count("for n in ") == 1
+
+
 def test_results_have_the_same_bits():
     random = np.random.default_rng(0)
     for name, function in examples():

@@ -210,6 +210,36 @@ def test_saved_outputs_are_not_computed_again():
         np.testing.assert_array_equal(one, other)
 
 
+NAMED = tc.define("""
+def softmax(float(N,D) x) -> (y) {
+  m(n) max=! x(n,d)
+  s(n) +=! exp(x(n,d) - m(n))
+  y(n,d) = exp(x(n,d) - m(n)) / s(n)
+}
+def scores(float(Q,D) x, float(K,D) y) -> (z) { z(q,k) +=! tanh(x(q,d) + y(k,d)) }
+def guarded(float(N) x) -> (y) { y(i) = (i > 0 ? exp(x(i - 1)) : 1) * exp(x(i)) * exp(x(i)) where i in 0:N }
+def plain(float(N,D) x) -> (y) { y(n,d) = tanh(x(n,d)) }
+def turned(float(N,N) x) -> (y) { y(j,i) = exp(x(i,j)) * x(j,i) }
+def nested(float(N) x, float(N) z) -> (y) { y(i) = z(i) * sin(exp(x(i))) }
+""")
+
+
+@pytest.mark.parametrize(
+    ("name", "statements"),
+    [
+        ("softmax", ["exp_s(n, d) = exp(x(n, d) - m(n))"]),
+        ("scores", []),  # a tensor of its values would have more elements than those it reads
+        ("guarded", ["exp_y(i) = exp(x(i))"]),  # under the condition it is in bounds, and stays
+        ("plain", ["y(n, d) = tanh(x(n, d))"]),
+        ("turned", ["exp_y(j, i) = exp(x(i, j))"]),
+        ("nested", ["exp_y(i) = exp(x(i))", "sin_y(i) = sin(exp_y(i))"]),
+    ],
+)
+def test_functions_are_computed_once(name, statements):
+    found = re.findall(r"^  (\w+\(.*\) = (?:exp|tanh|sin)\(.*\))$", str(NAMED[name].gradient()), re.MULTILINE)
+    assert found == statements
+
+
 def test_called_functions_and_second_derivatives():
     given = numbers([(3, 4), (4, 4), (4,)], np.float32)
     assert "layer" not in str(TEXTS.twice.gradient()).partition("{")[2]
