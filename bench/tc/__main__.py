@@ -28,7 +28,7 @@ from bench.shapes.results import ShapesRefused
 from bench.tc.measure import Measurements, Pace, TcProcess
 from bench.tc.report import document, print_report
 from bench.tc.results import TcResult, TcSettings
-from bench.tc.workloads import RANDOM, Workload, random_products, tiny_workloads, workloads
+from bench.tc.workloads import RANDOM, Workload, gradients, random_products, tiny_workloads, workloads
 from ragged.runtime.cores import usable_cores
 
 _WIDTH = 130
@@ -75,7 +75,8 @@ def run(options: Options, console: Console) -> TcResult:
 def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="bench.tc", description=(__doc__ or "").partition("\n")[0])
-    known = [*dict.fromkeys(each.function for each in workloads()), RANDOM]
+    every = [*workloads(), *gradients()]
+    known = [*dict.fromkeys(each.function for each in every), RANDOM]
     parser.add_argument("--functions", type=names, default=known, help=", ".join(known))
     parser.add_argument("--peers", type=names, default=list(TC_PEERS), help=f"{', '.join(EVERY)}, or modules")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
@@ -86,7 +87,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     given = parser.parse_args(arguments)
     check_names(parser, "function", given.functions, known)
     check_peers(parser, given.peers, find)
-    rows = tiny_workloads() if given.quick else workloads()
+    rows = tiny_workloads() if given.quick else every
     chosen = [each for each in rows if each.function in given.functions]
     if RANDOM in given.functions:
         chosen += random_products(2, 64) if given.quick else random_products(_RANDOM_PRODUCTS)

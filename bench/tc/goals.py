@@ -8,7 +8,7 @@ from bench.goals import geometric_mean
 from bench.peers.tc import HALIDE, LIBRARIES, OPENBLAS, OWN, OWN_FIXED, OWN_TUNED, TORCH, TORCH_COMPILED
 from bench.shapes.goals import GoalMet, at_least, at_most
 from bench.tc.results import TcResult, TcRow
-from bench.tc.workloads import RANDOM
+from bench.tc.workloads import GRADIENT, RANDOM
 
 LEAST_OF_BEST = 0.95
 """A row's best peer may take no less than this share of our time."""
@@ -18,8 +18,15 @@ _ROW = OWN_FIXED
 
 def goals_of(result: TcResult) -> list[GoalMet]:
     """Return the goals that a run has measured."""
-    rows = [row for row in result.rows if row.group != RANDOM]
-    return [*_products(result), *_of_functions(rows), *_every_row(rows), *_compiling(rows)]
+    rows = [row for row in result.rows if not row.group]
+    gradients = [row for row in result.rows if row.group == GRADIENT]
+    return [
+        *_products(result),
+        *_of_functions(rows),
+        *_every_row(rows),
+        *_of_gradients(gradients, [*rows, *gradients]),
+        *_compiling(rows),
+    ]
 
 
 def ratio(row: TcRow, peers: Iterable[str], own: str = OWN) -> float | None:
@@ -35,7 +42,7 @@ def _ratios(rows: Iterable[TcRow], peers: Iterable[str], own: str = OWN) -> list
 
 
 def _products(result: TcResult) -> Iterator[GoalMet]:
-    rows = [row for row in result.rows if row.group != RANDOM]
+    rows = [row for row in result.rows if not row.group]
     large = [row for row in rows if row.function in ("tmm", "c3", "mlp1") and row.label != _SMALL]
     for row in large:
         for found in _ratios([row], [OPENBLAS]):
@@ -100,6 +107,20 @@ def _every_row(rows: Sequence[TcRow]) -> Iterator[GoalMet]:
     tuned = [1 / found for found in _ratios(rows, [OWN_TUNED], OWN_FIXED)]
     if tuned:
         yield at_most(3, "what tuning gains over sizes fixed, geometric mean", geometric_mean(tuned), 1.1)
+
+
+def _of_gradients(gradients: Sequence[TcRow], functions: Sequence[TcRow]) -> Iterator[GoalMet]:
+    named = {row.label: row for row in functions}
+    for row in gradients:
+        function = named.get(row.label.removeprefix("gradient of "))
+        if function is row:
+            continue
+        own = row.of(_ROW) or row.of(OWN)
+        before = None if function is None else function.of(_ROW) or function.of(OWN)
+        if own is not None and before is not None:
+            yield at_most(4, f"{row.label}: over the function itself", own.p50 / before.p50, 2.3)
+        for found in _ratios([row], [TORCH], _ROW):
+            yield at_least(4, f"{row.label}: PyTorch's backward pass over ours", found, 1.3)
 
 
 def _compiling(rows: Sequence[TcRow]) -> Iterator[GoalMet]:

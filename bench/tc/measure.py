@@ -18,7 +18,7 @@ from bench.shapes.results import ShapesRefused
 from bench.tc.formulas import FORMULAS
 from bench.tc.messages import Prepare, Prepared, TimeCalls
 from bench.tc.results import TcRow, TcTimes
-from bench.tc.workloads import RANDOM, TABLES, Array, Workload, texts
+from bench.tc.workloads import RANDOM, TABLES, Array, Operands, Workload, definition
 from bench.turns import in_turns
 
 TURNS = 4
@@ -104,7 +104,7 @@ class Measurements:
         of_flops = flops / self.ceilings.gflops / 1000
         of_bytes = moved / self.ceilings.read_gbs(share) / 1000
         in_memory = self.ceilings.read_gbs(share) == self.ceilings.bandwidths[-1].gbs
-        statements = len(str(texts()[workload.function][1]).splitlines()) - 2
+        statements = len(str(definition(workload.function)[1]).splitlines()) - 2
         return TcRow(
             workload.label,
             workload.function,
@@ -122,8 +122,10 @@ class Measurements:
 
 
 def reference(workload: Workload) -> list[Array]:
-    """Return the results in float64, by NumPy."""
+    """Return the results in float64, by NumPy; of gradients, which it has none of, by PyTorch."""
     given = workload.operands()
+    if workload.differentiated is not None:
+        return _reference_gradient(workload, given)
     for table, indices in TABLES.get(workload.function, {}).items():  # of the rest of a table nothing is read
         rows, places = np.unique(given[indices], return_inverse=True)
         given[table], given[indices] = given[table][rows], places.reshape(given[indices].shape)
@@ -133,6 +135,15 @@ def reference(workload: Workload) -> list[Array]:
     ]
     found = FORMULAS[workload.function](np, *wide)
     return list(found) if isinstance(found, tuple) else [found]
+
+
+def _reference_gradient(workload: Workload, given: Operands) -> list[Array]:
+    import torch  # the peer that gradients are compared with
+
+    from bench.peers.tc.torch_eager import Measured
+
+    wide = {name: each.astype(float) if each.dtype == np.float32 else each for name, each in given.items()}
+    return [each.numpy() for each in Measured(torch.get_num_threads()).call(workload, wide)()]
 
 
 def _times(peer: str, calls: Sequence[int], prepared: Prepared) -> TcTimes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from mmap import mmap
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.tc.formulas import FORMULAS
 from ragged import tc
 from ragged.tc import TcFunction
 
@@ -20,8 +22,12 @@ Array: TypeAlias = NDArray[Any]
 Operands: TypeAlias = dict[str, Any]
 """The arguments of a function by name, in order: arrays, and numbers for integer scalars."""
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "tc"
+SUFFIX = "_gradient"
+"""What follows the name of a function in that of its gradient."""
 RANDOM = "random sizes"
 """The group of products of random sizes: ours alone runs them, for all sizes and with sizes fixed."""
+GRADIENT = "gradient"
+"""The group of gradients by all parameters of floats: ours and PyTorch's backward pass run them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +42,46 @@ class Workload:
     @property
     def text(self) -> str:
         """The text that defines the function."""
-        return texts()[self.function][0]
+        return definition(self.function)[0]
+
+    @property
+    def differentiated(self) -> str | None:
+        """The function that it is the gradient of; None for others."""
+        return self.function.removesuffix(SUFFIX) if self.function.endswith(SUFFIX) else None
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions of products and convolutions; 0 for others, which memory bounds."""
-        return _FLOPS[self.function](**self.sizes) if self.function in _FLOPS else 0
+        """Multiplications and additions of products and convolutions; 0 for others, which memory bounds.
+
+        A gradient has twice as many: by each of two operands.
+        """
+        own, times = (self.differentiated, 2) if self.differentiated else (self.function, 1)
+        return times * _FLOPS[own](**self.sizes) if own in _FLOPS else 0
 
     @property
     def bytes(self) -> int:
-        """The bytes of all arguments and results, each counted once: of tables, of the rows that are named."""
-        function, sizes = texts()[self.function][1], self.sizes
+        """The bytes of all arguments that are read and of results, each once: of tables, of the rows that are named."""
+        (text, function), sizes = definition(self.function), self.sizes
         shapes = function.shapes(sizes)
         domains = function.infer(**{name: sizes[name] for name in function.scalars}, **shapes)
         results = ([extent for _, extent in domain] for domain in domains.values())
-        indices = [shapes[name] for name in TABLES.get(self.function, {}).values()]
-        rows = [(prod(shape), sizes["D"] + 1) for shape in indices]
-        return 4 * sum(map(prod, (*results, *(rows or shapes.values()))))
+        if self.differentiated is not None:  # its text calls no functions
+            shapes = {
+                name: each
+                for name, each in shapes.items()
+                if re.search(rf"\b{name}\(", text.partition("{")[2])
+            }
+        tables = {name: each for name, each in TABLES.get(self.function, {}).items() if name in shapes}
+        rows = [(*shapes[indices], shapes[table][1]) for table, indices in tables.items()]
+        others = [each for name, each in shapes.items() if name not in tables]
+        return 4 * sum(map(prod, (*results, *rows, *others)))
 
     def operands(self) -> Operands:
         """Return arguments drawn from a seed, with deviation 1.
 
         Of a table only rows that are named are filled: the others are zeros, for which the system has no memory yet.
         """
-        function, random = texts()[self.function][1], np.random.default_rng(0)
+        function, random = definition(self.function)[1], np.random.default_rng(0)
         shapes, tables = function.shapes(self.sizes), TABLES.get(self.function, {})
         found: Operands = {name: self.sizes[name] for name in function.scalars}
         for name, shape in shapes.items():
@@ -71,10 +93,25 @@ class Workload:
                 found[tables[name]] = indices
             elif name not in found:
                 found[name] = random.standard_normal(shape, np.float32)
+        if self.differentiated is not None:
+            results = FORMULAS[self.differentiated](np, *list(found.values())[: self.arguments])
+            outputs = texts()[self.differentiated][1].outputs
+            results = results if isinstance(results, tuple) else (results,)
+            found |= {name: each for name, each in zip(outputs, results, strict=True) if name in found}
         return found
 
+    @property
+    def arguments(self) -> int:
+        """The number of arguments of the function that it is, or is the gradient of."""
+        function = texts()[self.differentiated or self.function][1]
+        return len(function.scalars) + len(function.shapes(self.sizes))
 
-TABLES = {"lookup": {"T": "I"}, "two_lookups": {"T1": "I1", "T2": "I2"}}
+
+TABLES = {
+    "lookup": {"T": "I"},
+    "two_lookups": {"T1": "I1", "T2": "I2"},
+    "lookup_gradient": {"T": "I"},
+}
 """The tables of a function, each with the numbers of the rows that are read of it."""
 _FLOPS: dict[str, Callable[..., int]] = {
     "tmm": lambda M, K, N: 2 * M * K * N,
@@ -108,6 +145,16 @@ def texts() -> dict[str, tuple[str, TcFunction]]:
         lib = tc.define(text, name=path.name)
         found.update({name: (text, lib[name]) for name in lib.functions})
     return found
+
+
+@cache
+def definition(name: str) -> tuple[str, TcFunction]:
+    """Return a function of examples/tc, or the gradient of one that is given its outputs, with the text of it."""
+    if name in texts():
+        return texts()[name]
+    own = texts()[name.removesuffix(SUFFIX)][1]
+    gradient = own.gradient(saved=own.outputs)
+    return str(gradient), gradient
 
 
 def _row(function: str, label: str | None = None, **sizes: int) -> Workload:
@@ -151,6 +198,31 @@ def workloads() -> list[Workload]:
     ]
 
 
+def gradients() -> list[Workload]:
+    """Return the gradients of functions by all their parameters of floats, and functions at the sizes of theirs alone.
+
+    A gradient by the table of 1LUT would have as many zeros as that; sums over 32 images are not exact enough.
+    """
+    chosen = (
+        "group_convolution 16 of 14",
+        "mlp3 128-64-32-2",
+        "layer_norm 4096 x 768",
+        "softmax 512 x 1000",
+    )
+    functions = {row.label: row for row in workloads()}
+    own = [
+        _row("lookup", "of 10,000 rows", E=10_000, D=64, B=128, L=50),
+        _row("masked_convolution", "of 8 images", N=8, F=64, C=64, H=56, W=56),
+    ]
+    return [
+        *(replace(row, group=GRADIENT) for row in own),
+        *(
+            Workload(f"gradient of {row.label}", f"{row.function}{SUFFIX}", row.sizes, GRADIENT)
+            for row in (*own, *(functions[label] for label in chosen))
+        ),
+    ]
+
+
 def random_products(count: int, largest: int = 1024) -> list[Workload]:
     """Return products of sizes drawn from a seed."""
     drawn = np.random.default_rng(0).integers(min(16, largest), largest + 1, (count, 3))
@@ -161,10 +233,11 @@ def random_products(count: int, largest: int = 1024) -> list[Workload]:
 
 
 def tiny_workloads() -> list[Workload]:
-    """Return rows of the same functions that take no time: to see that all works."""
+    """Return rows of the same functions and gradients that take no time: to see that all works."""
     small = {"KH": 3, "KW": 3, "H": 9, "W": 8, "G": 4, "E": 50, "E1": 50, "E2": 40}
     found: dict[str, Workload] = {}
-    for row in workloads():
+    for row in [*workloads(), *gradients()]:
         sizes = {name: small.get(name, min(size, 5)) for name, size in row.sizes.items()}
-        found.setdefault(row.function, Workload(f"{row.function} tiny", row.function, sizes))
+        label = f"{row.function} tiny"
+        found.setdefault(row.function, Workload(label, row.function, sizes, row.group))
     return list(found.values())

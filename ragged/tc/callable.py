@@ -92,6 +92,11 @@ class TcCallable:
         return tuple(self._function.scalars)
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, in order."""
+        return tuple(self._function.outputs)
+
+    @property
     def read_first(self) -> tuple[str, ...]:
         """The outputs that are read before they are written, and are no parameters: calls give them as `out=`."""
         return tuple(self._function.initial)

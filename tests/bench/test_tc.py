@@ -16,7 +16,7 @@ from bench.tc.measure import Pace, reference
 from bench.tc.page import page_of
 from bench.tc.report import document, print_report
 from bench.tc.results import TcResult, TcRow, TcSettings, TcTimes
-from bench.tc.workloads import RANDOM, random_products, tiny_workloads, workloads
+from bench.tc.workloads import GRADIENT, RANDOM, gradients, random_products, tiny_workloads, workloads
 
 WRONG = "tests.bench.planted.tc_wrong"
 TINY = {row.function: row for row in tiny_workloads()}
@@ -60,6 +60,26 @@ def test_libraries_have_the_same_answers(name):
     options = Options((TINY["tmm"], TINY["softmax"]), (name,), 1, Pace(2, 0.01, 0.0), True)
     found = run(options, Console(quiet=True))
     assert found.refused == [] and [len(row.peers) for row in found.rows] == [1, 1]
+
+
+@pytest.mark.parametrize("name", [OWN, "torch-compiled"])
+def test_gradients_have_the_numbers_of_pytorch(name):
+    """Outputs that a gradient is given are those of its other arguments."""
+    rows = [row for row in TINY.values() if row.differentiated]
+    assert len(rows) == 6
+    chosen = rows if name == OWN else [TINY["mlp3_gradient"]]
+    found = run(Options(tuple(chosen), (name,), 1, Pace(2, 0.01, 0.0), True), Console(quiet=True))
+    assert found.refused == [] and [len(row.peers) for row in found.rows] == [1] * len(chosen)
+
+
+def test_what_a_gradient_does_not_read_does_not_count():
+    gradient, function = TINY["lookup_gradient"], TINY["lookup"]
+    numbers = {"T": 50 * 5, "I": 5 * 5, "d_O": 5 * 5}
+    assert {name: each.size for name, each in gradient.operands().items()} == numbers
+    assert gradient.bytes == 4 * (
+        numbers["I"] + numbers["d_O"] + numbers["T"]
+    )  # those of the result, as many as of T
+    assert TINY["mlp3_gradient"].flops == 2 * TINY["mlp3"].flops and gradient.flops == function.flops == 0
 
 
 @pytest.mark.thorough
@@ -113,6 +133,9 @@ def test_goals_are_ratios_of_medians():
         row("group_convolution", 10, 18, "group_convolution", TORCH, floor=6.0),
         row("softmax", 100, 95, "softmax", TORCH, floor=80.0, memory_bound=True),
         row("c3 small", 100, 50, "c3", OWN_FIXED),
+        row("gradient of softmax", 220, 264, "softmax_gradient", TORCH, group=GRADIENT),
+        row("lookup of few", 10, 20, "lookup", TORCH, group=GRADIENT),
+        row("gradient of lookup of few", 25, 20, "lookup_gradient", TORCH, group=GRADIENT),
         refused=[ShapesRefused("jax", "everything", "absent")],
     )
     assert found["sizes fixed over ours for all sizes, geometric mean of 1 rows"] == ("0.500", False)
@@ -124,6 +147,10 @@ def test_goals_are_ratios_of_medians():
     assert found["group_convolution: oneDNN over ours, geometric mean"] == ("1.800", False)
     assert found["softmax: share of the bandwidth of memory"] == ("0.800", False)
     assert found["the best peer over ours, least of 5 rows (0 below)"] == ("0.950", True)
+    assert found["gradient of softmax: over the function itself"] == ("2.200", True)
+    assert found["gradient of softmax: PyTorch's backward pass over ours"] == ("1.200", False)
+    assert found["gradient of lookup of few: over the function itself"] == ("2.500", False)
+    assert "lookup of few: over the function itself" not in found
     assert found["seconds from the text to a function of one statement, most"] == ("0.600", False)
     assert found["milliseconds from the text to a function from the cache, most"] == ("4.000", True)
 
@@ -131,7 +158,7 @@ def test_goals_are_ratios_of_medians():
 def test_the_rows_are_the_papers():
     labels = [each.label for each in workloads()]
     assert len(labels) == len(set(labels)) >= 24
-    assert {each.function for each in workloads()} == set(TINY)
+    assert {each.function for each in [*workloads(), *gradients()]} == set(TINY)
     flops = {each.label: each.flops for each in workloads()}
     assert flops["tmm 128 x 1024 x 1024"] == 2 * 128 * 1024 * 1024
     assert flops["group_convolution 32 of 7"] == 2 * 32 * 32 * 32 * 32 * 25 * 9

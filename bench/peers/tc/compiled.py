@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from bench.peers.tc.peer import Call, TcPeer
-from bench.tc.workloads import Array, Operands, Workload, texts
+from bench.tc.workloads import Array, Operands, Workload, gradients, texts
 from ragged import tc
 from ragged.tc import TcFunction
 
@@ -18,7 +18,7 @@ from ragged.tc import TcFunction
 class Measured(TcPeer):
     """One function for all sizes; each row has an empty cache on disk."""
 
-    functions = frozenset(texts())
+    functions = frozenset({*texts(), *(each.function for each in gradients())})
     fixed: ClassVar[bool] = False
     tuning_seconds: ClassVar[float] = 0.0
 

@@ -1,8 +1,9 @@
-"""PyTorch without gradients, as it comes and compiled: convolutions are oneDNN's, products MKL's."""
+"""PyTorch, as it comes and compiled: convolutions are oneDNN's, products MKL's. Gradients are its backward pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from bench.peers.tc.peer import Call, TcPeer
-from bench.tc.workloads import Array, Operands, Workload
+from bench.tc.workloads import SUFFIX, Array, Operands, Workload
 
 
 def _kronecker(w0: Tensor, w1: Tensor, w2: Tensor, x: Tensor) -> Tensor:
@@ -88,10 +89,23 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 }
 
 
+def backward(formula: Callable[..., Any], given: Sequence[Any], rest: Sequence[Tensor]) -> Call:
+    """Return the backward pass by all floats of those `given`, after the forward pass.
+
+    `rest` are results that gradients are given, which it has of its own, and then those of the results.
+    """
+    tensors = [
+        each.requires_grad_() for each in given if isinstance(each, Tensor) and each.is_floating_point()
+    ]
+    results = formula(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    return partial(torch.autograd.grad, results, tensors, rest[-len(results) :], retain_graph=True)
+
+
 class Measured(TcPeer):
     """Eager calls."""
 
-    functions = frozenset(FORMULAS)
+    functions = frozenset({*FORMULAS, *(f"{name}{SUFFIX}" for name in FORMULAS)})
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
@@ -102,6 +116,8 @@ class Measured(TcPeer):
         arrays = operands.values()
         given = [each if isinstance(each, int) else torch.from_numpy(each) for each in arrays]
         formula = self.formula(workload)
+        if workload.differentiated is not None:
+            return backward(formula, given[: workload.arguments], given[workload.arguments :])
 
         def run() -> object:
             with torch.inference_mode():
@@ -110,8 +126,8 @@ class Measured(TcPeer):
         return run
 
     def formula(self, workload: Workload) -> Callable[..., Any]:
-        """Return the function of tensors."""
-        return FORMULAS[workload.function]
+        """Return the function of tensors, which a gradient is of."""
+        return FORMULAS[workload.differentiated or workload.function]
 
     def arrays(self, result: Any) -> list[Array]:
         """See `TcPeer`."""
@@ -124,5 +140,5 @@ class Compiled(Measured):
     def formula(self, workload: Workload) -> Callable[..., Any]:
         """See `Measured`."""
         torch.compiler.reset()  # or it compiles a function for all sizes when it meets other ones
-        found: Callable[..., Any] = torch.compile(FORMULAS[workload.function])
+        found: Callable[..., Any] = torch.compile(super().formula(workload))
         return found
