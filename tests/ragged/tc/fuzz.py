@@ -3,7 +3,7 @@
     python -m tests.ragged.tc.fuzz --examples 10000 --seed 0 --jobs 2
 
 Half of the statements have no ranges: what is refused has to be a `TcError`. Of the others all accesses are proven or
-checked. One in twenty is compiled by the default schedule, the others as they are written. Chunks run in processes of
+checked: where an index of the data is out of range, calls have to raise a `DataError`. One in twenty is compiled by the default schedule, the others as they are written. Chunks run in processes of
 their own, so that a crash ends one chunk alone. Exits with 1 if an example failed; each is printed with its seed.
 """
 
@@ -15,10 +15,12 @@ import sys
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ragged import tc
+from ragged.errors import DataError
 from tests.ragged.tc.random_programs import Writer, arguments, close
-from tests.ragged.tc.reference import evaluate, interpreted
+from tests.ragged.tc.reference import OutOfRange, evaluate, interpreted
 
 SCHEDULED = 20
 """Of so many examples one has the default schedule."""
@@ -43,12 +45,27 @@ def check(text, seed, scheduled):
     except tc.TcError as refusal:
         assert refusal.phase in ("check", "range", "call") and refusal.line >= 0, refusal
         return
-    wanted = evaluate(function, *given)
+    kernel = function.compile(schedule="default" if scheduled else None, cache=False, threads=2)
+    try:
+        wanted = evaluate(function, *given)
+    except OutOfRange as outside:
+        for run in (partial(interpreted, function), kernel):
+            refuses(run, given, outside)
+        return
     accesses, *sorts = map(int, re.findall(r"\d+", function.show("checks").splitlines()[0]))
     assert accesses == sum(sorts), function.show("checks")
     close(interpreted(function, *given), wanted, text)
-    found = function.compile(schedule="default" if scheduled else None, cache=False, threads=2)(*given)
+    found = kernel(*given)
     close(found if isinstance(found, dict) else {next(iter(wanted)): found}, wanted, text)
+
+
+def refuses(run, given, outside):
+    """Raise unless a call says that an index of the data is out of range."""
+    try:
+        run(*given)
+    except DataError:
+        return
+    raise AssertionError(f"{outside} is read")
 
 
 def chunk(first, count):

@@ -26,6 +26,10 @@ OPERATORS = {
 }  # fmt: skip
 
 
+class OutOfRange(Exception):
+    """An index that is read from an array is outside of a tensor."""
+
+
 def evaluate(function, *arrays):
     """Return the outputs of a `TcFunction` without calls, by name, in float64; each read is checked."""
     checked = function._analysed.function
@@ -83,7 +87,8 @@ def _value(node, scope, tensors, lets):
             place = tuple(
                 _value(each, scope, tensors, lets) - low for each, low in zip(arguments, lower, strict=True)
             )
-            assert all(0 <= p < extent for p, extent in zip(place, array.shape, strict=True)), (name, place)
+            if not all(0 <= p < extent for p, extent in zip(place, array.shape, strict=True)):
+                raise OutOfRange(f"{name}{place}")
             return array[place].item()
         case tc.Conversion(operand=operand):
             return _value(operand, scope, tensors, lets)

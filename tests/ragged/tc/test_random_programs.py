@@ -35,6 +35,14 @@ def test_a_few_examples_of_the_command(capsys):
     assert "4 examples, 0 failed" in capsys.readouterr().out
 
 
+def test_an_index_out_of_range_is_refused(monkeypatch):
+    """The data of these examples name an element behind the last one, and one before the first."""
+    seeds = (4_500_002_468, 4_500_003_190)
+    assert [fuzz.failure(seed, scheduled=True) for seed in seeds] == [None, None]
+    monkeypatch.setattr(fuzz, "interpreted", lambda function, *given: {})
+    assert all("is read" in fuzz.failure(seed, scheduled=False) for seed in seeds)
+
+
 def test_what_differs_is_reported(monkeypatch):
     monkeypatch.setattr(fuzz, "interpreted", lambda function, *given: {})
     failures = [each for seed in range(8) if (each := fuzz.failure(seed, scheduled=False)) is not None]
