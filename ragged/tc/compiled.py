@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ from ragged.tc.kernel import TcKernel, TcOrigin, TcParts, TcText
 from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
 from ragged.tc.merge import MergedFunction, merge_dimensions
+from ragged.tc.named_calls import share_calls
 from ragged.transform.loops.split import Tail
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -182,6 +183,8 @@ def lower_analysed(
     analysed: AnalysedFunction, sizes: Mapping[str, int], parameters: Iterable[str], split: Mapping[str, int]
 ) -> LoweredTc:
     """Return a function's tensors for options of `TcOptions`, with the names of its `parameters`."""
+    if not analysed.function.varies:
+        analysed = replace(analysed, function=share_calls(analysed.function))
     merged = merge_dimensions(analysed, split)
     function = merged.analysed.function
     fixed = merged.with_products({function.values[name]: value for name, value in sizes.items()})

@@ -1,7 +1,8 @@
-"""Calls of elementwise functions as tensors of their own, so that a gradient computes each of them once."""
+"""Calls of elementwise functions as tensors of their own, so that each of them is computed once."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -32,58 +33,90 @@ def name_calls(function: CheckedFunction) -> CheckedFunction:
     A call stays where it is if no tensor that it reads has as many elements as its values, as those of the sum of a row
     and a column; and under a condition, without which it might read out of bounds.
     """
-    namer = _Namer(function)
+    return _named(function, None).renamed()
+
+
+def share_calls(function: CheckedFunction) -> CheckedFunction:
+    """Return the same function, with a tensor for the values of calls that several statements make (`name_calls`).
+
+    They make them in the same order of indices, so that their loops can be fused, and a row of values stays in cache.
+    """
+    made = _named(function, None).made
+    shared = {each for each, statements in made.items() if len(statements) > 1}
+    return _named(function, shared).renamed() if shared else function
+
+
+def _named(function: CheckedFunction, wanted: Collection[_Values] | None) -> _Namer:
+    namer = _Namer(function, wanted)
     for statement in function.statements:
         namer.add(statement)
-    return replace(function, statements=namer.statements, versions=namer.versions)
+    return namer
 
 
 @dataclass
 class _Namer:
+    """Gives calls tensors: those that are `wanted`, or all if that is None. `made` has the statements of each call."""
+
     function: CheckedFunction
+    wanted: Collection[_Values] | None
     statements: list[CheckedStatement] = field(default_factory=list)
     known: dict[_Values, TensorVersion] = field(default_factory=dict)
+    made: dict[_Values, set[CheckedStatement]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions = dict(self.function.versions)
 
+    def renamed(self) -> CheckedFunction:
+        """Return the function with the statements so far."""
+        return replace(self.function, statements=self.statements, versions=self.versions)
+
     def add(self, statement: CheckedStatement) -> None:
         """Add a statement, after those of the calls in it."""
-        calls = _Calls(self, statement)
-        value = calls.expr(statement.value)
+        value = _Calls(self, statement).expr(statement.value)
         self.statements.append(statement if value is statement.value else replace(statement, value=value))
 
-    def named(self, statement: CheckedStatement, call: Unary) -> Expr:
-        """Return the element of a tensor that a call is; the call itself if it stays."""
+    def element(self, statement: CheckedStatement, call: Unary, value: Unary) -> Expr:
+        """Return the element of a tensor that a call is, or its `value`, the call with the calls in it replaced."""
         indices = tuple(var for var in statement.all_indices if mentions(call, (var,)))
-        reads = list(loads(call))
-        if not any(all(mentions(load, (var,)) for var in indices) for load in reads):
-            return call
-        if call == statement.value and statement.combiner is None and indices == statement.indices:
-            return call
+        if not any(all(mentions(load, (var,)) for var in indices) for load in loads(call)):
+            return value
         ranges = tuple(statement.ranges[var] for var in indices)
-        along = dict(zip(indices, map(Ref, AXES), strict=False))
-        version = self.known.get((substitute(call, along), ranges))
-        if version is None:
-            name = f"{call.op.value}_{statement.target.name}"
-            version = TensorVersion(name, call.dtype.value, len(indices), statement.at, domain=ranges)
-            own = {var: Ref(Var(var.name)) for var in indices}
-            self.known[substitute(call, along), ranges] = self.versions[version.buffer] = version
-            self.statements.append(
-                CheckedStatement(
-                    replace(statement.source, operator="="),
-                    version,
-                    None,
-                    None,
-                    None,
-                    tuple(each.var for each in own.values()),
-                    (),
-                    substitute(call, own),
-                    (),
-                    {own[var].var: each for var, each in zip(indices, ranges, strict=True)},
-                )
+        key = substitute(call, dict(zip(indices, map(Ref, AXES), strict=False))), ranges
+        self.made.setdefault(key, set()).add(statement)
+        whole = call == statement.value and statement.combiner is None and indices == statement.indices
+        if (whole and key not in self.known) or (self.wanted is not None and key not in self.wanted):
+            return value
+        if key not in self.known:
+            self.known[key] = self.version(statement, value, indices, ranges)
+        return Load(self.known[key].buffer, tuple(map(Ref, indices)))
+
+    def version(
+        self,
+        statement: CheckedStatement,
+        value: Unary,
+        indices: tuple[Var, ...],
+        ranges: tuple[IndexRange, ...],
+    ) -> TensorVersion:
+        """Return the tensor of a call's values, computed before a statement."""
+        name = f"{value.op.value}_{statement.target.name}"
+        found = TensorVersion(name, value.dtype.value, len(indices), statement.at, domain=ranges)
+        self.versions[found.buffer] = found
+        own = {var: Var(var.name) for var in indices}
+        self.statements.append(
+            CheckedStatement(
+                source=replace(statement.source, operator="="),
+                target=found,
+                previous=None,
+                earlier=None,
+                combiner=None,
+                indices=tuple(own.values()),
+                reduced=(),
+                value=substitute(value, {var: Ref(new) for var, new in own.items()}),
+                witnesses=(),
+                ranges=dict(zip(own.values(), ranges, strict=True)),
             )
-        return Load(version.buffer, tuple(map(Ref, indices)))
+        )
+        return found
 
 
 class _Calls(Rewriter):
@@ -97,7 +130,8 @@ class _Calls(Rewriter):
         """Rewrite an expression."""
         if isinstance(expr, Select):
             return expr
-        expr = super().expr(expr)
+        value = super().expr(expr)
         if isinstance(expr, Unary) and isinstance(expr.op, Elementwise):
-            return self.namer.named(self.statement, expr)
-        return expr
+            assert isinstance(value, Unary)
+            return self.namer.element(self.statement, expr, value)
+        return value

@@ -122,7 +122,7 @@ def examples():
             yield name, lib[name]
 
 
-STEPS = {"moments": 3, "layer_norm": 4, "group_norm": 8, "softmax": 2, "wavenet_block": 3, "two_lookups": 1}
+STEPS = {"moments": 3, "layer_norm": 4, "group_norm": 8, "softmax": 3, "wavenet_block": 3, "two_lookups": 1}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
     python -m tests.ragged.tc.fuzz --examples 10000 --seed 0 --jobs 2
 
 Half of the statements have no ranges: what is refused has to be a `TcError`. Of the others all accesses are proven or
-checked: where an index of the data is out of range, calls have to raise a `DataError`. One in twenty is compiled by the default schedule, the others as they are written. Chunks run in processes of
-their own, so that a crash ends one chunk alone. Exits with 1 if an example failed; each is printed with its seed.
+checked: where an index of the data is out of range, calls have to raise a `DataError`. One in twenty is compiled by the
+default schedule, the others as they are written. Chunks run in processes of their own, so that a crash ends one chunk
+alone. Exits with 1 if an example failed; each is printed with its seed.
 """
 
 import argparse
