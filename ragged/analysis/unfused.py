@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragged.ir.expr import Binary, Ref
+from ragged.ir.expr import Binary, Const, Expr, Ref
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import all_expressions, mentions
@@ -13,11 +13,12 @@ from ragged.ir.walk import all_expressions, mentions
 def unfused(loop: For) -> For | None:
     """Return the nest of two loops that runs the iterations of a loop that `fuse` made, or None if it made none.
 
-    `for e in kind(m * n): i = e // n; j = e % n; body` gives `for i in kind(m): for j in kind(n): body`.
+    `for e in kind(m * n): i = e // n; j = e % n; body` gives `for i in kind(m): for j in kind(n): body`, also where the
+    product is folded: of `n * 9` iterations with `i = e // (n * 3)` there are 3 for `i`.
     """
     match loop:
         case For(
-            extent=Binary(op=BinaryOp.MUL, lhs=count, rhs=extent),
+            extent=extent,
             body=Let(
                 var=outer,
                 value=Binary(op=BinaryOp.FLOORDIV, lhs=Ref(var=dividend), rhs=divisor),
@@ -27,11 +28,31 @@ def unfused(loop: For) -> For | None:
             ),
         ) if (
             dividend is other is loop.var
-            and divisor == modulus == extent
+            and divisor == modulus
+            and (count := _quotient(extent, divisor)) is not None
             and not any(mentions(expr, (loop.var,)) for expr in all_expressions(body))
         ):
             return replace(
-                loop, var=outer, extent=count, body=replace(loop, var=inner, extent=extent, body=body)
+                loop, var=outer, extent=count, body=replace(loop, var=inner, extent=divisor, body=body)
             )
         case _:
             return None
+
+
+def _quotient(product: Expr, factor: Expr) -> Expr | None:
+    """Return what a factor is multiplied by in a product, or None if it is none of it."""
+    if isinstance(product, Binary) and product.op is BinaryOp.MUL and factor in (product.lhs, product.rhs):
+        return product.lhs if factor == product.rhs else product.rhs
+    (number, rest), (by, other) = _split(product), _split(factor)
+    return Const(number // by) if rest == other and by > 0 and number % by == 0 else None
+
+
+def _split(expr: Expr) -> tuple[int, Expr]:
+    """Return the number that an expression is multiplied by, and the rest."""
+    match expr:
+        case Const(value=int(number)):
+            return number, Const(1)
+        case Binary(op=BinaryOp.MUL, lhs=rest, rhs=Const(value=int(number))):
+            return number, rest
+        case _:
+            return 1, expr
