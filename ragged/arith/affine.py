@@ -116,6 +116,14 @@ def at_most(expr: Expr, extents: Extents) -> int | None:
     if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
         bounds = [bound for side in (expr.lhs, expr.rhs) if (bound := at_most(side, extents)) is not None]
         return min(bounds, default=None)
+    if (
+        isinstance(expr, Binary)
+        and expr.op is BinaryOp.FLOORDIV
+        and isinstance(expr.rhs, Const)
+        and expr.rhs.value > 0
+    ):
+        most = at_most(expr.lhs, extents)
+        return None if most is None else most // int(expr.rhs.value)
     form = affine(expr)
     if expr in form.terms:
         bounds_of_term = interval(expr, extents)

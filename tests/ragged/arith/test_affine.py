@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragged.arith.affine import affine, divided, interval
+from ragged.arith.affine import affine, at_most, divided, interval
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Ref, Unary, Var
 from ragged.ir.interpret.evaluate import Evaluator
@@ -52,6 +52,16 @@ def test_an_interval_holds_every_value(index, place):
 def test_divisions(index, place, by):
     quotient, rest = divided(index, by, EXTENTS)
     assert (value(quotient, place), value(rest, place)) == divmod(value(index, place), by)
+
+
+def test_an_upper_bound_of_what_is_left_of_a_tile():
+    size, tile = Ref(Var("N")), Ref(Var("t"))
+    left = Binary(BinaryOp.SUB, size, Binary(BinaryOp.MUL, tile, Const(64)))
+    short = Binary(BinaryOp.MIN, left, Const(64))
+    vectors = Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.ADD, short, Const(15)), Const(16))
+    assert at_most(vectors, {}) == 4
+    assert at_most(Binary(BinaryOp.MUL, vectors, Const(-1)), {}) is None
+    assert at_most(Binary(BinaryOp.FLOORDIV, left, Const(16)), {}) is None
 
 
 def test_no_division_is_left_of_tiles():
