@@ -142,7 +142,10 @@ def _reference_gradient(workload: Workload, given: Operands) -> list[Array]:
 
     from bench.peers.tc.torch_eager import Measured
 
-    wide = {name: each.astype(float) if each.dtype == np.float32 else each for name, each in given.items()}
+    floats = {
+        name for name, each in given.items() if isinstance(each, np.ndarray) and each.dtype == np.float32
+    }
+    wide = {name: each.astype(float) if name in floats else each for name, each in given.items()}
     return [each.numpy() for each in Measured(torch.get_num_threads()).call(workload, wide)()]
 
 

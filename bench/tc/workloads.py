@@ -93,9 +93,9 @@ class Workload:
                 found[tables[name]] = indices
             elif name not in found:
                 found[name] = random.standard_normal(shape, np.float32)
-        if self.differentiated is not None:
+        outputs = texts()[self.differentiated][1].outputs if self.differentiated is not None else ()
+        if self.differentiated is not None and found.keys() & set(outputs):
             results = FORMULAS[self.differentiated](np, *list(found.values())[: self.arguments])
-            outputs = texts()[self.differentiated][1].outputs
             results = results if isinstance(results, tuple) else (results,)
             found |= {name: each for name, each in zip(outputs, results, strict=True) if name in found}
         return found
