@@ -16,7 +16,7 @@ from ragged.ir.expr import Const, Unary, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, LoopKind, Reduce, Store
-from ragged.ir.walk import children, flat, subexpressions
+from ragged.ir.walk import children, flat, mentions, subexpressions
 from ragged.polyhedral.context import PolyhedralLimitError
 from ragged.polyhedral.nest_distances import AlignedNest, coincident
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -93,6 +93,8 @@ class _Nest:
             batch = {loop.var: loop.extent for loop in self.product.batch}
             if not batch.keys() >= set(fused):
                 return f"the product '{self.product.update.name}' would lose its register tiles"
+            if self.product.is_packed and mentions(self.product.operand, fused):
+                return f"the product '{self.product.update.name}' would not read panels right after they are packed"
             known = [int(extent.value) for var in fused if isinstance(extent := batch[var], Const)]
             if not known or not are_shared(prod(known), threads):
                 return f"workers would not share the columns of the product '{self.product.update.name}'"

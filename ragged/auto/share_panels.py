@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragged.analysis.loop_bodies import name_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
+from ragged.ir.stmt import For
+from ragged.ir.walk import flat
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.mapping.parallel import parallel
@@ -32,7 +36,8 @@ def share_panels(
             read w_packed[b, j]
 
     `nest` are the loops over the batch and over panels that read, `fill` those that fill, if the operand is an input;
-    both outermost first. Loops over `rows` directly inside are shared too. What a primitive refuses is left.
+    both outermost first. Other nests may stand between them. Loops over `rows` directly inside are shared too. What a
+    primitive refuses is left.
     """
     for loop in (*nest[:-1], *rows):
         _try_parallel(schedule, loop)
@@ -57,12 +62,22 @@ def _fuse_fill(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var])
     for place, (filled, read) in enumerate(zip(fill, nest, strict=False)):
         before = schedule.checkpoint()
         try:
+            if place == 0:
+                _put_before(schedule, filled, read)
             schedule.apply(parallel, filled)
             (fused[place],) = schedule.apply(fuse_siblings, filled, read).loops[read]
         except ScheduleError:
             schedule.restore(before)
             break
     return tuple(fused)
+
+
+def _put_before(schedule: LoopSchedule, fill: Var, read: Var) -> None:
+    """Put an outermost loop right before another one, if other statements stand between them."""
+    parts = list(flat(schedule.program.kernel))
+    names = [part.var if isinstance(part, For) else None for part in parts]
+    if {fill, read} <= set(names) and names.index(fill) < names.index(read) - 1:
+        schedule.apply(reorder_stmts, fill, name_of(parts[names.index(read) - 1]))
 
 
 def _one_parallel_loop(schedule: LoopSchedule, nest: Sequence[Var]) -> None:

@@ -151,6 +151,21 @@ def test_functions_of_elements_keep_their_vectors():
         assert str(schedule.program).count("for ") == loops
 
 
+def test_panels_of_a_batch_are_read_right_after_they_are_packed():
+    lib = tc.define("""
+    def products(float(B,M,K) x, float(B,N,K) y, float(B,M) z) -> (p, s) {
+      p(b,m,n) +=! x(b,m,k) * y(b,n,k)
+      s(b) +=! z(b,m)
+    }
+    """)
+    program = lower_analysed(lib.products._analysed, {"B": 8}, (), {}).schedule().lower()
+    schedule, record = fused(program)
+    assert schedule.program is program
+    assert [each.reason for each in record.refused] == [
+        "as written because: the product 'p' would not read panels right after they are packed"
+    ]
+
+
 def test_a_function_of_a_row_is_computed_where_the_row_is_reduced():
     """Its vector, over rows, is less than to read all rows again; the reductions have vectors of their own."""
     lib = tc.define("""

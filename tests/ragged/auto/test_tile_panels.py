@@ -144,6 +144,18 @@ def test_workers_share_the_panels_of_one_product_of_a_batch():
     assert "w_packed: workspace(float32[workers, 1, K, 64])" in text
 
 
+def test_a_panel_is_packed_right_before_it_is_read_after_other_nests_too():
+    text = to_text(product(*LAYOUTS[0])).replace("y: output", "z: output(float32[B])\ny: output", 1)
+    nest = "    for a in parallel(B):\n        z[a] = 1.0\n"
+    text = to_text(
+        DefaultSchedule(AVX512, threads=2)(
+            parse(text.replace("with kernel:\n", f"with kernel:\n{nest}"))
+        ).program
+    )
+    assert "w_packed: workspace(float32[workers, 1, K, 64])" in text
+    assert text.index("z[a] = 1.0") < text.index("w_packed[") and "barrier(team)" not in text
+
+
 @cache
 def compiled(layout, threads=2):
     b, i, j, k = (ragged.dim(name) for name in "bijk")
