@@ -129,12 +129,16 @@ def reference(workload: Workload) -> list[Array]:
     for table, indices in TABLES.get(workload.function, {}).items():  # of the rest of a table nothing is read
         rows, places = np.unique(given[indices], return_inverse=True)
         given[table], given[indices] = given[table][rows], places.reshape(given[indices].shape)
-    arrays = given.values()
-    wide = [
-        each if isinstance(each, int) or each.dtype.kind == "i" else each.astype(float) for each in arrays
-    ]
-    found = FORMULAS[workload.function](np, *wide)
+    found = FORMULAS[workload.function](np, *_wide(given).values())
     return list(found) if isinstance(found, tuple) else [found]
+
+
+def _wide(given: Operands) -> Operands:
+    """Return arguments with those of floats in float64."""
+    return {
+        name: each if isinstance(each, int) or each.dtype.kind == "i" else each.astype(float)
+        for name, each in given.items()
+    }
 
 
 def _reference_gradient(workload: Workload, given: Operands) -> list[Array]:
@@ -142,11 +146,7 @@ def _reference_gradient(workload: Workload, given: Operands) -> list[Array]:
 
     from bench.peers.tc.torch_eager import Measured
 
-    floats = {
-        name for name, each in given.items() if isinstance(each, np.ndarray) and each.dtype == np.float32
-    }
-    wide = {name: each.astype(float) if name in floats else each for name, each in given.items()}
-    return [each.numpy() for each in Measured(torch.get_num_threads()).call(workload, wide)()]
+    return [each.numpy() for each in Measured(torch.get_num_threads()).call(workload, _wide(given))()]
 
 
 def _times(peer: str, calls: Sequence[int], prepared: Prepared) -> TcTimes:

@@ -27,7 +27,8 @@ SUFFIX = "_gradient"
 RANDOM = "random sizes"
 """The group of products of random sizes: ours alone runs them, for all sizes and with sizes fixed."""
 GRADIENT = "gradient"
-"""The group of gradients by all parameters of floats: ours and PyTorch's backward pass run them."""
+"""The group of gradients by all parameters of floats, which ours and PyTorch's backward pass run, and of functions at
+sizes that those of the gradients alone have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,16 @@ class Workload:
                 found[tables[name]] = indices
             elif name not in found:
                 found[name] = random.standard_normal(shape, np.float32)
-        outputs = texts()[self.differentiated][1].outputs if self.differentiated is not None else ()
-        if self.differentiated is not None and found.keys() & set(outputs):
-            results = FORMULAS[self.differentiated](np, *list(found.values())[: self.arguments])
-            results = results if isinstance(results, tuple) else (results,)
-            found |= {name: each for name, each in zip(outputs, results, strict=True) if name in found}
-        return found
+        return found if self.differentiated is None else found | self._saved(self.differentiated, found)
+
+    def _saved(self, function: str, operands: Operands) -> Operands:
+        """Return those outputs of a function that its gradient is given, of the arguments among its operands."""
+        outputs = texts()[function][1].outputs
+        if operands.keys().isdisjoint(outputs):
+            return {}
+        results = FORMULAS[function](np, *list(operands.values())[: self.arguments])
+        results = results if isinstance(results, tuple) else (results,)
+        return {name: each for name, each in zip(outputs, results, strict=True) if name in operands}
 
     @property
     def arguments(self) -> int:
@@ -112,7 +117,7 @@ TABLES = {
     "two_lookups": {"T1": "I1", "T2": "I2"},
     "lookup_gradient": {"T": "I"},
 }
-"""The tables of a function, each with the numbers of the rows that are read of it."""
+"""The tables of a function, each with the numbers of the rows that are read of it, or that a gradient adds to."""
 _FLOPS: dict[str, Callable[..., int]] = {
     "tmm": lambda M, K, N: 2 * M * K * N,
     "tbmm": lambda B, N, M, K: 2 * B * N * M * K,
@@ -199,9 +204,10 @@ def workloads() -> list[Workload]:
 
 
 def gradients() -> list[Workload]:
-    """Return the gradients of functions by all their parameters of floats, and functions at the sizes of theirs alone.
+    """Return the rows of `GRADIENT`.
 
-    A gradient by the table of 1LUT would have as many zeros as that; sums over 32 images are not exact enough.
+    A gradient by the table of 1LUT would have as many zeros as that; that of a convolution over 32 images is summed one
+    term after another in float32, and off by more than answers may be.
     """
     chosen = (
         "group_convolution 16 of 14",
@@ -238,6 +244,5 @@ def tiny_workloads() -> list[Workload]:
     found: dict[str, Workload] = {}
     for row in [*workloads(), *gradients()]:
         sizes = {name: small.get(name, min(size, 5)) for name, size in row.sizes.items()}
-        label = f"{row.function} tiny"
-        found.setdefault(row.function, Workload(label, row.function, sizes, row.group))
+        found.setdefault(row.function, Workload(f"{row.function} tiny", row.function, sizes, row.group))
     return list(found.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ragged.arith.affine import AffineForm, affine
 from ragged.ir.expr import Binary, Const, Expr, Ref
 from ragged.ir.ops import BinaryOp
 from ragged.ir.stmt import For, Let
@@ -43,16 +44,8 @@ def _quotient(product: Expr, factor: Expr) -> Expr | None:
     """Return what a factor is multiplied by in a product, or None if it is none of it."""
     if isinstance(product, Binary) and product.op is BinaryOp.MUL and factor in (product.lhs, product.rhs):
         return product.lhs if factor == product.rhs else product.rhs
-    (number, rest), (by, other) = _split(product), _split(factor)
-    return Const(number // by) if rest == other and by > 0 and number % by == 0 else None
-
-
-def _split(expr: Expr) -> tuple[int, Expr]:
-    """Return the number that an expression is multiplied by, and the rest."""
-    match expr:
-        case Const(value=int(number)):
-            return number, Const(1)
-        case Binary(op=BinaryOp.MUL, lhs=rest, rhs=Const(value=int(number))):
-            return number, rest
-        case _:
-            return 1, expr
+    whole, part = affine(product), affine(factor)
+    term, by = next(iter(part.terms.items()), (None, part.constant))
+    number = whole.constant if term is None else whole.terms.get(term, 0)
+    count = number // by if by else 0
+    return Const(count) if count > 0 and AffineForm().plus(part, count) == whole else None

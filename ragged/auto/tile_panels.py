@@ -71,17 +71,17 @@ def tile_panels(
     planned = []
     # `tile_batches` tiles rows of batches, as their number changes within a call
     batches = bool(batches_of(schedule.program))
-    products = list(dense_products(schedule.program))
+    products, found = list(dense_products(schedule.program)), list(contractions(schedule.program))
     # of rows that no loop of the product runs over, which `tile_batches` tiles
     one_row = {each.update for each in products if each.around and not each.rows}
     vectors = {
         each.update: each.vector
-        for each in contractions(schedule.program)
+        for each in found
         if _fills_vectors(each, machine)
         or (each.vector is not None and (batches or (each.packed is not None and each.update in one_row)))
     }
     # of operands that nothing has packed, which `tile_products` reads where they are
-    strided = {each.update for each in contractions(schedule.program) if each.packed is None}
+    strided = {each.update for each in found if each.packed is None}
     labels = [
         each.update
         for each in products
