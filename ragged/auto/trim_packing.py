@@ -77,8 +77,8 @@ def _trim(schedule: LoopSchedule, fill: _Fill, lanes: int) -> None:
     if fill.along is not None:
         schedule.apply(reorder, (vectors, fill.along, lane))
     full = sub(floordiv(fill.count, lanes), times(fill.block, most))
-    schedule.apply(partition_loop, vectors, full)
-    schedule.apply(simplify_guards, vectors)
+    schedule.apply(partition_loop, vectors, Binary(BinaryOp.MIN, full, most))
+    schedule.apply(simplify_guards, lane)
 
 
 def _fills(program: Program, lanes: int) -> Iterator[_Fill]:

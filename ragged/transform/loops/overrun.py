@@ -14,7 +14,7 @@ from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, S
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
-from ragged.ir.sites import Site, sites
+from ragged.ir.sites import Site, sites_writing
 from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, variables
 from ragged.prove import Context, Proof, Unproven
@@ -115,8 +115,8 @@ class PadExtent(ContextRewriter):
         Where no loop says how far that is, the iterations that there were before read it, and no others.
         """
         index, end = load.indices[position], None
-        for site in sites(self.asked):
-            if isinstance(site.stmt, Store) and site.stmt.buffer is load.buffer:
+        for site in sites_writing(self.asked, (load.buffer,)):
+            if isinstance(site.stmt, Store):
                 at = site.stmt.indices[position]
                 if at == index:
                     return None

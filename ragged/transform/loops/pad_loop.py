@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ragged.analysis.dependence import never_meet
@@ -14,12 +13,12 @@ from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import ElementAccess, Site, regions_of, sites
+from ragged.ir.sites import Site, regions, sites_writing
 from ragged.ir.stmt import Alloc, Check, For, Reduce, Stmt, Store
-from ragged.ir.walk import leaves
+from ragged.ir.walk import leaves, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof, answer
-from ragged.transform.legality import labelled, require_fixed, require_no_lanes
+from ragged.transform.legality import require_fixed, require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.overrun import PadExtent, surroundings
 
@@ -101,13 +100,13 @@ def _require_paddable(loop: For, what: str) -> None:
 
 def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
     """Return if what the new iterations write is written by no other ones, and by no other statement."""
-    inside = labelled(loop_site(program, loop, "pad_loop"))
-    mine = {id(site.stmt) for site in inside}
+    changed = loop_site(program, loop, "pad_loop").stmt
+    mine = set(map(id, leaves(changed)))
     later = Binary(BinaryOp.LE, old.extent, Ref(loop))
-    own = list(_writes(inside))
-    buffers = {write.buffer for _, write in own}
-    others = [site for site in sites(program) if id(site.stmt) not in mine and _may_write(site.stmt, buffers)]
-    writes = [*own, *_writes(others)]
+    writes = [
+        (site, access) for site in sites_writing(program, written(changed)) for access in regions(site).writes
+    ]
+    own = [(site, write) for site, write in writes if id(site.stmt) in mine]
     for site, write in own:
         dead = replace(write, conditions=(*write.conditions, site.expand(later)))
         for other, access in writes:
@@ -130,17 +129,7 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
                 )
 
 
-def _may_write(stmt: Stmt, buffers: set[Buffer]) -> bool:
-    return not isinstance(stmt, Store | Reduce) or stmt.buffer in buffers
-
-
 def _depth_of(buffer: Buffer, site: Site) -> int:
     """Return how many loops are around the allocation of a buffer: others of their iterations have another one."""
     allocated = next((n for n, o in enumerate(site.around) if isinstance(o, Alloc) and o.buffer is buffer), 0)
     return sum(isinstance(outer, For) for outer in site.around[:allocated])
-
-
-def _writes(found: list[Site]) -> Iterator[tuple[Site, ElementAccess]]:
-    for site, regions in zip(found, regions_of(found), strict=True):
-        for access in regions.writes:
-            yield site, access
